@@ -105,10 +105,10 @@ impl Play {
         // What nobody else will submit: a draft, or a text that Enter did not.
         let told = &world.oracle.told;
         // Nor one of ours that is not there alone, or not whole.
-        let waiting = session.parked.as_ref().unwrap_or(&session.turn);
-        let is_stuck = !told.is_parked || !told::holds(&told.input_box, &waiting.text());
+        let waiting = session.waiting.as_ref().unwrap_or(&session.turn);
+        let is_stuck = !told.is_waiting_for_enter || !told::holds(&told.input_box, &waiting.text());
         // An interrupt that is under way may still empty the box itself.
-        let is_ours = !session.delivery().is_at_rest() && !told.is_parked;
+        let is_ours = !session.delivery().is_at_rest() && !told.is_waiting_for_enter;
         let is_left = told.is_shown() && is_stuck && !is_ours;
         if (session.terminal.has_draft || is_asked || is_left) && !has_typed {
             let answer = Waiting::Piece(Piece::Submit);

@@ -2,6 +2,7 @@
 
 use super::aims::Part;
 use super::calls::Typed;
+use super::faults::FaultyDriver;
 use super::harness;
 use super::law::{Checked, Law};
 use super::reasons;
@@ -66,20 +67,9 @@ impl Session {
         self.tell_next(Input::Tick, world)?;
         loop {
             let now = world.now;
-            let (action, checked) = {
-                let mut watch = Watch {
-                    world: &mut *world,
-                    turn: &mut self.turn,
-                    parked: &mut self.parked,
-                    hooks: &mut self.hooks,
-                    given_up: &mut self.given_up,
-                    decisions: &mut self.decisions,
-                    checked: Ok(()),
-                };
-                let action = self.driver.poll_action(now, &mut watch);
-                (action, watch.checked)
-            };
-            checked?;
+            let (driver, mut watch) = self.observed(world);
+            let action = driver.poll_action(now, &mut watch);
+            watch.checked?;
             let Some(action) = action else { break };
             self.take(action, world)?;
         }
@@ -115,17 +105,26 @@ impl Session {
 
     fn tell_next(&mut self, input: Input, world: &mut World<'_>) -> Checked {
         let now = world.now;
-        let mut watch = Watch {
-            world: &mut *world,
+        let (driver, mut watch) = self.observed(world);
+        driver.handle(now, input, &mut watch);
+        watch.checked
+    }
+
+    /// Return the driver and its observer.
+    fn observed<'a, 'w>(
+        &'a mut self,
+        world: &'a mut World<'w>,
+    ) -> (&'a mut FaultyDriver, Watch<'a, 'w>) {
+        let watch = Watch {
+            world,
             turn: &mut self.turn,
-            parked: &mut self.parked,
+            waiting: &mut self.waiting,
             hooks: &mut self.hooks,
             given_up: &mut self.given_up,
             decisions: &mut self.decisions,
             checked: Ok(()),
         };
-        self.driver.handle(now, input, &mut watch);
-        watch.checked
+        (&mut self.driver, watch)
     }
 
     /// Tell the driver the result of an action. If the program has ended, tell that first.

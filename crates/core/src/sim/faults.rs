@@ -56,7 +56,7 @@ pub(super) enum Fault {
     WrittenUnrecognised,
     /// Enter is pressed although the input box does not hold exactly the text.
     EnterUnrecognised,
-    /// An answer is typed into another question.
+    /// Enter for an answer goes into another question.
     AnswersAnother,
     /// A draft holds nothing back.
     DraftIgnored,
@@ -108,7 +108,7 @@ pub(super) struct FaultyDriver {
     /// The line of a nudge that was typed last.
     line: Option<String>,
     last_look: Sighting,
-    question: Option<String>,
+    /// The program's own session, which its hooks name.
     session: Option<String>,
     /// Actions that the fault adds, each with the effect that the observer is told first.
     added: VecDeque<(Option<Effect>, Action)>,
@@ -133,7 +133,6 @@ impl FaultyDriver {
             text: String::new(),
             line: None,
             last_look: Sighting::default(),
-            question: None,
             session: None,
             added: VecDeque::new(),
         }
@@ -160,7 +159,16 @@ impl FaultyDriver {
         let Some((input, truth)) = self.change_input(fault, now, input, observer) else {
             return;
         };
-        let mut observer = Truthful { observer, truth };
+        let is_begun = fault == Fault::AnswersAnother && self.stage == Stage::Typed;
+        let answer = self
+            .typing
+            .as_ref()
+            .filter(|typing| is_begun && is_raw(typing));
+        let mut observer = Truthful {
+            observer,
+            truth,
+            answer: answer.map(ids).unwrap_or_default(),
+        };
         self.driver.handle(now, input, &mut observer);
     }
 
@@ -229,10 +237,6 @@ impl FaultyDriver {
             (Fault::AcceptedElsewhere | Fault::AcceptedWhenQueued, input) => {
                 Some(self.change_report(fault, input))
             }
-            (Fault::AnswersAnother, Input::DialogChanged(what)) => {
-                let same = self.same_question(what.clone());
-                Some((Input::DialogChanged(same), Some(Event::Dialog(what))))
-            }
             (_, Input::ScreenChanged(seen)) => {
                 let told = self.change_look(fault, false, seen.clone());
                 Some((Input::ScreenChanged(told), Some(Event::Seen(seen))))
@@ -292,30 +296,31 @@ impl FaultyDriver {
         let truth = Event::Hook(report.clone());
         let Report {
             session,
+            turn,
             prompt,
             given,
             ..
         } = &mut **report;
-        if fault == Fault::AcceptedElsewhere {
-            self.session = self.session.take().or_else(|| session.clone());
-            session.clone_from(&self.session);
-        } else {
+        if fault == Fault::AcceptedWhenQueued {
             *given = given.take().or_else(|| prompt.clone());
+            return (input, Some(truth));
+        }
+        if let Some(session) = session {
+            // The first hook that names its session is one of the program's own.
+            let own = self.session.get_or_insert_with(|| session.clone());
+            if session != own {
+                session.clone_from(own);
+                // The fault is in what the hook proves, not in what it tells of the activity.
+                *turn = None;
+            }
         }
         (input, Some(truth))
-    }
-
-    /// Show the words of the first question for as long as any question is open.
-    fn same_question(&mut self, what: Option<String>) -> Option<String> {
-        self.question = what.map(|what| self.question.take().unwrap_or(what));
-        self.question.clone()
     }
 
     fn change_look(&mut self, fault: Fault, is_asked_for: bool, seen: Sighting) -> Sighting {
         let mut told = seen;
         let is_described = told.input_box != BoxState::Undescribed;
         match (fault, self.stage) {
-            (Fault::AnswersAnother, _) => told.dialog = self.same_question(told.dialog),
             (Fault::WrittenUnrecognised, Stage::Recorded) if is_asked_for && is_described => {
                 told = Sighting {
                     input_box: BoxState::Empty,
@@ -556,6 +561,8 @@ fn tell_alone(observer: &mut impl Observer, now: Moment, event: &Event) {
 struct Truthful<'a, O> {
     observer: &'a mut O,
     truth: Option<Event>,
+    /// An answer that delivery ends without Enter; the fault presses Enter first.
+    answer: Vec<MessageId>,
 }
 
 impl<O: Observer> Observer for Truthful<'_, O> {
@@ -575,6 +582,11 @@ impl<O: Observer> Observer for Truthful<'_, O> {
     }
 
     fn wants(&mut self, now: Moment, delivery: &Desk, effect: &Effect) {
+        if let Effect::Offered { ids, .. } = effect
+            && *ids == self.answer
+        {
+            self.observer.wants(now, delivery, &Effect::Enter);
+        }
         self.observer.wants(now, delivery, effect);
     }
 

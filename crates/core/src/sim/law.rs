@@ -30,7 +30,7 @@ pub(super) enum Law {
     StormsAreCut,
     /// Reminders: of what is owed and known, ten at most, one turn each time it falls idle.
     RemindersAreFew,
-    /// Nothing changes by the clock before the desk wants to be asked.
+    /// Nothing changes by the clock before delivery wants to be asked.
     WakeupsAreTrue,
 }
 

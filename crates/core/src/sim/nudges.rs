@@ -267,7 +267,7 @@ impl Oracle {
         let told = &self.told;
         let activity = desk.activity().activity;
         let is_there = !matches!(activity, Activity::Starting | Activity::Exited);
-        let is_free = is_there && !told.is_held(false) && !told.is_parked;
+        let is_free = is_there && !told.is_held(false) && !told.is_waiting_for_enter;
         Law::TheRightMoment.holds(is_free, || format!("a nudge is typed while {activity}"))?;
         let is_clear = told.question.is_none() && told.draft.is_none() && !told.is_shown();
         Law::CannotAct.holds(is_clear, || "a nudge goes into a question or a draft")?;

@@ -168,7 +168,7 @@ pub(super) struct Session {
     pub(super) is_news: bool,
     pub(super) turn: Turn,
     /// A turn that waits for its Enter, while another turn goes before it.
-    pub(super) parked: Option<Turn>,
+    pub(super) waiting: Option<Turn>,
     pub(super) nudges: Nudges,
     /// Puts the driver's decisions into words, as a session's log does.
     pub(super) decisions: Decisions,
@@ -241,7 +241,7 @@ impl Session {
             sighted: Glance::default(),
             is_news: false,
             turn: Turn::new(Cargo::Messages, Vec::new()),
-            parked: None,
+            waiting: None,
             nudges: Nudges::default(),
             decisions,
             holds: HoldLog::default(),

@@ -14,7 +14,7 @@ use crate::moment::Moment;
 pub(super) struct Watch<'a, 'w> {
     pub(super) world: &'a mut World<'w>,
     pub(super) turn: &'a mut Turn,
-    pub(super) parked: &'a mut Option<Turn>,
+    pub(super) waiting: &'a mut Option<Turn>,
     pub(super) hooks: &'a mut Vec<Hooked>,
     pub(super) given_up: &'a mut Vec<MessageId>,
     pub(super) decisions: &'a mut Decisions,
@@ -39,9 +39,9 @@ impl Watch<'_, '_> {
     fn begin_turn(&mut self, cargo: Cargo, ids: &[MessageId]) {
         let last = std::mem::replace(self.turn, Turn::new(cargo, ids.to_vec()));
         // No effect reports that a reminder broke off, so an open reminder may have ended.
-        let is_told = last.cargo == Cargo::Messages || self.world.oracle.told.is_parked;
+        let is_told = last.cargo == Cargo::Messages || self.world.oracle.told.is_waiting_for_enter;
         if last.is_open && is_told {
-            *self.parked = Some(last);
+            *self.waiting = Some(last);
         }
     }
 
@@ -56,8 +56,8 @@ impl Watch<'_, '_> {
         if ids.iter().any(|id| self.turn.ids.contains(id)) {
             self.turn.is_open = false;
         }
-        let is_in = |parked: &mut Turn| ids.iter().any(|id| parked.ids.contains(id));
-        self.parked.take_if(is_in);
+        let is_in = |waiting: &mut Turn| ids.iter().any(|id| waiting.ids.contains(id));
+        self.waiting.take_if(is_in);
     }
 }
 
@@ -100,8 +100,8 @@ impl Observer for Watch<'_, '_> {
             Effect::Offer { ids } => self.begin_turn(Cargo::Messages, ids),
             Effect::Remind { ids } => self.begin_turn(Cargo::Reminder, ids),
             Effect::Resume => {
-                if let Some(parked) = self.parked.take() {
-                    *self.turn = parked;
+                if let Some(waiting) = self.waiting.take() {
+                    *self.turn = waiting;
                 }
             }
             Effect::Write { ids } | Effect::WriteReminder { ids } => self.write(ids),

@@ -191,7 +191,9 @@ async fn carry_out(shared: &Rc<Shared>, outbox: &Rc<Outbox>, peer: &Peer, call: 
         Call::Resume(_) => shared.request(Request::Pause { on: false, sink }).await,
         Call::Session(_) => {
             let tell = move |session| sink.answer::<method::Session>(&session);
-            shared.request_current(Request::Session(Box::new(tell))).await;
+            shared
+                .request_current(Request::Session(Box::new(tell)))
+                .await;
         }
         Call::Peek(peek) => sink.outcome::<method::Peek>(look(shared, &peek).await),
         Call::HookEvent(hook) => hook_event(shared, outbox.clone(), hook, sink).await,
@@ -201,7 +203,9 @@ async fn carry_out(shared: &Rc<Shared>, outbox: &Rc<Outbox>, peer: &Peer, call: 
 
 async fn get_status(shared: &Shared, sink: Sink) {
     let recent = shared.terminal.recent(RECENT).await;
-    shared.request_current(Request::Status { recent, sink }).await;
+    shared
+        .request_current(Request::Status { recent, sink })
+        .await;
 }
 
 /// On a plain session the mode is its connection's, and ends with it.

@@ -129,7 +129,9 @@ async fn answerable(shared: &Shared, to: &AgentName, asked_at: Timestamp) -> Res
     let tell = Box::new(move |refusal| {
         let _ = tell.send(refusal);
     });
-    shared.request(Request::CheckAnswer { asked_at, tell }).await;
+    shared
+        .request(Request::CheckAnswer { asked_at, tell })
+        .await;
     match told.await {
         Ok(None) => Ok(()),
         Ok(Some(why)) => Err(refused(&why)),

@@ -1,11 +1,11 @@
 //! The end of a session: asked for, insisted on, and brought to its close.
 
 use super::lost_home::{HomeNews, LostHome};
-use super::{SessionState, Request};
-use crate::host::log;
-use crate::state::actions;
+use super::{Request, SessionState};
 use crate::host::ending;
+use crate::host::log;
 use crate::pty::terminal::Ask;
+use crate::state::actions;
 use posthaste_core::driver::Input;
 use posthaste_store::live::process;
 use posthaste_wire::Run;
@@ -194,7 +194,11 @@ impl SessionState {
         let give_up = Instant::now() + 2 * GRACE;
         while !process::left_of(child, started).is_empty() && Instant::now() < give_up {
             // Again and again: one may have started another meanwhile.
-            if self.ending.next_timeout().is_none_or(|at| at <= Instant::now()) {
+            if self
+                .ending
+                .next_timeout()
+                .is_none_or(|at| at <= Instant::now())
+            {
                 self.insist();
             }
             // Who does not want to wait may still say so.

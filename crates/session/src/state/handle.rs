@@ -2,11 +2,11 @@
 //! told to listeners.
 
 use super::replies::Reply;
-use super::{SessionState, Request};
-use crate::host::log;
+use super::{Request, SessionState};
 use crate::host::clock;
-use crate::socket::dispatch::Sink;
+use crate::host::log;
 use crate::pty::viewer::ViewerId;
+use crate::socket::dispatch::Sink;
 use posthaste_core::activity::Activity;
 use posthaste_core::delivery::PausedBy;
 use posthaste_core::driver::{Input, NudgeRequest};

@@ -176,7 +176,8 @@ impl SessionState {
     }
 
     pub(super) fn activity(&self) -> (Activity, Option<&wire::LoopStatus>) {
-        self.looped.activity(self.driver.delivery().activity().activity)
+        self.looped
+            .activity(self.driver.delivery().activity().activity)
     }
 }
 

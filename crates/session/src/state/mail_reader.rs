@@ -3,8 +3,8 @@
 
 use super::SessionState;
 use super::loop_view::LoopView;
-use crate::host::log;
 use crate::Shared;
+use crate::host::log;
 use posthaste_core::driver::{Input, MailView};
 use posthaste_core::fact::Event as Fact;
 use posthaste_core::why::{self, Why};

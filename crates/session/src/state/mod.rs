@@ -3,17 +3,17 @@
 //! Everything else asks it or tells it, one thing at a time. It sees no terminal bytes; it decides
 //! by the core's rules and has others act.
 
-mod perform;
+pub(crate) mod actions;
 mod decisions;
 mod driver;
 mod end;
-pub(crate) mod actions;
 mod feed;
 mod handle;
 mod hook_calls;
+mod loop_view;
 mod lost_home;
 mod mail_reader;
-mod loop_view;
+mod perform;
 mod published;
 mod replies;
 mod tasks;
@@ -26,13 +26,12 @@ use crate::pty::pulse::Pulse;
 use crate::pty::viewer::ViewerId;
 use crate::routes::transcript::Transcripts;
 use crate::socket::dispatch::Sink;
-use posthaste_store::live::place::Record;
 use driver::Driver;
 use end::{EndRequest, Signals};
 use feed::OutputTimes;
-use mail_reader::MailReader;
 use loop_view::LoopState;
 pub(crate) use loop_view::LoopView;
+use mail_reader::MailReader;
 use posthaste_core::delivery::{Manner, Reach};
 use posthaste_core::driver::{Input, KeyboardUser, RunIdentity, Start};
 use posthaste_core::harness::{Manifest, Sighting};
@@ -40,14 +39,15 @@ use posthaste_core::turn;
 use posthaste_core::{Conversation, Letter, Timestamp};
 use posthaste_store::bell::{self, Watch};
 use posthaste_store::files;
+use posthaste_store::live::place::Record;
 use posthaste_wire::{self as wire, method, plain};
 use published::Published;
 use replies::PendingReplies;
-use tasks::Tasks;
 use std::process::ExitStatus;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tasks::Tasks;
 use tokio::process::Child;
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::{info, warn};
@@ -208,9 +208,13 @@ impl SessionState {
     ) -> std::io::Result<ExitStatus> {
         let mail = self.setup.shared.mail.clone();
         let ring = self.setup.shared.ring.clone();
-        let _watch = Watch::on(&self.setup.shared.home, Some(&self.setup.shared.agent), move || {
-            ring.notify_one();
-        })
+        let _watch = Watch::on(
+            &self.setup.shared.home,
+            Some(&self.setup.shared.agent),
+            move || {
+                ring.notify_one();
+            },
+        )
         .inspect_err(|error| {
             warn!(target: log::DELIVERY, "mail is looked for by the clock alone: {error}");
         });

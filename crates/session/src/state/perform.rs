@@ -2,10 +2,10 @@
 
 use super::SessionState;
 use super::replies::Reply;
-use crate::routes::door;
-use crate::state::actions::{self, Report};
 use crate::pty::keyboard::Typed;
+use crate::routes::door;
 use crate::routes::transcript;
+use crate::state::actions::{self, Report};
 use posthaste_core::driver::{Action, Input, KeyboardUser, NudgeOutcome};
 use posthaste_wire::method::{self, Nudged};
 
@@ -20,7 +20,9 @@ impl SessionState {
             Action::LeaseKeyboard(user) => self.tasks.spawn(actions::lease(shared, user)),
             Action::ReleaseKeyboard(user) => *self.leases.of(user) = None,
             Action::Type { turn, mode } => match self.leases.of(KeyboardUser::Turn).clone() {
-                Some(lease) => self.tasks.spawn(actions::type_turn(shared, lease, turn, mode)),
+                Some(lease) => self
+                    .tasks
+                    .spawn(actions::type_turn(shared, lease, turn, mode)),
                 None => self.tell(actions::terminal_gone(KeyboardUser::Turn)),
             },
             Action::TypeLine(line) => match self.leases.of(KeyboardUser::Nudge).clone() {
@@ -54,12 +56,15 @@ impl SessionState {
                 offer,
                 letters,
                 conversation,
-            } => self.tasks.spawn(door::put(shared, offer, letters, conversation)),
+            } => self
+                .tasks
+                .spawn(door::put(shared, offer, letters, conversation)),
             Action::ApiInterrupt { conversation } => {
                 self.tasks.spawn(door::interrupt(shared, conversation));
             }
             Action::ApiContinue { conversation } => {
-                self.tasks.spawn(door::resume_conversation(shared, conversation));
+                self.tasks
+                    .spawn(door::resume_conversation(shared, conversation));
             }
             Action::FollowTranscript { path, from_start } => {
                 self.transcripts.follow(&path, from_start);

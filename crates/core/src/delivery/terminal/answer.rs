@@ -4,10 +4,10 @@
 //! An answer is accepted once its question has closed, or another has taken its place. One that the
 //! program ignored is typed once more, and has failed after that.
 
-use super::hold::HANDED_OVER;
-use super::question::Dialog;
-use super::submit::Before;
-use super::{Desk, Effect, Flight, Lane, Phase};
+use super::super::hold::HANDED_OVER;
+use super::super::question::Dialog;
+use super::super::{Desk, Effect, Reach};
+use super::state::{Before, Lane, State, Submission, Typed};
 use crate::activity::Activity;
 use crate::harness::Route;
 use crate::mail::Letter;
@@ -25,11 +25,6 @@ const READ_WITHIN: Duration = Duration::from_secs(2);
 const DRAWN: Duration = Duration::from_millis(50);
 /// How long the effect of an answer may take to show.
 const EFFECT_WITHIN: Duration = Duration::from_secs(1);
-
-/// How long a question is left alone once the screen shows it, and after each change of its words.
-/// Claude Code ignores keys for 200 ms after it has opened a dialog, and a dialog may be drawn in
-/// parts.
-const QUESTION_SETTLES: Duration = Duration::from_millis(500);
 
 const CHANGED: &str = "; Enter was not pressed, because the question or the screen changed first";
 const NOT_READ: &str = "not applied: the program has not read it";
@@ -62,14 +57,15 @@ pub struct OpenQuestion {
 impl Desk {
     /// Return whether there is a question that an answer would reach.
     pub fn answerable(&self, now: Moment) -> Answerable {
-        if self.manner.reach == super::Reach::Prompt {
+        if self.manner.reach == Reach::Prompt {
             return Answerable::No("this is a loop, and nothing is typed into it");
         }
-        match self.activity().activity {
+        match self.agent.activity() {
             Activity::Exited => Answerable::No("the program has exited"),
-            _ if self.handed_over.is_some() => Answerable::No(HANDED_OVER),
+            _ if self.agent.handed_over.is_some() => Answerable::No(HANDED_OVER),
             Activity::Starting | Activity::Idle | Activity::Working | Activity::Blocked(_) => {
-                let open = self.dialog.as_ref().map(|dialog| OpenQuestion {
+                let dialog = self.agent.questions.open.as_ref();
+                let open = dialog.map(|dialog| OpenQuestion {
                     number: dialog.number,
                     since: dialog.since.wall,
                 });
@@ -77,29 +73,15 @@ impl Desk {
                     None if self.knows_dialogs() => {
                         Answerable::No("the program is not asking a question")
                     }
-                    Some(open) if self.is_question_fresh(now) => Answerable::NotYet(open),
+                    Some(open) if self.agent.is_question_fresh(now) => Answerable::NotYet(open),
                     None | Some(_) => Answerable::Yes(open),
                 }
             }
         }
     }
 
-    fn is_question_fresh(&self, now: Moment) -> bool {
-        let settled_at = self.shown_at.map(|at| at.mono + QUESTION_SETTLES);
-        let is_settled = settled_at.is_some_and(|at| at <= now.mono);
-        self.knows_dialogs() && (self.is_unshown() || !is_settled)
-    }
-
-    /// Whether a question is told of, by a hook or a title, that the screen does not show yet.
-    pub(super) fn is_unshown(&self) -> bool {
-        self.knows_dialogs() && (self.shown.is_none() || self.announced)
-    }
-
-    /// Whether the question is gone that an answer was begun for, or another has taken its place.
-    pub(super) fn asks_another(&self, flight: &Flight) -> bool {
-        let asks = self.dialog.as_ref().map(|dialog| dialog.number);
-        let answers = flight.answers.as_ref().map(|question| question.number);
-        asks != answers && (asks.is_some() || self.knows_dialogs())
+    fn asks_another_than(&self, typed: &Typed) -> bool {
+        self.agent.asks_another(typed.flight.question.as_ref())
     }
 
     /// Press Enter if the dialog shows the typed keys at the cursor, or if the answer has no keys.
@@ -108,137 +90,138 @@ impl Desk {
     pub(super) fn answer_typed(
         &mut self,
         now: Moment,
-        flight: Flight,
+        typed: Typed,
+        has_read: bool,
         at_cursor: Option<&str>,
     ) -> Vec<Effect> {
         if !self.knows_dialogs() {
-            let asks = self.dialog.as_ref().map(Dialog::asks);
-            let went_on = self.has_gone_on(&flight, at_cursor);
-            return match asks == flight.answers && !went_on {
-                true => self.press_enter(now, flight),
-                false => self.finish(now, &flight, CHANGED),
+            let asks = self.agent.questions.open.as_ref().map(Dialog::asks);
+            let went_on = self.has_gone_on(&typed, at_cursor);
+            return match asks == typed.flight.question && !went_on {
+                true => self.press_enter(now, typed),
+                false => self.finish(now, &typed, CHANGED),
             };
         }
         if let Some(unread) = self.unread_for(now) {
             if unread >= READ_WITHIN {
-                return self.answer_unread(flight);
+                return self.answer_unread(&typed);
             }
-            return self.look_at_answer_later(now, flight);
+            return self.look_at_answer_later(now, typed);
         }
-        if self.asks_another(&flight) {
-            return self.applied(now, &flight);
+        if self.asks_another_than(&typed) {
+            return self.applied(now, &typed);
         }
-        if flight.has_read {
-            return self.look_at_answer_later(now, flight);
+        if has_read {
+            return self.look_at_answer_later(now, typed);
         }
-        let keys = flight.keys.as_deref().unwrap_or_default().trim();
-        let is_text = !keys.contains(char::is_control);
-        // A hidden cursor may be anywhere: only a text that has grown by the keys shows them.
-        let before = flight.at_cursor.as_deref().map(str::trim_end);
-        let grown = at_cursor.and_then(|at| at.trim_end().strip_suffix(keys));
-        let is_at_cursor = before.is_some() && grown.map(str::trim_end) == before;
-        if keys.is_empty() || (is_text && is_at_cursor) {
-            return self.press_enter(now, flight);
+        match shows_keys(&typed, at_cursor) {
+            true => self.press_enter(now, typed),
+            false => self.await_effect(now, typed),
         }
-        self.await_effect(now, flight)
     }
 
-    fn look_at_answer_later(&mut self, now: Moment, flight: Flight) -> Vec<Effect> {
+    fn look_at_answer_later(&mut self, now: Moment, typed: Typed) -> Vec<Effect> {
         let enter_at = now.mono + self.enter_after().max(DRAWN);
-        self.phase = Phase::Written { flight, enter_at };
+        self.terminal.state = State::Submitting(typed, Submission::Delaying { enter_at });
         Vec::new()
     }
 
     /// Wait for the effect of a fully typed answer: its question closes, changes or stays open.
-    pub(super) fn await_effect(&mut self, now: Moment, flight: Flight) -> Vec<Effect> {
+    pub(super) fn await_effect(&mut self, now: Moment, typed: Typed) -> Vec<Effect> {
         if !self.knows_dialogs() {
-            return self.finish(now, &flight, "");
+            return self.finish(now, &typed, "");
         }
-        self.phase = Phase::Confirming {
-            flight,
-            until: now.mono + EFFECT_WITHIN,
-        };
+        let until = now.mono + EFFECT_WITHIN;
+        self.terminal.state = State::Submitting(typed, Submission::Confirming { until });
         self.confirm(now)
     }
 
     pub(super) fn await_verdict(
         &mut self,
         now: Moment,
-        flight: Flight,
+        typed: Typed,
         until: Duration,
     ) -> Vec<Effect> {
-        if self.unread.is_none() && self.asks_another(&flight) {
-            return self.applied(now, &flight);
+        if self.input_box.unread.is_none() && self.asks_another_than(&typed) {
+            return self.applied(now, &typed);
         }
         match until <= now.mono {
-            true => self.look(flight, Before::Verdict),
+            true => self.check(typed, Before::Verdict),
             false => Vec::new(),
         }
     }
 
-    pub(super) fn judge_answer(&mut self, now: Moment, flight: Flight) -> Vec<Effect> {
-        if self.unread.is_some() {
-            return self.answer_unread(flight);
+    pub(super) fn judge_answer(
+        &mut self,
+        now: Moment,
+        typed: Typed,
+        has_read: bool,
+    ) -> Vec<Effect> {
+        if self.input_box.unread.is_some() {
+            return self.answer_unread(&typed);
         }
-        if self.asks_another(&flight) {
-            return self.applied(now, &flight);
+        if self.asks_another_than(&typed) {
+            return self.applied(now, &typed);
         }
-        if flight.has_read {
-            return self.look(flight, Before::Verdict);
+        if has_read {
+            return self.check(typed, Before::Verdict);
         }
+        let answer = typed.flight.answer.as_ref();
         // The program may have accepted the answer and asked again, so do not retype it.
-        if self.drafting.output() != flight.output {
-            self.phase = Phase::Writing(flight);
-            return self.lose(SAME_AGAIN);
+        if self.input_box.output() != answer.and_then(|answer| answer.output) {
+            return self.lose(&typed, SAME_AGAIN);
         }
-        if flight.attempts < ATTEMPTS && !self.is_paused_for(Lane::Raw) {
-            return vec![self.write(flight)];
+        let attempts = answer.map_or(0, |answer| answer.attempts);
+        if attempts < ATTEMPTS && !self.is_paused_for(Lane::Raw) {
+            return vec![self.write(typed)];
         }
-        self.not_applied(&flight, STILL_OPEN)
+        self.not_applied(&typed, STILL_OPEN)
     }
 
     /// End an answer that the program has not read. If its question is gone, the keys may still go to
     /// whatever comes next.
-    fn answer_unread(&mut self, flight: Flight) -> Vec<Effect> {
-        if self.asks_another(&flight) {
-            self.phase = Phase::Writing(flight);
-            return self.lose(GONE_UNREAD);
+    fn answer_unread(&mut self, typed: &Typed) -> Vec<Effect> {
+        if self.asks_another_than(typed) {
+            return self.lose(typed, GONE_UNREAD);
         }
-        self.not_applied(&flight, NOT_READ)
+        self.not_applied(typed, NOT_READ)
     }
 
     /// Whether the program has drawn something since an answer was typed, and does not show the
     /// answer at the cursor.
-    fn has_gone_on(&self, flight: &Flight, at_cursor: Option<&str>) -> bool {
-        let keys = flight.keys.as_deref().unwrap_or_default().trim();
+    fn has_gone_on(&self, typed: &Typed, at_cursor: Option<&str>) -> bool {
+        let Some(answer) = &typed.flight.answer else {
+            return false;
+        };
+        let keys = answer.trimmed();
         let is_gone = at_cursor.is_some_and(|at| !at.trim_end().ends_with(keys));
-        let has_drawn = self.drafting.output() != flight.output;
+        let has_drawn = self.input_box.output() != answer.output;
         is_gone && has_drawn && !keys.is_empty() && !keys.contains(char::is_control)
     }
 
-    fn applied(&mut self, now: Moment, flight: &Flight) -> Vec<Effect> {
-        let evidence = match &self.dialog {
-            Some(_) => "the question changed after the answer was typed",
-            None => "the question closed after the answer was typed",
+    fn applied(&mut self, now: Moment, typed: &Typed) -> Vec<Effect> {
+        let evidence = match self.agent.is_asking() {
+            true => "the question changed after the answer was typed",
+            false => "the question closed after the answer was typed",
         };
         let accepted = Effect::Accepted {
-            ids: flight.ids.clone(),
+            ids: typed.flight.ids.clone(),
             evidence: evidence.to_owned(),
             route: Route::Terminal,
         };
-        let mut effects = self.finish(now, flight, "");
+        let mut effects = self.finish(now, typed, "");
         effects.push(accepted);
         effects.extend(self.proceed(now));
         effects
     }
 
-    fn not_applied(&mut self, flight: &Flight, reason: &str) -> Vec<Effect> {
-        self.phase = Phase::Free;
-        let (ids, reason) = (flight.ids.clone(), reason.to_owned());
+    fn not_applied(&mut self, typed: &Typed, reason: &str) -> Vec<Effect> {
+        self.terminal.state = State::Free;
+        let (ids, reason) = (typed.flight.ids.clone(), reason.to_owned());
         vec![Effect::Fail { ids, reason }]
     }
 
-    /// The answers of which it is clear that they will never be given.
+    /// Return the effects that fail all answers that can never be given.
     pub fn lapsed(&self, now: Moment, pending: &[Letter]) -> Vec<Effect> {
         let effect = |letter: &Letter| {
             let reason = self.lapse(now, letter)?.to_owned();
@@ -250,20 +233,35 @@ impl Desk {
         pending.iter().filter_map(effect).collect()
     }
 
-    pub(super) fn lapse(&self, now: Moment, letter: &Letter) -> Option<&'static str> {
+    pub(crate) fn lapse(&self, now: Moment, letter: &Letter) -> Option<&'static str> {
         if !letter.message.envelope.raw {
             return None;
         }
+        let dialog = self.agent.questions.open.as_ref();
         let times = Times {
             now: now.wall,
-            begun: self.begun.wall,
-            question: self.dialog.as_ref().map(|dialog| dialog.since.wall),
+            begun: self.agent.begun.wall,
+            question: dialog.map(|dialog| dialog.since.wall),
         };
         lapse(letter, times, self.knows_dialogs())
     }
 }
 
-/// What the time of an answer is held against.
+/// Whether the screen shows the keys of an answer at the cursor, or the answer has none. A hidden
+/// cursor may be anywhere: only a text that has grown by the keys shows them.
+fn shows_keys(typed: &Typed, at_cursor: Option<&str>) -> bool {
+    let Some(answer) = &typed.flight.answer else {
+        return true;
+    };
+    let keys = answer.trimmed();
+    let is_text = !keys.contains(char::is_control);
+    let before = answer.at_cursor.as_deref().map(str::trim_end);
+    let grown = at_cursor.and_then(|at| at.trim_end().strip_suffix(keys));
+    let is_at_cursor = before.is_some() && grown.map(str::trim_end) == before;
+    keys.is_empty() || (is_text && is_at_cursor)
+}
+
+/// The times that decide whether an answer can still be given.
 #[derive(Debug, Clone, Copy)]
 struct Times {
     now: Timestamp,

@@ -7,11 +7,11 @@ use crate::harness::ProgramFacts;
 #[test]
 fn nothing_is_typed_into_an_unknown_view() {
     let pending = [letter(1, Normal), letter(2, Interrupt), letter(3, Idle)];
-    let desk = play(with(|_| ()), &[seen(2_600, hidden(), "")]);
+    let delivery = play(with(|_| ()), &[seen(2_600, hidden(), "")]);
     for letter in &pending {
         let own = std::slice::from_ref(letter);
-        let desk = play(desk.clone(), &[(9_000, Doing::Act(own), "")]);
-        let hold = desk.hold(ms(9_001), letter, own).unwrap();
+        let delivery = play(delivery.clone(), &[(9_000, Doing::Act(own), "")]);
+        let hold = delivery.hold(ms(9_001), letter, own).unwrap();
         assert_eq!((hold.rule, hold.since), ("unrecognised", ms(2_600).wall));
         assert_eq!(hold.evidence, "expected the input box, found \"Settings\"");
     }
@@ -24,7 +24,7 @@ fn nothing_is_typed_into_an_unknown_view() {
         seen(3_000, says_idle, ""),
         (9_000, Doing::Act(&pending), ""),
     ];
-    play(desk, &idle);
+    play(delivery, &idle);
 }
 
 #[test]
@@ -38,9 +38,9 @@ fn no_interrupt_key_is_pressed_into_an_unknown_view() {
         seen(3_000, works.clone(), ""),
         (3_001, Doing::Act(&urgent), ""),
     ];
-    let desk = play(with(|_| ()), &busy);
+    let delivery = play(with(|_| ()), &busy);
     assert_eq!(
-        rule(desk.hold(ms(3_002), &urgent[0], &urgent)),
+        rule(delivery.hold(ms(3_002), &urgent[0], &urgent)),
         "unrecognised"
     );
     // Nor one that opens between the decision and the key.
@@ -69,8 +69,8 @@ fn an_interrupt_cancels_a_dialog_and_its_receipt_says_so() {
         looked(3_261, holds("text"), "enter"),
         hear(3_262, Event::Entered, ""),
     ];
-    let mut desk = play(with(|_| ()), &cancelled);
-    let effects = desk.on(ms(3_300), Event::Seen(empty()));
+    let mut delivery = play(with(|_| ()), &cancelled);
+    let effects = delivery.on(ms(3_300), Event::Seen(empty()));
     let says = evidence(&effects);
     assert!(
         says.ends_with("a dialog was cancelled for it: Run rm?"),
@@ -81,9 +81,9 @@ fn an_interrupt_cancels_a_dialog_and_its_receipt_says_so() {
 #[test]
 fn two_looks_without_output_between_them_come_before_a_text() {
     let pending = [letter(1, Normal)];
-    let desk = || play(with(|_| ()), &[seen(3_000, after_output(1, empty()), "")]);
+    let delivery = || play(with(|_| ()), &[seen(3_000, after_output(1, empty()), "")]);
     let early = play(
-        desk(),
+        delivery(),
         &[
             hear(3_099, Event::Tick, ""),
             (3_099, Doing::Act(&pending), ""),
@@ -101,7 +101,7 @@ fn two_looks_without_output_between_them_come_before_a_text() {
             (3_101, recorded(&[1]), "look"),
             looked(3_102, look, want),
         ];
-        play(desk(), &lines)
+        play(delivery(), &lines)
     };
     second(after_output(1, empty()), "write 1");
     // Anything else takes the offer back: nothing was written.
@@ -122,13 +122,18 @@ fn a_hooks_question_is_over_once_the_box_is_in_sight_again() {
         seen(3_100, hidden(), ""),
         seen(4_000, empty(), ""),
     ];
-    let mut desk = play(resting(manifest), &asked);
-    assert!(matches!(desk.activity().activity, Activity::Blocked(_)));
-    assert_eq!(desk.question_ends_at(), Some(ms(7_000).mono));
-    desk.on(ms(6_999), Event::Tick);
-    assert!(matches!(desk.activity().activity, Activity::Blocked(_)));
-    desk.on(ms(7_000), Event::Tick);
-    assert_eq!(desk.activity().activity, Activity::Idle);
+    let mut delivery = play(resting(manifest), &asked);
+    assert!(matches!(delivery.activity().activity, Activity::Blocked(_)));
+    assert_eq!(
+        delivery
+            .agent
+            .question_ends_at(delivery.input_box.recognised_since()),
+        Some(ms(7_000).mono)
+    );
+    delivery.on(ms(6_999), Event::Tick);
+    assert!(matches!(delivery.activity().activity, Activity::Blocked(_)));
+    delivery.on(ms(7_000), Event::Tick);
+    assert_eq!(delivery.activity().activity, Activity::Idle);
 }
 
 /// Mark a sighting as handed over to another process.
@@ -152,20 +157,20 @@ fn nothing_is_typed_while_another_process_has_the_conversation() {
         raw(4),
     ];
     for screen in [empty(), asks("Run rm?"), claims(Says::Working)] {
-        let desk = play(
+        let delivery = play(
             with(|_| ()),
             &[seen(3_000, handed_over(screen.clone()), "")],
         );
         for letter in &all {
             let own = std::slice::from_ref(letter);
-            let desk = play(desk.clone(), &[(9_000, Doing::Act(own), "")]);
-            let hold = desk.hold(ms(9_001), letter, own).unwrap();
+            let delivery = play(delivery.clone(), &[(9_000, Doing::Act(own), "")]);
+            let hold = delivery.hold(ms(9_001), letter, own).unwrap();
             assert_eq!((hold.rule, hold.since), ("handed-over", ms(3_000).wall));
             assert_eq!(hold.evidence, "the program's own record names job 2d95");
         }
         let moved = "the agent's conversation has moved to another process";
-        assert!(desk.bars_a_nudge().unwrap().starts_with(moved));
-        let answerable = desk.answerable(ms(9_001));
+        assert!(delivery.bars_a_nudge().unwrap().starts_with(moved));
+        let answerable = delivery.answerable(ms(9_001));
         assert!(matches!(answerable, Answerable::No(why) if why.starts_with(moved)));
     }
     // Once the program has its conversation back, mail goes in.
@@ -191,7 +196,7 @@ fn a_handover_takes_an_offer_back_and_withholds_enter() {
         looked(3_053, handed_over(holds("text")), ""),
         hear(9_000, Event::Tick, ""),
     ];
-    let desk = play(written(with(|_| ()), &pending), &before_enter);
-    let hold = desk.hold(ms(9_001), &pending[0], &pending);
+    let delivery = play(written(with(|_| ()), &pending), &before_enter);
+    let hold = delivery.hold(ms(9_001), &pending[0], &pending);
     assert_eq!(rule(hold), "handed-over");
 }

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn a_key_that_would_quit_needs_proof_of_work() {
     let urgent = [letter(1, Interrupt)];
-    let desk = || {
+    let delivery = || {
         with(|manifest| {
             manifest.interrupt.quits_when_idle = true;
             manifest.interrupt.dismiss = Some(keys("esc"));
@@ -13,7 +13,7 @@ fn a_key_that_would_quit_needs_proof_of_work() {
     };
     // Output is none.
     let mut busy = play(
-        desk(),
+        delivery(),
         &[
             hear(3_000, Event::Output, ""),
             (3_001, Doing::Act(&urgent), "look"),
@@ -38,22 +38,22 @@ fn a_key_that_would_quit_needs_proof_of_work() {
         hear(13_003, Event::Tick, "look"),
         looked(13_004, claims(Says::Idle), "offer 1"),
     ];
-    play(desk(), &works);
+    play(delivery(), &works);
     // A question is dismissed by its own key.
     let asked = [
         seen(3_000, asks("Run rm?"), ""),
         (3_001, Doing::Act(&urgent), "look"),
         looked(3_002, asks("Run rm?"), "key [27]"),
     ];
-    play(desk(), &asked);
+    play(delivery(), &asked);
     // An idle program gets none.
-    play(desk(), &[(3_000, Doing::Act(&urgent), "offer 1")]);
+    play(delivery(), &[(3_000, Doing::Act(&urgent), "offer 1")]);
 }
 
 #[test]
 fn the_keys_are_pressed_again_when_the_harness_says() {
     let urgent = [letter(1, Interrupt)];
-    let desk = with(|manifest| {
+    let delivery = with(|manifest| {
         manifest.interrupt.keys = keys("esc");
         manifest.interrupt.wait = Wait::millis(1_500);
     });
@@ -66,7 +66,7 @@ fn the_keys_are_pressed_again_when_the_harness_says() {
         looked(4_501, claims(Says::Working), "key [27]"),
         seen(4_600, claims(Says::Idle), "offer 1"),
     ];
-    play(desk, &works);
+    play(delivery, &works);
 }
 
 /// An interrupt whose key was pressed while the agent worked.
@@ -104,8 +104,8 @@ fn what_an_interrupt_puts_back_is_cleared() {
         hear(5_100, Event::Tick, ""),
         (5_101, Doing::Act(&urgent), ""),
     ];
-    let desk = play(pressed(&urgent, clearing), &stays);
-    assert_eq!(rule(desk.hold(ms(5_102), &urgent[0], &urgent)), "draft");
+    let delivery = play(pressed(&urgent, clearing), &stays);
+    assert_eq!(rule(delivery.hold(ms(5_102), &urgent[0], &urgent)), "draft");
     // What a person has typed is not cleared.
     let typed = [
         hear(3_050, Event::Draft, ""),
@@ -118,39 +118,39 @@ fn what_an_interrupt_puts_back_is_cleared() {
 #[test]
 fn what_comes_back_late_is_waited_for() {
     let urgent = [letter(1, Interrupt)];
-    let desk = || {
-        let desk = pressed(&urgent, |manifest| {
+    let delivery = || {
+        let delivery = pressed(&urgent, |manifest| {
             clearing(manifest);
             manifest.interrupt.settle = Wait::millis(500);
         });
-        play(desk, &[seen(3_100, claims(Says::Idle), "")])
+        play(delivery, &[seen(3_100, claims(Says::Idle), "")])
     };
     let cleared = [
         seen(3_132, put_back(), ""),
         hear(3_599, Event::Tick, ""),
         hear(3_600, Event::Tick, "key [21]"),
     ];
-    play(desk(), &cleared);
+    play(delivery(), &cleared);
     // Where nothing comes back, it goes in then.
     let plain = [
         hear(3_599, Event::Tick, ""),
         hear(3_600, Event::Tick, "offer 1"),
     ];
-    play(desk(), &plain);
+    play(delivery(), &plain);
     // It works again: the key's own time counts.
     let busy = [
         seen(3_200, claims(Says::Working), ""),
         hear(3_600, Event::Tick, ""),
         hear(8_001, Event::Tick, "look"),
     ];
-    play(desk(), &busy);
+    play(delivery(), &busy);
 }
 
 #[test]
 fn the_screen_decides_what_is_work() {
     let later = [letter(1, Idle)];
-    let desk = play(with(|_| ()), &[seen(3_000, claims(Says::Working), "")]);
-    let hold = desk.hold(ms(9_000), &later[0], &later).unwrap();
+    let delivery = play(with(|_| ()), &[seen(3_000, claims(Says::Working), "")]);
+    let hold = delivery.hold(ms(9_000), &later[0], &later).unwrap();
     assert_eq!(
         (hold.rule, hold.evidence.as_str()),
         ("working", "its title says so")
@@ -160,8 +160,8 @@ fn the_screen_decides_what_is_work() {
         hear(9_002, Event::Output, ""),
         (9_003, Doing::Act(&later), "offer 1"),
     ];
-    play(desk, &rests);
-    assert!(with(|_| ()).knows_dialogs() && !super::tests::starting().knows_dialogs());
+    play(delivery, &rests);
+    assert!(with(|_| ()).knows_dialogs() && !super::starting().knows_dialogs());
     assert_eq!(id(1), later[0].message.id);
 }
 
@@ -169,17 +169,17 @@ fn the_screen_decides_what_is_work() {
 fn normal_mail_waits_for_the_end_of_work_where_the_harness_says_so() {
     let (mail, urgent) = ([letter(1, Normal)], [letter(1, Interrupt)]);
     let waits = || {
-        let desk = with(|manifest| manifest.submit.while_working = false);
-        play(desk, &[seen(3_000, claims(Says::Working), "")])
+        let delivery = with(|manifest| manifest.submit.while_working = false);
+        play(delivery, &[seen(3_000, claims(Says::Working), "")])
     };
-    let desk = play(waits(), &[(3_001, Doing::Act(&mail), "")]);
-    let hold = desk.hold(ms(3_002), &mail[0], &mail);
+    let delivery = play(waits(), &[(3_001, Doing::Act(&mail), "")]);
+    let hold = delivery.hold(ms(3_002), &mail[0], &mail);
     assert_eq!(rule(hold), "working");
     let rests = [
         seen(9_001, claims(Says::Idle), ""),
         (9_003, Doing::Act(&mail), "offer 1"),
     ];
-    play(desk, &rests);
+    play(delivery, &rests);
     play(waits(), &[(3_001, Doing::Act(&urgent), "look")]);
 }
 
@@ -202,9 +202,9 @@ fn nothing_is_typed_or_entered_while_any_sign_shows_work() {
         looked(3_053, works(holds("text")), ""),
         hear(9_000, Event::Tick, ""),
     ];
-    let desk = play(written(with(|_| ()), &pending), &before_enter);
-    assert!(!desk.is_writing());
-    let hold = desk.hold(ms(9_001), &pending[0], &pending).unwrap();
+    let delivery = play(written(with(|_| ()), &pending), &before_enter);
+    assert!(!delivery.is_writing());
+    let hold = delivery.hold(ms(9_001), &pending[0], &pending).unwrap();
     assert_eq!(
         (hold.rule, hold.evidence.as_str()),
         ("working", "its title says so")
@@ -213,7 +213,7 @@ fn nothing_is_typed_or_entered_while_any_sign_shows_work() {
         claims: claims(Says::Idle).claims,
         ..holds("text")
     };
-    play(desk, &[seen(9_100, rests, "resume")]);
+    play(delivery, &[seen(9_100, rests, "resume")]);
     // A sign of work on the screen counts though a better source says idle.
     let mut both = claims(Says::Idle);
     both.claims.push(Claim {
@@ -222,9 +222,9 @@ fn nothing_is_typed_or_entered_while_any_sign_shows_work() {
         evidence: "its screen says: esc to interrupt".to_owned(),
     });
     let both = [seen(3_000, both, ""), (3_200, Doing::Act(&pending), "")];
-    let desk = play(with(|_| ()), &both);
-    assert_eq!(desk.activity().activity, Activity::Idle);
-    let hold = desk.hold(ms(3_201), &pending[0], &pending).unwrap();
+    let delivery = play(with(|_| ()), &both);
+    assert_eq!(delivery.activity().activity, Activity::Idle);
+    let hold = delivery.hold(ms(3_201), &pending[0], &pending).unwrap();
     assert_eq!(hold.evidence, "its screen says: esc to interrupt");
 }
 
@@ -243,8 +243,8 @@ fn an_agent_that_ignores_interrupts_is_not_typed_into() {
         hear(18_004, Event::Tick, ""),
         (18_005, Doing::Act(&urgent), ""),
     ];
-    let desk = play(with(|_| ()), &ignored);
-    let hold = desk.hold(ms(18_006), &urgent[0], &urgent).unwrap();
+    let delivery = play(with(|_| ()), &ignored);
+    let hold = delivery.hold(ms(18_006), &urgent[0], &urgent).unwrap();
     assert_eq!(hold.rule, "working");
     assert!(hold.reason.contains("did not stop it"), "{hold:?}");
     let rests = [
@@ -252,5 +252,5 @@ fn an_agent_that_ignores_interrupts_is_not_typed_into() {
         hear(20_100, Event::Tick, ""),
         (20_101, Doing::Act(&urgent), "offer 1"),
     ];
-    play(desk, &rests);
+    play(delivery, &rests);
 }

@@ -1,10 +1,8 @@
-//! A desk that hears the agent's own hooks.
+//! What the agent's hooks and transcript prove.
 
-use super::tests::{Doing, Line, ids_apart, play, raw, rule};
-use super::tests_screen::{
-    asks, beginning, empty, hear, holds, looked, manifest, resting, seen, wrote,
-};
+use super::screen::{asks, beginning, empty, hear, holds, looked, manifest, resting, seen, wrote};
 use super::*;
+use super::{Doing, Line, ids_apart, play, raw, rule};
 use crate::activity::tests::ms;
 use crate::harness::hook::tests::like_claude;
 use crate::harness::{Proof, Sighting, Turn, transcript};
@@ -54,15 +52,15 @@ fn with(change: impl FnOnce(&mut crate::harness::Manifest)) -> Desk {
     manifest.hook.ready.clear();
     manifest.proof = vec![Proof::Hook];
     change(&mut manifest);
-    let mut desk = resting(manifest);
-    desk.on(ms(2_500), Event::Paste(true));
-    desk
+    let mut delivery = resting(manifest);
+    delivery.on(ms(2_500), Event::Paste(true));
+    delivery
 }
 
 /// Up to Enter, pressed at 3,053.
-fn entered(desk: Desk, pending: &[Letter]) -> Desk {
+fn entered(delivery: Desk, pending: &[Letter]) -> Desk {
     play(
-        desk,
+        delivery,
         &[
             (3_000, Doing::Act(pending), "offer 1"),
             (3_001, recorded(&[1]), "look"),
@@ -75,8 +73,8 @@ fn entered(desk: Desk, pending: &[Letter]) -> Desk {
     )
 }
 
-fn evidence(desk: &Desk, now: u64) -> String {
-    let judged = desk.activity();
+fn evidence(delivery: &Desk, now: u64) -> String {
+    let judged = delivery.activity();
     format!("{}: {}", judged.activity, judged.told(ms(now)))
 }
 
@@ -85,7 +83,7 @@ fn a_hook_that_shows_the_header_proves_it() {
     let pending = [letter(1, "alice")];
     let ours = heads(&[("alice", 1)]);
     // Before the box lets go of it, which is then not waited for.
-    let desk = play(
+    let delivery = play(
         entered(with(|_| ()), &pending),
         &[
             hear(3_054, Event::Entered, ""),
@@ -95,7 +93,7 @@ fn a_hook_that_shows_the_header_proves_it() {
         ],
     );
     assert_eq!(
-        evidence(&desk, 3_400),
+        evidence(&delivery, 3_400),
         "working: hook UserPromptSubmit just now"
     );
     // Afterwards.
@@ -115,9 +113,9 @@ fn a_hook_that_shows_the_header_proves_it() {
             hear(3_055, Event::Entered, "offered 1; accepted 1"),
         ],
     );
-    let mut desk = entered(with(|_| ()), &pending);
-    desk.on(ms(3_054), Event::Entered);
-    let effects = desk.on(ms(3_060), hook(PROMPT, &json!({"prompt": ours})));
+    let mut delivery = entered(with(|_| ()), &pending);
+    delivery.on(ms(3_054), Event::Entered);
+    let effects = delivery.on(ms(3_060), hook(PROMPT, &json!({"prompt": ours})));
     let [
         Effect::Offered {
             evidence: offered, ..
@@ -135,7 +133,7 @@ fn a_hook_that_shows_the_header_proves_it() {
 fn nothing_else_proves_it() {
     let pending = [letter(1, "alice")];
     let check = |events: &[Event]| {
-        let mut desk = play(
+        let mut delivery = play(
             entered(with(|_| ()), &pending),
             &[
                 hear(3_054, Event::Entered, ""),
@@ -143,7 +141,7 @@ fn nothing_else_proves_it() {
             ],
         );
         for event in events {
-            let effects = desk.on(ms(4_000), event.clone());
+            let effects = delivery.on(ms(4_000), event.clone());
             let is_accepted = |effect: &Effect| matches!(effect, Effect::Accepted { .. });
             assert!(!effects.iter().any(is_accepted), "{event:?}: {effects:?}");
         }
@@ -163,9 +161,9 @@ fn nothing_else_proves_it() {
     let other = hook(PROMPT, &json!({"prompt": ours, "session_id": "b"}));
     check(&[prompt("mine"), other]);
     // Not where the harness does not count on it.
-    let desk = entered(with(|manifest| manifest.proof.clear()), &pending);
+    let delivery = entered(with(|manifest| manifest.proof.clear()), &pending);
     play(
-        desk,
+        delivery,
         &[
             hear(3_054, Event::Entered, ""),
             submits(3_060, &ours, ""),
@@ -177,7 +175,7 @@ fn nothing_else_proves_it() {
 #[test]
 fn a_turn_is_proven_message_by_message() {
     let pending = [letter(1, "alice"), letter(2, "carol")];
-    let desk = play(
+    let delivery = play(
         with(|_| ()),
         &[
             (3_000, Doing::Act(&pending), "offer 1,2"),
@@ -192,7 +190,7 @@ fn a_turn_is_proven_message_by_message() {
     );
     let swapped = heads(&[("carol", 1), ("carol", 2)]);
     play(
-        desk,
+        delivery,
         &[
             submits(3_100, &swapped, "accepted 2; offered 1"),
             submits(3_300, &heads(&[("alice", 1), ("carol", 2)]), "accepted 1"),
@@ -200,10 +198,10 @@ fn a_turn_is_proven_message_by_message() {
     );
     // What was never written is not proven, though it waits.
     let waits = [letter(3, "alice")];
-    let mut desk = with(|_| ());
-    desk.on(ms(2_600), hook("PermissionRequest", &json!({})));
-    assert_eq!(desk.act(ms(3_000), &waits), []);
-    play(desk, &[submits(3_100, &heads(&[("alice", 3)]), "")]);
+    let mut delivery = with(|_| ());
+    delivery.on(ms(2_600), hook("PermissionRequest", &json!({})));
+    assert_eq!(delivery.act(ms(3_000), &waits), []);
+    play(delivery, &[submits(3_100, &heads(&[("alice", 3)]), "")]);
 }
 
 #[test]
@@ -211,12 +209,12 @@ fn one_that_fits_two_proves_neither() {
     let twin = with_steps(&message((1 << 96) + 1, "alice", "bob"), &[]);
     let pending = [letter(1, "alice"), twin];
     let ids = pending.iter().map(|l| l.message.id).collect();
-    let mut desk = with(|_| ());
-    desk.act(ms(3_000), &pending);
-    desk.on(ms(3_001), Event::Recorded(ids));
-    desk.on(ms(3_002), wrote());
+    let mut delivery = with(|_| ());
+    delivery.act(ms(3_000), &pending);
+    delivery.on(ms(3_001), Event::Recorded(ids));
+    delivery.on(ms(3_002), wrote());
     let prompt = hook(PROMPT, &json!({"prompt": heads(&[("alice", 1)])}));
-    assert_eq!(desk.on(ms(3_003), prompt), []);
+    assert_eq!(delivery.on(ms(3_003), prompt), []);
 }
 
 #[test]
@@ -248,7 +246,7 @@ fn enter_is_pressed_again_only_without_proof() {
 #[test]
 fn a_text_that_somebody_else_submits_is_accepted() {
     let pending = [letter(1, "alice")];
-    let desk = play(
+    let delivery = play(
         with(|_| ()),
         &[
             (3_000, Doing::Act(&pending), "offer 1"),
@@ -261,7 +259,7 @@ fn a_text_that_somebody_else_submits_is_accepted() {
             hear(5_100, Event::Tick, ""),
         ],
     );
-    assert!(!desk.is_writing());
+    assert!(!delivery.is_writing());
 }
 
 /// Where a question has swallowed the end of it, say.
@@ -275,35 +273,35 @@ fn of_a_text_that_somebody_else_submits_only_what_is_shown_has_arrived() {
         hear(3_002, wrote(), ""),
         hooked(3_020, "PermissionRequest", ""),
     ];
-    let desk = play(with(|_| ()), &written);
+    let delivery = play(with(|_| ()), &written);
     let half = heads(&[("alice", 1)]);
     let told = "offered 1; accepted 1; uncertain 2";
-    play(desk, &[submits(5_000, &half, told)]);
+    play(delivery, &[submits(5_000, &half, told)]);
 }
 
 #[test]
 fn hooks_say_what_it_does() {
-    let desk = with(|_| ());
-    let check = |desk: &Desk, now: u64, want: &str, doing: Option<Turn>| {
-        assert_eq!(evidence(desk, now), want);
-        assert_eq!(desk.doing(), doing, "{want}");
+    let delivery = with(|_| ());
+    let check = |delivery: &Desk, now: u64, want: &str, doing: Option<Turn>| {
+        assert_eq!(evidence(delivery, now), want);
+        assert_eq!(delivery.doing(), doing, "{want}");
     };
     check(
-        &desk,
+        &delivery,
         2_600,
         "idle: the sign that it is ready was seen",
         None,
     );
-    let desk = play(desk, &[hooked(3_000, "PreToolUse", "")]);
+    let delivery = play(delivery, &[hooked(3_000, "PreToolUse", "")]);
     check(
-        &desk,
+        &delivery,
         9_000,
         "working: hook PreToolUse 6 s ago",
         Some(Turn::Tool),
     );
     // Neither silence nor output changes that.
-    let desk = play(
-        desk,
+    let delivery = play(
+        delivery,
         &[
             hear(4_000, Event::Output, ""),
             hear(9_000, Event::Tick, ""),
@@ -311,24 +309,34 @@ fn hooks_say_what_it_does() {
         ],
     );
     let working = Some(Turn::Working);
-    check(&desk, 9_600, "working: hook PostToolUse just now", working);
-    let desk = play(
-        desk,
+    check(
+        &delivery,
+        9_600,
+        "working: hook PostToolUse just now",
+        working,
+    );
+    let delivery = play(
+        delivery,
         &[
             hooked(10_000, "Stop", ""),
             hooked(10_040, "PostToolUse", ""),
             hear(10_050, Event::Output, ""),
         ],
     );
-    check(&desk, 13_000, "idle: hook Stop 3 s ago", Some(Turn::Idle));
+    check(
+        &delivery,
+        13_000,
+        "idle: hook Stop 3 s ago",
+        Some(Turn::Idle),
+    );
     // After the interrupt key no hook comes; the screen and silence tell.
     let urgent = {
         let mut urgent = message(1 << 96, "alice", "bob");
         urgent.envelope.priority = Priority::Interrupt;
         [with_steps(&urgent, &[])]
     };
-    let desk = play(
-        desk,
+    let delivery = play(
+        delivery,
         &[
             submits(14_000, "go", ""),
             (15_000, Doing::Act(&urgent), "look"),
@@ -336,18 +344,18 @@ fn hooks_say_what_it_does() {
         ],
     );
     check(
-        &desk,
+        &delivery,
         15_100,
         "working: the interrupt key was pressed",
         None,
     );
-    play(desk, &[hear(17_000, Event::Tick, "offer 1")]);
+    play(delivery, &[hear(17_000, Event::Tick, "offer 1")]);
 }
 
 #[test]
 fn a_turn_that_is_over_before_its_receipt_is_over() {
     let pending = [letter(1, "alice")];
-    let desk = play(
+    let delivery = play(
         entered(with(|_| ()), &pending),
         &[
             hear(3_054, Event::Entered, ""),
@@ -356,24 +364,24 @@ fn a_turn_that_is_over_before_its_receipt_is_over() {
             seen(3_210, empty(), "offered 1"),
         ],
     );
-    assert_eq!(evidence(&desk, 3_300), "idle: hook Stop just now");
+    assert_eq!(evidence(&delivery, 3_300), "idle: hook Stop just now");
 }
 
 #[test]
 fn a_question_by_hook_holds_mail() {
     let pending = [letter(1, "alice")];
-    let held = |desk: &Desk, now: u64| desk.hold(ms(now), &pending[0], &pending);
+    let held = |delivery: &Desk, now: u64| delivery.hold(ms(now), &pending[0], &pending);
     let asked = || play(with(|_| ()), &[hooked(3_000, "PermissionRequest", "")]);
-    let desk = asked();
+    let delivery = asked();
     assert_eq!(
-        desk.activity().activity,
+        delivery.activity().activity,
         Activity::Blocked("Bash".to_owned())
     );
-    let hold = held(&desk, 6_000).unwrap();
+    let hold = held(&delivery, 6_000).unwrap();
     assert_eq!(hold.rule, "blocked");
     assert_eq!(hold.reason, "the program waits for an answer (Bash)");
     assert_eq!(hold.evidence, "hook PermissionRequest 3 s ago");
-    let free = |desk: Desk, lines: &[Line<'_>]| rule(held(&play(desk, lines), 6_000));
+    let free = |delivery: Desk, lines: &[Line<'_>]| rule(held(&play(delivery, lines), 6_000));
     // The screen shows it too; it is one and the same, and once it is gone it is answered.
     let shown = play(asked(), &[seen(3_200, asks("permission: rm"), "")]);
     assert_eq!(
@@ -415,15 +423,18 @@ fn an_answer_waits_until_its_question_is_shown() {
     let mut answer = raw(1);
     answer.message.created_at = ms(3_500).wall;
     let pending = [answer];
-    let desk = play(
+    let delivery = play(
         with(|_| ()),
         &[
             hooked(3_000, "PermissionRequest", ""),
             (3_501, Doing::Act(&pending), ""),
         ],
     );
-    assert!(matches!(desk.answerable(ms(3_502)), Answerable::NotYet(_)));
-    let hold = desk.hold(ms(3_502), &pending[0], &pending).unwrap();
+    assert!(matches!(
+        delivery.answerable(ms(3_502)),
+        Answerable::NotYet(_)
+    ));
+    let hold = delivery.hold(ms(3_502), &pending[0], &pending).unwrap();
     assert_eq!(
         (hold.rule, hold.reason.as_str()),
         (
@@ -441,7 +452,7 @@ fn an_answer_waits_until_its_question_is_shown() {
         seen(4_300, asks("permission: rm"), ""),
         (4_301, Doing::Act(&pending), "offer 1"),
     ];
-    play(desk, &shown);
+    play(delivery, &shown);
     // So it does where no hook tells of it, but its status note.
     let noted = [
         seen(3_400, told, ""),
@@ -449,10 +460,10 @@ fn an_answer_waits_until_its_question_is_shown() {
         seen(4_300, asks("permission: rm"), ""),
         (4_301, Doing::Act(&pending), "offer 1"),
     ];
-    let desk = play(with(|_| ()), &noted);
+    let delivery = play(with(|_| ()), &noted);
     let asked = Activity::Blocked("permission: rm".to_owned());
-    assert_eq!(desk.activity().activity, asked);
-    assert_eq!(desk.activity().since, ms(3_400));
+    assert_eq!(delivery.activity().activity, asked);
+    assert_eq!(delivery.activity().since, ms(3_400));
     // One whose questions nobody knows by their looks is answered on the hook's word.
     let blind = with(|manifest| manifest.dialogs.clear());
     let asked = [
@@ -466,12 +477,12 @@ fn an_answer_waits_until_its_question_is_shown() {
 fn a_hook_shows_that_it_is_ready() {
     let mut manifest = crate::harness::Manifest::generic();
     manifest.hook = like_claude();
-    let mut desk = beginning(manifest);
-    desk.on(ms(100), Event::Output);
-    desk.on(ms(9_000), Event::Tick);
-    assert!(desk.is_starting());
-    desk.on(ms(9_100), hook("SessionStart", &json!({"session_id": "a"})));
-    assert!(!desk.is_starting());
+    let mut delivery = beginning(manifest);
+    delivery.on(ms(100), Event::Output);
+    delivery.on(ms(9_000), Event::Tick);
+    assert!(delivery.is_starting());
+    delivery.on(ms(9_100), hook("SessionStart", &json!({"session_id": "a"})));
+    assert!(!delivery.is_starting());
 }
 
 /// Build the event of a transcript with texts that the model was given, and texts that were taken back.
@@ -487,12 +498,12 @@ fn by_transcript() -> Desk {
 }
 
 /// Names the transcript, as every hook of Claude Code does.
-fn names_transcript(desk: Desk) -> Desk {
+fn names_transcript(delivery: Desk) -> Desk {
     let start = hook(
         "SessionStart",
         &json!({"session_id": "a", "transcript_path": "/t"}),
     );
-    play(desk, &[hear(2_600, start, "")])
+    play(delivery, &[hear(2_600, start, "")])
 }
 
 #[test]
@@ -501,9 +512,9 @@ fn a_submitted_text_may_be_queued_and_only_the_transcript_proves_it() {
     let ours = heads(&[("alice", 1)]);
     let submitted = hook(PROMPT, &json!({"session_id": "a", "prompt": ours}));
     let queued = || {
-        let desk = entered(names_transcript(by_transcript()), &pending);
+        let delivery = entered(names_transcript(by_transcript()), &pending);
         play(
-            desk,
+            delivery,
             &[
                 hear(3_054, Event::Entered, ""),
                 hear(3_060, submitted.clone(), "offered 1"),
@@ -511,7 +522,7 @@ fn a_submitted_text_may_be_queued_and_only_the_transcript_proves_it() {
         )
     };
     assert!(queued().asks_transcript());
-    let desk = play(
+    let delivery = play(
         queued(),
         &[
             hear(3_100, transcript_shows("[Request interrupted]", ""), ""),
@@ -519,7 +530,7 @@ fn a_submitted_text_may_be_queued_and_only_the_transcript_proves_it() {
             hear(9_001, transcript_shows(&ours, ""), ""),
         ],
     );
-    assert!(!desk.asks_transcript());
+    assert!(!delivery.asks_transcript());
     // A person takes it back, and may submit it after all.
     play(
         queued(),
@@ -536,12 +547,12 @@ fn a_submitted_text_may_be_queued_and_only_the_transcript_proves_it() {
 fn a_hook_proves_what_the_model_was_given() {
     let pending = [letter(1, "alice")];
     let ours = heads(&[("alice", 1)]);
-    let desk = with(|manifest| {
+    let delivery = with(|manifest| {
         let given = "Given".to_owned().try_into().expect("a sign");
         manifest.hook.given = vec![given];
     });
     play(
-        entered(desk, &pending),
+        entered(delivery, &pending),
         &[
             hear(3_054, Event::Entered, ""),
             hear(3_060, hook_of(&ours, PROMPT), "offered 1"),
@@ -561,18 +572,18 @@ fn hook_of(prompt: &str, event: &str) -> Event {
 #[test]
 fn a_proof_is_awaited_only_while_the_agent_can_give_it() {
     let pending = [letter(1, "alice")];
-    let offered = |desk: Desk| {
-        let mut desk = entered(desk, &pending);
-        desk.on(ms(3_054), Event::Entered);
-        let effects = desk.on(ms(3_060), Event::Seen(empty()));
+    let offered = |delivery: Desk| {
+        let mut delivery = entered(delivery, &pending);
+        delivery.on(ms(3_054), Event::Entered);
+        let effects = delivery.on(ms(3_060), Event::Seen(empty()));
         let [Effect::Offered { proof_awaited, .. }] = effects[..] else {
             panic!("{effects:?}");
         };
-        (desk, proof_awaited)
+        (delivery, proof_awaited)
     };
-    let (desk, is_awaited) = offered(by_transcript());
+    let (delivery, is_awaited) = offered(by_transcript());
     assert!(!is_awaited, "no hook was heard, and none was given to it");
-    let why = desk.lacks_proof().unwrap_or_default();
+    let why = delivery.lacks_proof().unwrap_or_default();
     assert!(why.starts_with("; no transcript"), "{why}");
     assert!(offered(names_transcript(by_transcript())).1);
     // Our own hooks may come with the first prompt.
@@ -582,9 +593,9 @@ fn a_proof_is_awaited_only_while_the_agent_can_give_it() {
             manifest.start.hooks = true;
         })
     };
-    let (mut desk, is_awaited) = offered(given());
+    let (mut delivery, is_awaited) = offered(given());
     assert!(is_awaited);
-    let effects = desk.on(ms(63_060), Event::Tick);
+    let effects = delivery.on(ms(63_060), Event::Tick);
     let [Effect::Offered { proof_awaited, .. }] = effects[..] else {
         panic!("{effects:?}");
     };
@@ -593,13 +604,13 @@ fn a_proof_is_awaited_only_while_the_agent_can_give_it() {
         let payload = json!({"session_id": "a", "transcript_path": "/t"});
         hook("PreToolUse", &payload)
     };
-    let effects = desk.on(ms(64_000), named());
+    let effects = delivery.on(ms(64_000), named());
     let is_awaited =
         |effect: &Effect| matches!(effect, Effect::Offered { proof_awaited, .. } if *proof_awaited);
     assert!(effects.iter().any(is_awaited), "{effects:?}");
-    let (desk, _) = offered(given());
-    let desk = play(desk, &[hear(3_500, named(), "")]);
-    play(desk, &[hear(63_060, Event::Tick, "")]);
+    let (delivery, _) = offered(given());
+    let delivery = play(delivery, &[hear(3_500, named(), "")]);
+    play(delivery, &[hear(63_060, Event::Tick, "")]);
     // One that has no proof at all awaits none.
     assert!(!offered(with(|manifest| manifest.proof.clear())).1);
 }

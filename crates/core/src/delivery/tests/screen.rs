@@ -1,4 +1,4 @@
-//! The stage of a desk that goes by what the screen shows: sightings, and desks that have had one.
+//! Delivery to programs whose screen is recognised; this module has the sightings that the tests share.
 //! What is tested of it is in the modules below.
 
 mod drafts;
@@ -8,8 +8,8 @@ mod recognition;
 mod whatever;
 mod work;
 
-use super::tests::{Doing, Line, id, idle_at, letter, play, raw, recorded, rule};
 use super::*;
+use super::{Doing, Line, id, idle_at, letter, play, raw, recorded, rule};
 use crate::activity::tests::ms;
 use crate::harness::{
     Below, BoxState, Claim, Held, InputBox, Manifest, Mismatch, Says, Sighting, Source, Wait,
@@ -68,10 +68,10 @@ pub(super) fn with(change: impl FnOnce(&mut Manifest)) -> Desk {
 /// Idle since 2 s, with a box that has been empty for long enough.
 pub(super) fn resting(manifest: Manifest) -> Desk {
     manifest.check().unwrap();
-    let mut desk = idle_at(beginning(manifest));
-    desk.on(ms(2_400), Event::Seen(empty()));
-    desk.on(ms(2_500), Event::Tick);
-    desk
+    let mut delivery = idle_at(beginning(manifest));
+    delivery.on(ms(2_400), Event::Seen(empty()));
+    delivery.on(ms(2_500), Event::Tick);
+    delivery
 }
 
 /// One that has just begun.
@@ -154,9 +154,9 @@ pub(super) fn hear<'a>(at: u64, event: Event, want: &'a str) -> Line<'a> {
 }
 
 /// Up to the look before Enter.
-pub(super) fn written(desk: Desk, pending: &[Letter]) -> Desk {
+pub(super) fn written(delivery: Desk, pending: &[Letter]) -> Desk {
     play(
-        desk,
+        delivery,
         &[
             (3_000, Doing::Act(pending), "offer 1"),
             (3_001, recorded(&[1]), "look"),

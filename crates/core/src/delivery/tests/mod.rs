@@ -1,10 +1,14 @@
-//! The stage of these tests: letters, desks in every state, and the lines of a play. What they test
-//! is in the modules below.
+//! What the tests of delivery share: letters, deliveries in every state, and timed events.
 
 mod due;
+mod hook;
+mod http;
 mod interrupts;
+mod loop_prompt;
 mod offers;
+mod proof;
 mod reminders;
+mod screen;
 mod whatever;
 
 pub(super) use whatever::every_wait_has_a_reason;
@@ -61,18 +65,18 @@ fn idle() -> Desk {
     idle_at(starting())
 }
 
-/// The same of a desk that has just begun.
-pub(super) fn idle_at(mut desk: Desk) -> Desk {
-    desk.on(ms(0), Event::Output);
-    desk.on(ms(2_000), Event::Tick);
-    desk
+/// Like the above, for a delivery that has just begun.
+pub(super) fn idle_at(mut delivery: Desk) -> Desk {
+    delivery.on(ms(0), Event::Output);
+    delivery.on(ms(2_000), Event::Tick);
+    delivery
 }
 
-fn after(mut desk: Desk, events: &[Event]) -> Desk {
+fn after(mut delivery: Desk, events: &[Event]) -> Desk {
     for event in events {
-        desk.on(ms(3_000), event.clone());
+        delivery.on(ms(3_000), event.clone());
     }
-    desk
+    delivery
 }
 
 fn working() -> Desk {
@@ -103,7 +107,7 @@ pub(super) fn rule(hold: Option<crate::why::Hold>) -> &'static str {
     hold.map_or("-", |hold| hold.rule)
 }
 
-/// What is done to a desk, at which millisecond, and what it must say to it.
+/// An event, the millisecond at which it happens, and the effects that must follow.
 pub(super) type Line<'a> = (u64, Doing<'a>, &'a str);
 
 pub(super) enum Doing<'a> {
@@ -144,16 +148,16 @@ fn said(effects: &[Effect]) -> String {
     words.collect::<Vec<_>>().join("; ")
 }
 
-pub(super) fn play(mut desk: Desk, lines: &[Line<'_>]) -> Desk {
+pub(super) fn play(mut delivery: Desk, lines: &[Line<'_>]) -> Desk {
     for (at, doing, want) in lines {
         let (what, effects) = match doing {
-            Doing::Hear(event) => (format!("{event:?}"), desk.on(ms(*at), event.clone())),
-            Doing::Act(pending) => ("act".to_owned(), desk.act(ms(*at), pending)),
-            Doing::Remind(owed) => ("remind".to_owned(), desk.remind(ms(*at), owed)),
+            Doing::Hear(event) => (format!("{event:?}"), delivery.on(ms(*at), event.clone())),
+            Doing::Act(pending) => ("act".to_owned(), delivery.act(ms(*at), pending)),
+            Doing::Remind(owed) => ("remind".to_owned(), delivery.remind(ms(*at), owed)),
         };
         assert_eq!(said(&effects), *want, "{what} at {at}");
     }
-    desk
+    delivery
 }
 
 pub(super) fn recorded(ids: &[u128]) -> Doing<'static> {

@@ -1,4 +1,4 @@
-//! A loop's desk: its mail stands in its next prompt, which its runner writes. Nothing is typed.
+//! The route into a loop: its mail is in its next prompt, which its runner writes. Nothing is typed.
 
 use super::hold::Rule;
 use super::{Desk, Lane, Reach};
@@ -9,21 +9,21 @@ use crate::moment::Moment;
 use crate::text;
 use jiff::Timestamp;
 
-/// What the next prompt of a loop waits for.
+/// The event that the next prompt of a loop waits for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum LoopWait {
-    /// For nothing but the iteration that runs, if one does.
+    /// The end of the iteration that runs, if one does.
     #[default]
     Turn,
-    /// For nothing that will come: somebody wants it to end.
+    /// Nothing: a client has asked the loop to stop.
     Stop,
-    /// The same: the iteration that runs is the last that it is allowed.
+    /// Nothing: the iteration that runs is the last one allowed.
     Last,
     Checkpoint,
-    /// For the end of the iteration that runs, and of the pause that comes then.
+    /// The end of the iteration that runs, and of the pause after it.
     CheckpointAsked,
     Interactive,
-    /// For a time, after a failure.
+    /// A time, after a failure.
     Failure {
         until: Timestamp,
         why: String,
@@ -53,10 +53,33 @@ impl LoopWait {
     }
 }
 
+/// What the next prompt waits for, and since when.
+#[derive(Debug, Clone)]
+pub(super) struct LoopPrompt {
+    pub(super) since: Moment,
+    wait: LoopWait,
+}
+
+impl LoopPrompt {
+    pub(super) fn new(now: Moment) -> Self {
+        Self {
+            since: now,
+            wait: LoopWait::default(),
+        }
+    }
+
+    /// Take over what the journal has of the loop.
+    pub(super) fn note(&mut self, now: Moment, wait: LoopWait) {
+        if self.wait != wait {
+            *self = Self { since: now, wait };
+        }
+    }
+}
+
 impl Desk {
-    /// What holds all mail of a loop at its terminal.
-    pub(super) fn rule_of_loop(&self) -> Option<Rule> {
-        match (self.manner.reach, self.activity().activity) {
+    /// Return the rule that holds all mail of a loop at its terminal.
+    pub(super) fn loop_rule(&self) -> Option<Rule> {
+        match (self.manner.reach, self.agent.activity()) {
             (Reach::Terminal, _) => None,
             (Reach::Prompt, Activity::Exited) => Some(Rule::Exited),
             (
@@ -66,18 +89,11 @@ impl Desk {
         }
     }
 
-    /// The journal has this of the loop.
-    pub(super) fn loop_waits(&mut self, now: Moment, wait: LoopWait) {
-        if self.looped.1 != wait {
-            self.looped = (now, wait);
-        }
-    }
-
-    /// What is said of a message to a loop: the rule, the evidence, and what releases it.
+    /// Explain a message to a loop: the reason, the evidence and the release.
     pub(super) fn loop_says(&self, now: Moment, letter: &Letter) -> (String, String, String) {
         let name = &letter.message.to;
         let then = "then it stands in the next prompt";
-        match &self.looped.1 {
+        match &self.loop_prompt.wait {
             LoopWait::Stop => (
                 "the loop was asked to stop, and no other prompt is made".to_owned(),
                 "the journal has who asked, and not its end".to_owned(),

@@ -1,12 +1,12 @@
-//! A loop's desk: it types nothing, hands nothing to a hook, and says why.
+//! The delivery of a loop: it types nothing, gives nothing to a hook, and says why.
 
-use super::tests::{idle_at, letter, raw};
 use super::*;
+use super::{idle_at, letter, raw};
 use crate::activity::tests::ms;
 use crate::priority::Priority::{Idle, Interrupt, Normal};
 use crate::session::Ending;
 
-fn desk() -> Desk {
+fn delivery() -> Desk {
     let manner = Manner {
         reach: Reach::Prompt,
         ..Manner::generic(80)
@@ -16,7 +16,7 @@ fn desk() -> Desk {
 
 #[test]
 fn nothing_is_ever_typed() {
-    let mut desk = desk();
+    let mut delivery = delivery();
     for letter in [
         letter(1, Normal),
         letter(2, Interrupt),
@@ -24,24 +24,30 @@ fn nothing_is_ever_typed() {
         raw(4),
     ] {
         let pending = [letter];
-        assert_eq!(desk.act(ms(3_000), &pending), [], "{pending:?}");
-        assert_eq!(desk.remind(ms(3_000), &pending), []);
+        assert_eq!(delivery.act(ms(3_000), &pending), [], "{pending:?}");
+        assert_eq!(delivery.remind(ms(3_000), &pending), []);
     }
-    assert!(desk.bars_a_nudge().is_some_and(|why| why.contains("loop")));
-    let answerable = desk.answerable(ms(3_000));
+    assert!(
+        delivery
+            .bars_a_nudge()
+            .is_some_and(|why| why.contains("loop"))
+    );
+    let answerable = delivery.answerable(ms(3_000));
     assert!(matches!(answerable, Answerable::No(why) if why.contains("loop")));
-    assert!(!desk.is_writing());
+    assert!(!delivery.is_writing());
 }
 
 #[test]
 fn what_waits_waits_for_a_prompt() {
-    let mut desk = desk();
-    let hold = |desk: &Desk, priority| {
+    let mut delivery = delivery();
+    let hold = |delivery: &Desk, priority| {
         let letter = letter(1, priority);
         let pending = [letter.clone()];
-        desk.hold(ms(3_000), &letter, &pending).expect("it is held")
+        delivery
+            .hold(ms(3_000), &letter, &pending)
+            .expect("it is held")
     };
-    let normal = hold(&desk, Normal);
+    let normal = hold(&delivery, Normal);
     assert_eq!(normal.rule, "loop");
     assert!(
         normal.reason.contains("next iteration"),
@@ -49,12 +55,12 @@ fn what_waits_waits_for_a_prompt() {
         normal.reason
     );
     assert!(
-        hold(&desk, Interrupt)
+        hold(&delivery, Interrupt)
             .reason
             .contains("ends what the loop is doing")
     );
-    desk.on(ms(3_000), Event::Exited(Ending::Exit(0)));
-    assert_eq!(hold(&desk, Normal).rule, "exited");
+    delivery.on(ms(3_000), Event::Exited(Ending::Exit(0)));
+    assert_eq!(hold(&delivery, Normal).rule, "exited");
 }
 
 #[test]
@@ -62,10 +68,12 @@ fn what_its_next_prompt_waits_for_is_named() {
     let letter = letter(1, Interrupt);
     let pending = [letter.clone()];
     let check = |wait: LoopWait, at: u64, reason: &str, release: &str| {
-        let mut desk = desk();
-        desk.on(ms(2_500), Event::Loop(wait.clone()));
-        desk.on(ms(2_600), Event::Loop(wait));
-        let hold = desk.hold(ms(at), &letter, &pending).expect("it is held");
+        let mut delivery = delivery();
+        delivery.on(ms(2_500), Event::Loop(wait.clone()));
+        delivery.on(ms(2_600), Event::Loop(wait));
+        let hold = delivery
+            .hold(ms(at), &letter, &pending)
+            .expect("it is held");
         assert_eq!(hold.rule, "loop");
         assert!(hold.reason.contains(reason), "{hold:?}");
         assert!(hold.release.contains(release), "{hold:?}");

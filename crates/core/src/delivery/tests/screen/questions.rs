@@ -7,15 +7,15 @@ use crate::message::Body;
 fn a_question_in_the_last_moment_parks_the_text() {
     let pending = [letter(1, Normal), raw(2)];
     let park = || {
-        let desk = written(with(|_| ()), &pending[..1]);
-        let desk = play(desk, &[looked(3_053, asks("Run rm?"), "")]);
-        assert!(!desk.is_writing(), "whoever answers needs the keyboard");
-        let hold = desk.hold(ms(3_060), &pending[0], &pending);
+        let delivery = written(with(|_| ()), &pending[..1]);
+        let delivery = play(delivery, &[looked(3_053, asks("Run rm?"), "")]);
+        assert!(!delivery.is_writing(), "whoever answers needs the keyboard");
+        let hold = delivery.hold(ms(3_060), &pending[0], &pending);
         assert_eq!(rule(hold), "blocked");
         let other = letter(3, Idle);
-        let hold = desk.hold(ms(3_060), &other, std::slice::from_ref(&other));
+        let hold = delivery.hold(ms(3_060), &other, std::slice::from_ref(&other));
         assert_eq!(rule(hold), "blocked");
-        desk
+        delivery
     };
     let resume = |at| {
         [
@@ -35,9 +35,9 @@ fn a_question_in_the_last_moment_parks_the_text() {
         hear(3_100, Event::Draft, ""),
         seen(3_200, holds("text"), ""),
     ];
-    let desk = play(park(), &typed);
-    assert!(desk.is_field_ours(), "the key went to the question");
-    play(desk, &[hear(4_200, Event::DraftGone, "resume")]);
+    let delivery = play(park(), &typed);
+    assert!(delivery.is_field_ours(), "the key went to the question");
+    play(delivery, &[hear(4_200, Event::DraftGone, "resume")]);
     // The key was late and fell into the box: no Enter.
     let late = [
         hear(3_100, Event::Draft, ""),
@@ -46,13 +46,13 @@ fn a_question_in_the_last_moment_parks_the_text() {
     ];
     play(park(), &late);
     // The question has eaten the text: it is not written again as if nothing had been.
-    let desk = play(park(), &[seen(4_000, empty(), "resume")]);
+    let delivery = play(park(), &[seen(4_000, empty(), "resume")]);
     let gone = [
         hear(4_001, Event::Resumed, ""),
         hear(4_051, Event::Tick, "look"),
         looked(4_052, empty(), "uncertain 1"),
     ];
-    play(desk, &gone);
+    play(delivery, &gone);
     let end = [hear(4_000, Event::Exited(Ending::Exit(0)), "uncertain 1")];
     play(park(), &end);
 }
@@ -165,8 +165,8 @@ fn an_answer_is_judged_only_after_the_program_has_read_it() {
         looked(3_061, asks("Run rm?"), ""),
         hear(3_111, Event::Tick, "look"),
     ];
-    let desk = play(answered("2"), &unread);
-    assert!(desk.awaits_reading());
+    let delivery = play(answered("2"), &unread);
+    assert!(delivery.awaits_reading());
     // A look that may be older than that says nothing.
     let read = [
         hear(3_112, Event::Unread(false), ""),
@@ -174,21 +174,21 @@ fn an_answer_is_judged_only_after_the_program_has_read_it() {
         hear(3_163, Event::Tick, "look"),
         looked(3_164, empty(), "offered 1; accepted 1"),
     ];
-    play(desk.clone(), &read);
+    play(delivery.clone(), &read);
     // A program that never reads it is not waited for without end.
     let never = [
         looked(4_000, asks("Run rm?"), ""),
         hear(4_050, Event::Tick, "look"),
         looked(5_070, asks("Run rm?"), "fail 1"),
     ];
-    play(desk, &never);
+    play(delivery, &never);
 }
 
 #[test]
 fn an_answer_goes_past_a_text_that_waits() {
     let mut pending = [letter(1, Normal), raw(2)];
     pending[1].message.created_at = ms(3_060).wall;
-    let desk = written(with(|_| ()), &pending[..1]);
+    let delivery = written(with(|_| ()), &pending[..1]);
     let answering = [
         looked(3_053, asks("Run rm?"), ""),
         (3_100, Doing::Act(&pending[1..]), "offer 2"),
@@ -197,7 +197,7 @@ fn an_answer_goes_past_a_text_that_waits() {
         hear(3_152, Event::Tick, "look"),
         looked(3_153, holds("text"), "offered 2; accepted 2; resume"),
     ];
-    play(desk, &answering);
+    play(delivery, &answering);
 }
 
 #[test]
@@ -217,10 +217,10 @@ fn a_question_is_told_by_all_its_words() {
         hear(3_002, wrote(), ""),
         hear(3_052, Event::Tick, "look"),
     ];
-    let desk = play(with(|_| ()), &typed);
-    play(desk.clone(), &[looked(3_053, long("ls"), "enter")]);
+    let delivery = play(with(|_| ()), &typed);
+    play(delivery.clone(), &[looked(3_053, long("ls"), "enter")]);
     play(
-        desk,
+        delivery,
         &[looked(3_053, long("rm -rf /"), "offered 1; accepted 1")],
     );
 }
@@ -236,12 +236,12 @@ fn a_question_that_comes_again_is_another() {
             (3_001, recorded(&[1]), "write 1"),
             hear(3_002, Event::Wrote("yes".to_owned()), ""),
         ];
-        let mut desk = play(with(|_| ()), &typed);
+        let mut delivery = play(with(|_| ()), &typed);
         for (at, sighting) in (3_010..).zip(between) {
-            desk.on(ms(at), Event::Seen(sighting.clone()));
+            delivery.on(ms(at), Event::Seen(sighting.clone()));
         }
-        let mut desk = play(desk, &[hear(3_052, Event::Tick, "look")]);
-        let effects = desk.on(ms(3_053), Event::Looked(at_cursor(last, "yes")));
+        let mut delivery = play(delivery, &[hear(3_052, Event::Tick, "look")]);
+        let effects = delivery.on(ms(3_053), Event::Looked(at_cursor(last, "yes")));
         let is_enter = effects == [Effect::Enter];
         assert_eq!(is_enter, is_entered, "{between:?} {last}");
     };
@@ -262,13 +262,13 @@ fn a_question_that_comes_again_is_another() {
 fn an_interrupt_dismisses_the_question_that_another_waits_for() {
     let pending = [letter(1, Normal)];
     let urgent = [letter(2, Interrupt)];
-    let desk = written(with(|_| ()), &pending);
+    let delivery = written(with(|_| ()), &pending);
     let pressed = [
         looked(3_053, asks("Run rm?"), ""),
         (3_100, Doing::Act(&urgent), "look"),
         looked(3_101, asks("Run rm?"), "key [3]"),
     ];
-    let desk = play(desk, &pressed);
+    let delivery = play(delivery, &pressed);
     // It is gone: first the one that is in the box.
     let gone = [
         seen(3_200, holds("text"), ""),
@@ -279,7 +279,7 @@ fn an_interrupt_dismisses_the_question_that_another_waits_for() {
         hear(3_254, Event::Entered, ""),
         seen(3_255, empty(), "offered 1"),
     ];
-    play(desk.clone(), &gone);
+    play(delivery.clone(), &gone);
     // It stays: then nothing is typed.
     let stays = [
         hear(8_101, Event::Tick, "look"),
@@ -289,15 +289,18 @@ fn an_interrupt_dismisses_the_question_that_another_waits_for() {
         hear(18_103, Event::Tick, ""),
         (18_104, Doing::Act(&urgent), ""),
     ];
-    let desk = play(desk, &stays);
-    assert_eq!(rule(desk.hold(ms(18_105), &urgent[0], &urgent)), "blocked");
+    let delivery = play(delivery, &stays);
+    assert_eq!(
+        rule(delivery.hold(ms(18_105), &urgent[0], &urgent)),
+        "blocked"
+    );
 }
 
 #[test]
 fn a_question_is_answerable_once_it_has_stopped_changing() {
     let check = |lines: &[Line<'_>], at: u64, want: Answerable| {
-        let desk = play(with(|_| ()), lines);
-        assert_eq!(desk.answerable(ms(at)), want, "at {at}");
+        let delivery = play(with(|_| ()), lines);
+        assert_eq!(delivery.answerable(ms(at)), want, "at {at}");
     };
     let none = Answerable::No("the program is not asking a question");
     let open = |number, since| OpenQuestion {

@@ -13,14 +13,14 @@ fn enter_follows_a_look_that_shows_the_text_alone() {
     };
     check(holds("te\n xt"), "enter");
     for other in ["te", "text and mine", "mine text", "[Pasted text #1]"] {
-        let desk = check(holds(other), "");
-        assert!(!desk.is_writing(), "the person needs the keyboard");
-        let hold = desk.hold(ms(3_054), &pending[0], &[]).unwrap();
+        let delivery = check(holds(other), "");
+        assert!(!delivery.is_writing(), "the person needs the keyboard");
+        let hold = delivery.hold(ms(3_054), &pending[0], &[]).unwrap();
         let quote = format!("and holds \"{other}\"");
         assert!(hold.evidence.ends_with(&quote), "{hold:?}");
     }
-    let desk = check(hidden(), "");
-    let hold = desk.hold(ms(3_054), &pending[0], &[]).unwrap();
+    let delivery = check(hidden(), "");
+    let hold = delivery.hold(ms(3_054), &pending[0], &[]).unwrap();
     assert_eq!(hold.evidence, "expected the input box, found \"Settings\"");
     // The text is gone: it comes again, marked.
     check(empty(), "uncertain 1");
@@ -30,8 +30,8 @@ fn enter_follows_a_look_that_shows_the_text_alone() {
 fn a_text_that_waited_gets_its_enter_when_the_box_holds_it_alone() {
     let pending = [letter(1, Normal)];
     let parked = || {
-        let desk = written(with(|_| ()), &pending);
-        play(desk, &[looked(3_053, hidden(), "")])
+        let delivery = written(with(|_| ()), &pending);
+        play(delivery, &[looked(3_053, hidden(), "")])
     };
     let resumed = [
         seen(4_000, holds("text"), "resume"),
@@ -47,9 +47,9 @@ fn a_text_that_waited_gets_its_enter_when_the_box_holds_it_alone() {
         seen(4_000, holds("text"), ""),
         hear(9_000, Event::Tick, ""),
     ];
-    let desk = play(parked(), &typed);
-    assert_eq!(rule(desk.hold(ms(9_001), &pending[0], &[])), "draft");
-    assert!(!desk.is_field_ours());
+    let delivery = play(parked(), &typed);
+    assert_eq!(rule(delivery.hold(ms(9_001), &pending[0], &[])), "draft");
+    assert!(!delivery.is_field_ours());
 }
 
 #[test]
@@ -59,9 +59,12 @@ fn the_box_lets_go_of_a_submitted_text() {
         looked(3_053, holds("text"), "enter"),
         hear(3_054, Event::Entered, ""),
     ];
-    let mut desk = play(written(with(|_| ()), &pending), &entered);
-    assert!(desk.is_writing(), "nobody types behind a text in the box");
-    let effects = desk.on(ms(3_060), Event::Seen(empty()));
+    let mut delivery = play(written(with(|_| ()), &pending), &entered);
+    assert!(
+        delivery.is_writing(),
+        "nobody types behind a text in the box"
+    );
+    let effects = delivery.on(ms(3_060), Event::Seen(empty()));
     assert!(evidence(&effects).ends_with("; the input box let go of it"));
 }
 
@@ -69,9 +72,9 @@ fn the_box_lets_go_of_a_submitted_text() {
 fn enter_is_pressed_again_and_the_text_is_never_typed_again() {
     let pending = [letter(1, Normal), letter(2, Normal)];
     let swallowed = || {
-        let desk = written(with(|_| ()), &pending[..1]);
+        let delivery = written(with(|_| ()), &pending[..1]);
         play(
-            desk,
+            delivery,
             &[
                 looked(3_053, holds("text"), "enter"),
                 hear(3_054, Event::Entered, ""),
@@ -84,8 +87,8 @@ fn enter_is_pressed_again_and_the_text_is_never_typed_again() {
         looked(4_055, holds("text"), "enter"),
         hear(4_056, Event::Entered, ""),
     ];
-    let mut desk = play(swallowed(), &again);
-    let effects = desk.on(ms(4_060), Event::Seen(empty()));
+    let mut delivery = play(swallowed(), &again);
+    let effects = delivery.on(ms(4_060), Event::Seen(empty()));
     let says = evidence(&effects);
     assert!(
         says.ends_with("Enter pressed 2 times; the input box let go of it"),
@@ -94,11 +97,13 @@ fn enter_is_pressed_again_and_the_text_is_never_typed_again() {
     // The program was only slow.
     play(swallowed(), &[looked(4_055, empty(), "offered 1")]);
     // It does not help: what comes next waits.
-    let desk = play(swallowed(), &again);
-    let mut desk = play(desk, &[hear(5_056, Event::Tick, "look")]);
-    let effects = desk.on(ms(5_057), Event::Looked(holds("text")));
+    let delivery = play(swallowed(), &again);
+    let mut delivery = play(delivery, &[hear(5_056, Event::Tick, "look")]);
+    let effects = delivery.on(ms(5_057), Event::Looked(holds("text")));
     assert!(evidence(&effects).ends_with("the input box still holds it"));
-    let hold = desk.hold(ms(5_058), &pending[1], &pending[1..]).unwrap();
+    let hold = delivery
+        .hold(ms(5_058), &pending[1], &pending[1..])
+        .unwrap();
     assert_eq!(hold.rule, "draft");
     assert!(
         hold.reason.starts_with("what was written before"),
@@ -111,8 +116,8 @@ fn enter_is_pressed_again_and_the_text_is_never_typed_again() {
         hear(4_501, Event::Resumed, ""),
         hear(4_551, Event::Tick, "look"),
     ];
-    let mut desk = play(play(swallowed(), &again), &asked);
-    let effects = desk.on(ms(4_552), Event::Looked(holds("text")));
+    let mut delivery = play(play(swallowed(), &again), &asked);
+    let effects = delivery.on(ms(4_552), Event::Looked(holds("text")));
     assert!(evidence(&effects).ends_with("the input box still holds it"));
     // The program ends meanwhile: the text was written whole.
     play(
@@ -131,9 +136,9 @@ fn a_dialog_after_enter_is_waited_for() {
             hear(3_054, Event::Entered, ""),
             seen(3_060, asks("Run rm?"), ""),
         ];
-        let desk = play(written(with(|_| ()), &pending), &lines);
-        assert!(!desk.is_writing(), "whoever answers needs the keyboard");
-        desk
+        let delivery = play(written(with(|_| ()), &pending), &lines);
+        assert!(!delivery.is_writing(), "whoever answers needs the keyboard");
+        delivery
     };
     let resumed = |at, sighting: fn() -> Sighting, want| {
         [
@@ -150,8 +155,8 @@ fn a_dialog_after_enter_is_waited_for() {
 #[test]
 fn enter_waits_for_a_text_that_is_shown_late() {
     let pending = [letter(1, Normal)];
-    let desk = || {
-        let desk = with(|manifest| manifest.submit.seen_within = Wait::millis(2_000));
+    let delivery = || {
+        let delivery = with(|manifest| manifest.submit.seen_within = Wait::millis(2_000));
         let written = [
             (3_001, Doing::Act(&pending), "offer 1"),
             (3_002, recorded(&[1]), "look"),
@@ -161,18 +166,18 @@ fn enter_waits_for_a_text_that_is_shown_late() {
             looked(3_054, empty(), ""),
             hear(3_500, Event::Tick, ""),
         ];
-        play(desk, &written)
+        play(delivery, &written)
     };
     let late = [
         seen(4_000, holds("text"), ""),
         hear(4_050, Event::Tick, "look"),
         looked(4_051, holds("text"), "enter"),
     ];
-    play(desk(), &late);
+    play(delivery(), &late);
     // A text that is never shown gets no Enter, and comes again.
     let never = [
         hear(5_003, Event::Tick, "look"),
         looked(5_004, empty(), "uncertain 1"),
     ];
-    play(desk(), &never);
+    play(delivery(), &never);
 }

@@ -1,8 +1,8 @@
-//! A desk that hands mail to the agent's own hook.
+//! The route through the agent's hook.
 
-use super::tests::{Doing, handed, ids_apart as ids, letter_apart as letter, play};
-use super::tests_screen::{asks, claims, hear, holds, manifest, resting, seen};
+use super::screen::{asks, claims, hear, holds, manifest, resting, seen};
 use super::*;
+use super::{Doing, handed, ids_apart as ids, letter_apart as letter, play};
 use crate::activity::tests::ms;
 use crate::harness::hook::tests::like_claude;
 use crate::harness::{Proof, Report, Route, Says, Source, transcript};
@@ -15,60 +15,60 @@ fn report(event: &str, payload: &serde_json::Value) -> Report {
     like_claude().read(event, &payload.to_string())
 }
 
-fn desk(change: impl FnOnce(&mut crate::harness::Manifest)) -> Desk {
+fn delivery(change: impl FnOnce(&mut crate::harness::Manifest)) -> Desk {
     let mut manifest = manifest();
     manifest.hook = like_claude();
     manifest.hook.ready.clear();
     manifest.routes = vec![Route::Hook, Route::Terminal];
     manifest.proof = vec![Proof::Hook, Proof::Transcript];
     change(&mut manifest);
-    let mut desk = resting(manifest);
-    desk.on(ms(2_500), Event::Paste(true));
-    desk
+    let mut delivery = resting(manifest);
+    delivery.on(ms(2_500), Event::Paste(true));
+    delivery
 }
 
 /// One that works, as its hook says at 3,000.
 fn working() -> Desk {
-    let mut desk = desk(|_| ());
-    call(&mut desk, 3_000, "UserPromptSubmit", &[]);
-    desk
+    let mut delivery = delivery(|_| ());
+    call(&mut delivery, 3_000, "UserPromptSubmit", &[]);
+    delivery
 }
 
-fn rule(desk: &Desk, at: u64, letter: &Letter, pending: &[Letter]) -> &'static str {
-    super::tests::rule(desk.hold(ms(at), letter, pending))
+fn rule(delivery: &Desk, at: u64, letter: &Letter, pending: &[Letter]) -> &'static str {
+    super::rule(delivery.hold(ms(at), letter, pending))
 }
 
 /// A hook comes that can take mail.
-fn call(desk: &mut Desk, at: u64, event: &str, pending: &[Letter]) -> Option<Handing> {
-    call_with(desk, at, event, &json!({}), pending)
+fn call(delivery: &mut Desk, at: u64, event: &str, pending: &[Letter]) -> Option<HookOffer> {
+    call_with(delivery, at, event, &json!({}), pending)
 }
 
 fn call_with(
-    desk: &mut Desk,
+    delivery: &mut Desk,
     at: u64,
     event: &str,
     payload: &serde_json::Value,
     pending: &[Letter],
-) -> Option<Handing> {
+) -> Option<HookOffer> {
     let report = report(event, payload);
-    desk.on(ms(at), Event::Hook(Box::new(report.clone())));
-    desk.hand(ms(at), &report, pending)
+    delivery.on(ms(at), Event::Hook(Box::new(report.clone())));
+    delivery.hand(ms(at), &report, pending)
 }
 
 #[test]
 fn normal_mail_waits_for_the_hook_of_a_working_agent() {
     let pending = [letter(1, Priority::Normal), letter(2, Priority::Idle)];
-    let mut desk = working();
-    assert_eq!(rule(&desk, 3_100, &pending[0], &pending), "hook");
-    assert_eq!(rule(&desk, 3_100, &pending[1], &pending), "working");
-    assert_eq!(desk.act(ms(3_100), &pending), []);
-    let handing = call(&mut desk, 4_000, TOOL, &pending).unwrap();
+    let mut delivery = working();
+    assert_eq!(rule(&delivery, 3_100, &pending[0], &pending), "hook");
+    assert_eq!(rule(&delivery, 3_100, &pending[1], &pending), "working");
+    assert_eq!(delivery.act(ms(3_100), &pending), []);
+    let handing = call(&mut delivery, 4_000, TOOL, &pending).unwrap();
     assert_eq!(handing.ids, ids(&[1]));
     // Nobody else has it meanwhile, and another hook gets nothing.
-    assert_eq!(call(&mut desk, 4_200, TOOL, &pending), None);
-    assert_eq!(desk.act(ms(4_200), &pending), []);
+    assert_eq!(call(&mut delivery, 4_200, TOOL, &pending), None);
+    assert_eq!(delivery.act(ms(4_200), &pending), []);
     play(
-        desk,
+        delivery,
         &[
             hear(4_250, handed(1, &[1]), "give 1"),
             hear(4_260, Event::Taken(1), "offered 1"),
@@ -83,7 +83,7 @@ fn an_agent_within_the_agent_is_given_nothing() {
     let pending = [letter(1, Priority::Normal)];
     let tool = |name: &str| json!({"tool_name": name});
     // Two at a time, each with a tool of its own; then it is the agent's own again.
-    let mut desk = working();
+    let mut delivery = working();
     for (at, event, name, is_given) in [
         (4_000, "PreToolUse", "Within", false),
         (4_200, "PreToolUse", "Within", false),
@@ -93,29 +93,36 @@ fn an_agent_within_the_agent_is_given_nothing() {
         (5_000, TOOL, "Within", true),
     ] {
         let payload = json!({"tool_name": name, "at": at});
-        let handing = call_with(&mut desk, at, event, &payload, &pending);
+        let handing = call_with(&mut delivery, at, event, &payload, &pending);
         assert_eq!(handing.is_some(), is_given, "{event} {name} at {at}");
     }
     // One that broke off, and a new prompt.
-    let mut desk = working();
-    call_with(&mut desk, 4_000, "PreToolUse", &tool("Within"), &pending);
-    assert!(call(&mut desk, 5_000, "UserPromptSubmit", &pending).is_some());
+    let mut delivery = working();
+    call_with(
+        &mut delivery,
+        4_000,
+        "PreToolUse",
+        &tool("Within"),
+        &pending,
+    );
+    assert!(call(&mut delivery, 5_000, "UserPromptSubmit", &pending).is_some());
 }
 
 #[test]
 fn work_after_a_question_leaves_mail_to_the_hook() {
     let pending = [letter(1, Priority::Normal)];
-    let mut desk = desk(|manifest| manifest.activity.order = vec![Source::Title, Source::Hook]);
+    let mut delivery =
+        delivery(|manifest| manifest.activity.order = vec![Source::Title, Source::Hook]);
     for (at, event) in [
         (3_000, "UserPromptSubmit"),
         (3_100, "PreToolUse"),
         (3_200, "PermissionRequest"),
     ] {
-        call(&mut desk, at, event, &[]);
+        call(&mut delivery, at, event, &[]);
     }
-    assert_eq!(rule(&desk, 3_300, &pending[0], &pending), "blocked");
-    let mut desk = play(
-        desk,
+    assert_eq!(rule(&delivery, 3_300, &pending[0], &pending), "blocked");
+    let mut delivery = play(
+        delivery,
         &[
             seen(3_400, asks("Run rm?"), ""),
             // A yes, which no hook tells.
@@ -123,18 +130,18 @@ fn work_after_a_question_leaves_mail_to_the_hook() {
             (9_100, Doing::Act(&pending), ""),
         ],
     );
-    assert_eq!(rule(&desk, 9_200, &pending[0], &pending), "hook");
-    let handing = call(&mut desk, 9_500, TOOL, &pending).unwrap();
+    assert_eq!(rule(&delivery, 9_200, &pending[0], &pending), "hook");
+    let handing = call(&mut delivery, 9_500, TOOL, &pending).unwrap();
     assert_eq!(handing.ids, ids(&[1]));
 }
 
 #[test]
 fn an_interrupt_does_not_wait_for_a_hook() {
     let pending = [letter(1, Priority::Interrupt), letter(2, Priority::Normal)];
-    let mut desk = working();
-    let handing = call(&mut desk, 4_000, TOOL, &pending).unwrap();
+    let mut delivery = working();
+    let handing = call(&mut delivery, 4_000, TOOL, &pending).unwrap();
     assert_eq!(handing.ids, ids(&[2]));
-    let due = desk.next(ms(4_000), &pending);
+    let due = delivery.next(ms(4_000), &pending);
     let [first, _] = ids(&[1, 2])[..] else {
         panic!("two");
     };
@@ -145,22 +152,22 @@ fn an_interrupt_does_not_wait_for_a_hook() {
 fn an_agent_that_works_is_never_typed_into_and_an_idle_one_is() {
     let pending = [letter(1, Priority::Normal)];
     // The last hook was heard long ago, and the agent still streams its answer.
-    let mut desk = working();
-    desk.on(ms(600_000), Event::Tick);
-    assert_eq!(rule(&desk, 600_000, &pending[0], &pending), "hook");
+    let mut delivery = working();
+    delivery.on(ms(600_000), Event::Tick);
+    assert_eq!(rule(&delivery, 600_000, &pending[0], &pending), "hook");
     assert!(matches!(
-        desk.next(ms(600_000), &pending),
+        delivery.next(ms(600_000), &pending),
         Decision::Wait { .. }
     ));
     // It is idle again.
-    let mut desk = working();
-    call(&mut desk, 4_000, "Stop", &[]);
+    let mut delivery = working();
+    call(&mut delivery, 4_000, "Stop", &[]);
     assert!(matches!(
-        desk.next(ms(4_000), &pending),
+        delivery.next(ms(4_000), &pending),
         Decision::Offer { .. }
     ));
     // Its manifest prefers the terminal: then it waits for the end of the turn.
-    let mut other = self::desk(|manifest| manifest.routes = vec![Route::Terminal, Route::Hook]);
+    let mut other = self::delivery(|manifest| manifest.routes = vec![Route::Terminal, Route::Hook]);
     assert_eq!(call(&mut other, 3_000, "UserPromptSubmit", &pending), None);
     assert_eq!(rule(&other, 3_000, &pending[0], &pending), "working");
 }
@@ -169,8 +176,8 @@ fn an_agent_that_works_is_never_typed_into_and_an_idle_one_is() {
 fn what_bars_it() {
     let pending = [letter(1, Priority::Normal)];
     let check = |event: &str, payload: serde_json::Value, want: bool| {
-        let mut desk = working();
-        let handing = call_with(&mut desk, 4_000, event, &payload, &pending);
+        let mut delivery = working();
+        let handing = call_with(&mut delivery, 4_000, event, &payload, &pending);
         assert_eq!(handing.is_some(), want, "{event} {payload}");
     };
     check(TOOL, json!({}), true);
@@ -182,31 +189,34 @@ fn what_bars_it() {
     // An agent within the agent.
     check(TOOL, json!({"agent_id": "a1"}), false);
     // Another session.
-    let mut desk = working();
-    call_with(&mut desk, 4_000, TOOL, &json!({"session_id": "a"}), &[]);
+    let mut delivery = working();
+    call_with(&mut delivery, 4_000, TOOL, &json!({"session_id": "a"}), &[]);
     let other = json!({"session_id": "b"});
-    assert_eq!(call_with(&mut desk, 5_000, TOOL, &other, &pending), None);
+    assert_eq!(
+        call_with(&mut delivery, 5_000, TOOL, &other, &pending),
+        None
+    );
     // Paused, or asked something.
-    let mut desk = working();
-    desk.on(ms(3_500), Event::Paused(PausedBy::Request));
-    assert_eq!(call(&mut desk, 4_000, TOOL, &pending), None);
-    assert_eq!(rule(&desk, 4_000, &pending[0], &pending), "paused");
-    let mut desk = working();
+    let mut delivery = working();
+    delivery.on(ms(3_500), Event::Paused(PausedBy::Request));
+    assert_eq!(call(&mut delivery, 4_000, TOOL, &pending), None);
+    assert_eq!(rule(&delivery, 4_000, &pending[0], &pending), "paused");
+    let mut delivery = working();
     let asks = json!({"tool_name": "Bash"});
-    call_with(&mut desk, 3_500, "PermissionRequest", &asks, &[]);
-    assert_eq!(call(&mut desk, 4_000, "PostToolUse", &pending), None);
+    call_with(&mut delivery, 3_500, "PermissionRequest", &asks, &[]);
+    assert_eq!(call(&mut delivery, 4_000, "PostToolUse", &pending), None);
     // A draft does not: nothing is typed.
-    let mut desk = play(working(), &[seen(3_500, holds("a draft"), "")]);
-    assert!(call(&mut desk, 4_000, TOOL, &pending).is_some());
+    let mut delivery = play(working(), &[seen(3_500, holds("a draft"), "")]);
+    assert!(call(&mut delivery, 4_000, TOOL, &pending).is_some());
 }
 
 #[test]
 fn what_was_not_passed_on_is_uncertain_and_what_was_not_given_is_taken_back() {
     let pending = [letter(1, Priority::Normal)];
     let begun = || {
-        let mut desk = working();
-        call(&mut desk, 4_000, TOOL, &pending).unwrap();
-        desk
+        let mut delivery = working();
+        call(&mut delivery, 4_000, TOOL, &pending).unwrap();
+        delivery
     };
     let given = || play(begun(), &[hear(4_010, handed(1, &[1]), "give 1")]);
     play(given(), &[hear(4_020, Event::Dropped(1), "uncertain 1")]);
@@ -245,9 +255,9 @@ fn what_was_not_passed_on_is_uncertain_and_what_was_not_given_is_taken_back() {
 #[test]
 fn its_transcript_proves_what_its_hook_passed_on() {
     let pending = [letter(1, Priority::Normal)];
-    let mut desk = working();
-    assert!(!desk.asks_transcript());
-    call(&mut desk, 4_000, TOOL, &pending).unwrap();
+    let mut delivery = working();
+    assert!(!delivery.asks_transcript());
+    call(&mut delivery, 4_000, TOOL, &pending).unwrap();
     let shows = |text: &str| {
         Event::Transcribed(transcript::Shown {
             given: text.to_owned(),
@@ -267,14 +277,14 @@ fn its_transcript_proves_what_its_hook_passed_on() {
             "",
         ),
     ];
-    let desk = play(desk, &lines);
-    assert!(desk.asks_transcript());
-    let desk = play(
-        desk,
+    let delivery = play(delivery, &lines);
+    assert!(delivery.asks_transcript());
+    let delivery = play(
+        delivery,
         &[
             hear(4_050, shows(ours), "accepted 1"),
             hear(4_060, shows(ours), ""),
         ],
     );
-    assert!(!desk.asks_transcript());
+    assert!(!delivery.asks_transcript());
 }

@@ -1,6 +1,6 @@
 //! Whatever a screen shows, and whenever: one turn at a time, written once and ended once.
 
-use super::super::tests::every_wait_has_a_reason;
+use super::super::every_wait_has_a_reason;
 use super::*;
 use crate::id::MessageId;
 use proptest::prelude::*;
@@ -52,7 +52,7 @@ proptest! {
     /// Text only right after a look at an empty box, Enter only right after one that shows the text
     /// alone and no question.
     #[test]
-    fn no_screen_misleads_a_desk(
+    fn no_screen_misleads_a_delivery(
         lanes in proptest::collection::vec(
             proptest::sample::select(&[Normal, Interrupt, Idle][..]), 1..6),
         happenings in proptest::collection::vec((happening(), sighting(), 0..1_500_u64), 1..200),
@@ -60,7 +60,7 @@ proptest! {
     ) {
         let mut pending: Vec<_> = (1..).zip(&lanes).map(|(n, lane)| letter(n, *lane)).collect();
         pending.sort_by_key(|letter| letter.message.envelope.priority);
-        let mut desk = with(|manifest| {
+        let mut delivery = with(|manifest| {
             clearing(manifest);
             manifest.interrupt.quits_when_idle = quits;
         });
@@ -70,27 +70,27 @@ proptest! {
             now += pass;
             let event = watch.comes(event, shown);
             let is_failure = matches!(event, Event::WriteFailed(_));
-            let mut effects = desk.on(ms(now), event);
+            let mut effects = delivery.on(ms(now), event);
             if is_failure && !effects.is_empty() {
                 watch.todo = None;
             }
-            effects.extend(desk.act(ms(now), &watch.pending));
+            effects.extend(delivery.act(ms(now), &watch.pending));
             for effect in effects {
-                watch.judge(&desk, effect)?;
+                watch.judge(&delivery, effect)?;
             }
-            every_wait_has_a_reason(&desk, now, &watch.pending)?;
+            every_wait_has_a_reason(&delivery, now, &watch.pending)?;
             // Whoever waits for somebody's answer lets him type.
-            let is_held = is_blocked(&desk) && desk.is_writing();
+            let is_held = is_blocked(&delivery) && delivery.is_writing();
             prop_assert!(watch.todo.is_some() || !is_held);
         }
     }
 }
 
-fn is_blocked(desk: &Desk) -> bool {
-    matches!(desk.activity().activity, Activity::Blocked(_))
+fn is_blocked(delivery: &Desk) -> bool {
+    matches!(delivery.activity().activity, Activity::Blocked(_))
 }
 
-/// What is under way at a desk, and what it was shown last.
+/// What is under way at delivery, and what it was shown last.
 #[derive(Default)]
 struct Watch {
     pending: Vec<Letter>,
@@ -100,7 +100,7 @@ struct Watch {
     /// What was asked for and is to be reported.
     todo: Option<Event>,
     has_written: bool,
-    /// What the look showed that the desk has just been told of.
+    /// What the look showed that delivery has just been told of.
     looked: Option<Sighting>,
 }
 
@@ -119,7 +119,7 @@ impl Watch {
         event
     }
 
-    fn judge(&mut self, desk: &Desk, effect: Effect) -> Result<(), TestCaseError> {
+    fn judge(&mut self, delivery: &Desk, effect: Effect) -> Result<(), TestCaseError> {
         match effect {
             Effect::Offer { ids } => {
                 prop_assert!(self.under_way.is_empty(), "one at a time");
@@ -150,7 +150,7 @@ impl Watch {
             }
             Effect::Key(key) if key == keys("ctrl+u").bytes() => {}
             Effect::Key(_) => {
-                let is_sure = self.shows_work() || is_blocked(desk);
+                let is_sure = self.shows_work() || is_blocked(delivery);
                 prop_assert!(!self.quits || is_sure, "it might quit");
             }
             Effect::Withdraw { ids, .. } => {
