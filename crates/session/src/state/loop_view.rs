@@ -61,7 +61,7 @@ impl LoopView {
 
 /// The loop as it was seen last, if the session runs one.
 #[derive(Debug, Default)]
-pub(super) struct LoopState {
+pub(super) struct LoopWatch {
     status: Option<wire::LoopStatus>,
     /// The fact as of which that is at least.
     seq: u64,
@@ -76,7 +76,7 @@ pub(super) struct LoopNews {
     pub(super) change: Option<StateChange>,
 }
 
-impl LoopState {
+impl LoopWatch {
     /// Take in a look. A look that was begun earlier may end later; then nothing follows.
     fn see(&mut self, view: LoopView) -> Option<LoopNews> {
         if view.seq < self.seq {
@@ -184,4 +184,43 @@ impl SessionState {
 /// What is new; at the first look all is.
 fn news<T: PartialEq>(was: Option<&T>, is: T) -> Option<T> {
     (was != Some(&is)).then_some(is)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn view(seq: u64, iteration: u64, status: &str) -> LoopView {
+        let status = json!({
+            "iteration": iteration, "max_iterations": 5, "status": status, "running": true,
+            "interactive_mode": false, "current_story": null, "current_task": null,
+            "tasks_done": 0, "tasks_open": 1, "failures": 0, "last": null, "spec": null,
+            "prd": null,
+        });
+        LoopView {
+            seq,
+            status: serde_json::from_value(status).unwrap(),
+            wait: LoopWait::default(),
+        }
+    }
+
+    #[test]
+    fn an_older_look_changes_nothing_and_only_changes_are_told() {
+        let mut watch = LoopWatch::default();
+        assert_eq!(watch.activity(Activity::Working).0, Activity::Working);
+        let news = watch.see(view(3, 1, "running")).unwrap();
+        assert_eq!(news.change.unwrap().iteration, Some(1));
+        assert!(watch.see(view(2, 0, "running")).is_none());
+        assert_eq!(watch.see(view(4, 1, "running")).unwrap().change, None);
+        let change = watch.see(view(5, 2, "running")).unwrap().change.unwrap();
+        assert_eq!((change.iteration, change.max_iterations), (Some(2), None));
+        // The runner knows better than the silence of a terminal, and no better than its end.
+        assert_eq!(watch.activity(Activity::Idle).0, Activity::Working);
+        assert_eq!(watch.activity(Activity::Exited).0, Activity::Exited);
+        assert_eq!(watch.ended_as(), None);
+        let news = watch.see(view(6, 2, "completed")).unwrap();
+        assert_eq!(news.run, Run::Completed);
+        assert_eq!(watch.ended_as(), Some(Run::Completed));
+    }
 }

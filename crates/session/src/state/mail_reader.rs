@@ -293,3 +293,18 @@ fn happened_since(
     }
     Ok(all)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_news_once() {
+        let mut reader = MailReader::new();
+        assert!(reader.fail(&Error::WriterGone).is_some());
+        assert!(reader.fail(&Error::WriterGone).is_none());
+        assert!(reader.fail(&Error::Overloaded).is_some());
+        reader.keep(View::default());
+        assert!(reader.fail(&Error::Overloaded).is_some());
+    }
+}

@@ -29,7 +29,7 @@ use crate::socket::dispatch::Sink;
 use driver::Driver;
 use end::{EndRequest, Signals};
 use feed::OutputTimes;
-use loop_view::LoopState;
+use loop_view::LoopWatch;
 pub(crate) use loop_view::LoopView;
 use mail_reader::MailReader;
 use posthaste_core::delivery::{Manner, Reach};
@@ -156,7 +156,7 @@ pub(crate) struct SessionState {
     /// Requests and hook calls whose reply the driver decides.
     replies: PendingReplies,
     transcripts: Transcripts,
-    looped: LoopState,
+    looped: LoopWatch,
     published: Published,
     is_checkpoint_asked: bool,
     ending: EndRequest,
@@ -191,7 +191,7 @@ impl SessionState {
             leases: Leases::default(),
             replies: PendingReplies::default(),
             transcripts: Transcripts::default(),
-            looped: LoopState::default(),
+            looped: LoopWatch::default(),
             published: Published::new(posthaste_store::times::now()),
             is_checkpoint_asked: false,
             ending: EndRequest::new(setup.without_home),
