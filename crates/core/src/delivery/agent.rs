@@ -1,5 +1,5 @@
-//! The agent as the session judges it: its activity, its questions, and whether another process has its
-//! conversation. It decides nothing about mail.
+//! The agent as the session judges it: its activity, its questions, and whether another process has
+//! its conversation. It decides nothing about mail.
 
 use super::question::Questions;
 use crate::activity::{Activity, Judgement};

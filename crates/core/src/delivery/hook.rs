@@ -1,8 +1,8 @@
 //! The route through the agent's own hook.
 //!
-//! Nothing is typed, so neither the input box nor a draft matters here. An offer is recorded before the
-//! hook is given anything, and made once the hook reports that it has passed the mail on; until then it
-//! can only become uncertain.
+//! Nothing is typed, so neither the input box nor a draft matters here. An offer is recorded before
+//! the hook is given anything, and made once the hook reports that it has passed the mail on; until
+//! then it can only become uncertain.
 //!
 //! ```text
 //! Recording ─▶ Given ─▶ offered, or uncertain (gone, or silent for 5 s)

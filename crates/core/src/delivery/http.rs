@@ -1,7 +1,7 @@
 //! The route through the agent's own HTTP API.
 //!
-//! Nothing is typed, so neither the input box nor a draft matters here. There is one call at a time. If
-//! the API does not answer, the terminal is the route for a while.
+//! Nothing is typed, so neither the input box nor a draft matters here. There is one call at a
+//! time. If the API does not answer, the terminal is the route for a while.
 //!
 //! ```text
 //! Idle ─▶ Recording ─▶ Put ─▶ offered ─▶ Idle

@@ -1,9 +1,9 @@
 //! Evaluation of the agent's hooks and transcript: its activity, its questions, and the messages that
 //! are proven to be accepted.
 //!
-//! A message is accepted only if the agent's transcript or hook shows a text that the model was given,
-//! and this text contains the whole header of a message that this session has written. A text that was
-//! only submitted may still be queued: it proves that Enter had its effect.
+//! A message is accepted only if the agent's transcript or hook shows a text that the model was
+//! given, and this text contains the whole header of a message that this session has written. A
+//! text that was only submitted may still be queued: it proves that Enter had its effect.
 
 use super::{Desk, Effect};
 use crate::harness::{Claim, Proof, Report, Route, Source, Turn, Word, transcript};
@@ -64,8 +64,8 @@ pub(super) enum TranscriptNaming {
 }
 
 impl TranscriptNaming {
-    /// Record that these messages were offered before any hook named the transcript. If `has_hooks`, wait
-    /// for a hook to name the transcript; otherwise await no proof.
+    /// Record that these messages were offered before any hook named the transcript. If
+    /// `has_hooks`, wait for a hook to name the transcript; otherwise await no proof.
     pub(super) fn record_offer(&mut self, now: Moment, offered: &[MessageId], has_hooks: bool) {
         let ids = || offered.to_vec();
         match self {
@@ -213,8 +213,8 @@ pub fn proven_by(given: &str, letters: &[Letter]) -> Vec<MessageId> {
 }
 
 impl Desk {
-    /// Return whether a proof of acceptance is expected: the harness defines one, and the agent's hooks
-    /// work in this run.
+    /// Return whether a proof of acceptance is expected: the harness defines one, and the agent's
+    /// hooks work in this run.
     pub(super) fn awaits_proof(&self) -> bool {
         self.missing_proof().is_none()
     }
@@ -245,8 +245,8 @@ impl Desk {
         matches!(self.proof.transcript, TranscriptNaming::Named) || self.expects_hook()
     }
 
-    /// Note that a hook has named the transcript. Await the proof of messages again that were given up
-    /// before.
+    /// Note that a hook has named the transcript. Await the proof of messages again that were given
+    /// up before.
     fn name_transcript(&mut self, report: &Report) -> Option<Effect> {
         let is_proof = self.manner.harness.proof.contains(&Proof::Hook);
         if report.transcript.is_none() && !is_proof {
@@ -365,8 +365,8 @@ impl Desk {
         }
     }
 
-    /// Find the messages that the transcript shows as given to the model, or as taken back by a person
-    /// before that.
+    /// Find the messages that the transcript shows as given to the model, or as taken back by a
+    /// person before that.
     pub(super) fn transcribed(&mut self, now: Moment, shown: &transcript::Shown) -> Vec<Effect> {
         let handed = self.hook.prove(&shown.given);
         let mut effects = self.prove(now, &shown.given, Some(TRANSCRIBED.to_owned()));
@@ -377,8 +377,8 @@ impl Desk {
         effects
     }
 
-    /// Find the messages in `text`. With evidence, the model was given the text; without evidence, the
-    /// text was only submitted and may be queued.
+    /// Find the messages in `text`. With evidence, the model was given the text; without evidence,
+    /// the text was only submitted and may be queued.
     fn prove(&mut self, now: Moment, text: &str, evidence: Option<String>) -> Vec<Effect> {
         let ids = match evidence {
             Some(_) => self.proof.unproven.take_shown(text),

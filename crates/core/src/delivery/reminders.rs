@@ -1,5 +1,5 @@
-//! Reminders of the replies that the agent owes: when it becomes idle again, in one turn, after all mail
-//! that waits, and never into anything that a person or a question has begun.
+//! Reminders of the replies that the agent owes: when it becomes idle again, in one turn, after all
+//! mail that waits, and never into anything that a person or a question has begun.
 
 use super::terminal::{Cargo, Flight};
 use super::{Desk, Effect, Lane};

@@ -24,8 +24,8 @@ pub enum Reach {
     /// Through its terminal, or by the other routes of its harness.
     #[default]
     Terminal,
-    /// The agent is a loop: its mail is in its next prompt only. Nothing is typed, and no hook is given
-    /// mail.
+    /// The agent is a loop: its mail is in its next prompt only. Nothing is typed, and no hook is
+    /// given mail.
     Prompt,
 }
 
@@ -96,14 +96,15 @@ pub enum Event {
         number: u64,
         ids: Vec<MessageId>,
     },
-    /// Result of [`super::HookOffer`] or [`Effect::Call`]: nothing was handed over, although the offer
-    /// of these messages may be recorded.
+    /// Result of [`super::HookOffer`] or [`Effect::Call`]: nothing was handed over, although the
+    /// offer of these messages may be recorded.
     NotHanded {
         number: u64,
         ids: Vec<MessageId>,
         why: String,
     },
-    /// Result of [`Effect::GoOn`]: the API did not answer, so nobody knows whether the agent continues.
+    /// Result of [`Effect::GoOn`]: the API did not answer, so nobody knows whether the agent
+    /// continues.
     NotGoneOn {
         why: String,
     },
@@ -128,7 +129,8 @@ pub enum Event {
     Paste(bool),
     /// Result of [`Effect::Offer`]: the offer of these messages is recorded.
     Recorded(Vec<MessageId>),
-    /// Result of [`Effect::Offer`] or [`Effect::Resume`]: a person was typing, and nothing is recorded.
+    /// Result of [`Effect::Offer`] or [`Effect::Resume`]: a person was typing, and nothing is
+    /// recorded.
     Barred,
     /// Result of [`Effect::Offer`]: the journal could not be written.
     NotRecorded(String),

@@ -1,5 +1,5 @@
-//! The simulated program: it boots, reads its terminal piece by piece, works, asks, swallows Enter and
-//! falls silent. It knows nothing of delivery; a session sees only what the program shows.
+//! The simulated program: it boots, reads its terminal piece by piece, works, asks, swallows Enter
+//! and falls silent. It knows nothing of delivery; a session sees only what the program shows.
 
 use super::calls::{Call, Typed};
 use super::script::{Act, Nature, Sight};

@@ -1,5 +1,6 @@
-//! Faults that the laws must find. [`FaultyDriver`] wraps the driver that ships, and changes an input
-//! or an action on its way; the oracle is told the truth. The simulated journal has faults of its own.
+//! Faults that the laws must find. [`FaultyDriver`] wraps the driver that ships, and changes an
+//! input or an action on its way; the oracle is told the truth. The simulated journal has faults of
+//! its own.
 //!
 //! A fault that cannot be made from outside the driver is left to mutation testing (`just mutants`).
 

@@ -1,5 +1,5 @@
-//! The journal of the model world: the core's own decisions, around a commit that can fail, be
-//! lost with the power, or come back after a crash.
+//! The simulated journal: the core's own decisions, around a commit that can fail, be lost in a
+//! power cut, or come back after a crash.
 
 use super::faults::Fault;
 use super::script::Disk;
@@ -23,7 +23,8 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use uuid::Uuid;
 
-/// Whether a commit outlives a power cut; as the store has it for each kind of work.
+/// Whether a commit survives a power cut. Each kind of commit has the durability that the store
+/// gives it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Durability {
     Synced,
@@ -34,11 +35,11 @@ enum Durability {
 #[derive(Debug)]
 pub(super) struct DiskFailed;
 
-/// What became of a message that somebody wants stored.
+/// The result of posting a message.
 #[derive(Debug)]
 pub(super) enum Posted {
     Stands(MessageId),
-    /// It stands in the journal already.
+    /// The message is in the journal already.
     Stood(MessageId),
     Refused,
 }
@@ -54,7 +55,7 @@ pub(super) struct Journal {
     mail: Mail,
     sessions: Sessions,
     pub(super) disk: Disk,
-    /// Facts that could not be synced: in nobody's view, but a crash may bring them back.
+    /// Facts that could not be synced. They are in no view, but a crash may bring them back.
     ghost: Vec<Fact>,
     ids: u128,
     writes: usize,
@@ -100,7 +101,7 @@ impl Journal {
         self.safe.contains(&id.0)
     }
 
-    /// What waits for the agent, what it owes, and when the next changes by the clock.
+    /// Return the agent's mail as one read of the journal shows it.
     pub(super) fn look(&self, now: Timestamp) -> MailView {
         let due = self.mail.pending(&self.agent, now);
         let ours = self.mail.all().filter(|l| l.message.to == self.agent);
@@ -193,7 +194,7 @@ impl Journal {
         events.map(|event| self.fact(at, &agent, event)).collect()
     }
 
-    /// What a posting is decided on; as the store looks it up.
+    /// Return what the decision about a posting needs, as the store looks it up.
     fn known(&self, now: Timestamp, draft: &Draft) -> Correspondence {
         let pair = |message: &Message| (message.envelope.from.clone(), message.to.clone());
         let is_pair = |l: &&Letter| pair(&l.message) == (draft.from.clone(), draft.to.clone());
@@ -243,7 +244,7 @@ impl Journal {
         Ok(Posted::Stands(draft.id))
     }
 
-    /// Records what is said of these messages; gives back for which of them it can be true.
+    /// Record a step of these messages. Return the messages that accept the step.
     pub(super) fn say(
         &mut self,
         now: Moment,
@@ -297,7 +298,7 @@ impl Journal {
         self.commit(facts, durability)
     }
 
-    /// Records what ran out of time.
+    /// Record the expiry of messages whose time has run out.
     pub(super) fn expire(&mut self, now: Moment) -> Result<(), DiskFailed> {
         let has_run_out = |letter: &&Letter| {
             let end = letter.standing.at(&letter.message, now.wall).end;
@@ -311,7 +312,7 @@ impl Journal {
             .try_for_each(|id| self.order(now, &who, Order::Expire, id))
     }
 
-    /// A session begins: what the last one left is put away first.
+    /// Begin a session. The offers that the last session left open become uncertain first.
     pub(super) fn start(&mut self, now: Moment, started: &Started) -> Result<(), DiskFailed> {
         let latest = self.sessions.get(&self.agent);
         let events = session::start(started, latest);
@@ -351,8 +352,8 @@ impl Journal {
         self.commit(facts, Durability::Synced)
     }
 
-    /// All processes die at once. What was not synced survives in part, and what could not be
-    /// synced may turn out to be there. Gives back what that changed.
+    /// Cut the power. Unsynced facts survive in part, and facts that could not be synced may be there
+    /// after all. Return what has changed.
     pub(super) fn lose_power(&mut self, luck: u8) -> &'static str {
         self.writes += 1;
         let unsynced = self.facts.len() - self.synced;

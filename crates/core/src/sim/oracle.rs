@@ -1,5 +1,5 @@
-//! Watches a run and says which law is broken. It hears what delivery hears, sees what delivery does, and
-//! judges by rules of its own, written as plainly as the design has them.
+//! Watches a run and says which law is broken. It hears what delivery hears, sees what delivery
+//! does, and judges by rules of its own, written as plainly as the design has them.
 
 use super::aims::Aims;
 use super::harness;
@@ -99,7 +99,8 @@ impl Oracle {
         })
     }
 
-    /// Check that no draft is in the way. A text that the program put back after an interrupt is none.
+    /// Check that no draft is in the way. A text that the program put back after an interrupt is
+    /// none.
     fn is_clear(&self, is_raw: bool, what: &str) -> Checked {
         let told = &self.told;
         let is_ours = told.is_waiting_for_enter || is_raw;
@@ -146,8 +147,8 @@ impl Oracle {
         })
     }
 
-    /// Return the turn that should go next. Only delivery knows whether an interrupt still tries its key
-    /// on a question, so there `first` counts.
+    /// Return the turn that should go next. Only delivery knows whether an interrupt still tries
+    /// its key on a question, so there `first` counts.
     fn turn(
         &self,
         now: Moment,

@@ -1,5 +1,5 @@
-//! Checks of delivery after every step: each wait has a true explanation, and the clock changes nothing
-//! before delivery wants to be woken.
+//! Checks of delivery after every step: each wait has a true explanation, and the clock changes
+//! nothing before delivery wants to be woken.
 
 use super::faults::FaultyDriver;
 use super::law::{Checked, Law};

@@ -58,8 +58,8 @@ pub(super) struct Nature {
     pub(super) has_hooks: bool,
     /// Its hooks tell what was submitted, and when it rests.
     pub(super) proves: bool,
-    /// Queues prompts that are submitted while the agent works. The queue is lost when the agent dies.
-    /// A hook reports when the model is given a prompt.
+    /// Queues prompts that are submitted while the agent works. The queue is lost when the agent
+    /// dies. A hook reports when the model is given a prompt.
     pub(super) queues: bool,
 }
 

@@ -1,5 +1,5 @@
-//! What delivery was told, and what it has begun since. It is kept independently of delivery, to judge
-//! delivery by.
+//! What delivery was told, and what it has begun since. It is kept independently of delivery, to
+//! judge delivery by.
 
 use super::calls::SIDE;
 use super::script::{Nature, Sight};

@@ -1,4 +1,4 @@
-//! What happened in a run, in words; kept only where somebody will read it.
+//! The events of a run in words. They are kept only for a run that is printed.
 
 #[derive(Debug, Default)]
 pub(super) struct Trace(Option<Vec<String>>);

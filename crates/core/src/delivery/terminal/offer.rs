@@ -1,5 +1,5 @@
-//! An offer on its way: its record in the journal, the last look at the box, and its text, up to where
-//! Enter is due.
+//! An offer on its way: its record in the journal, the last look at the box, and its text, up to
+//! where Enter is due.
 
 use super::super::{Desk, Effect, REST, Rule};
 use super::answer;

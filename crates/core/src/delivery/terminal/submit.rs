@@ -374,8 +374,8 @@ impl Desk {
         self.submitted(now)
     }
 
-    /// End a turn that is proven to be submitted: Enter is not pressed, or not pressed again, whatever
-    /// the box shows. A write that is under way is completed first.
+    /// End a turn that is proven to be submitted: Enter is not pressed, or not pressed again,
+    /// whatever the box shows. A write that is under way is completed first.
     pub(super) fn submitted(&mut self, now: Moment) -> Vec<Effect> {
         let State::Submitting(typed, progress) = &self.terminal.state else {
             return Vec::new();

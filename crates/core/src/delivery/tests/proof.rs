@@ -485,7 +485,8 @@ fn a_hook_shows_that_it_is_ready() {
     assert!(!delivery.is_starting());
 }
 
-/// Build the event of a transcript with texts that the model was given, and texts that were taken back.
+/// Build the event of a transcript with texts that the model was given, and texts that were taken
+/// back.
 fn transcript_shows(given: &str, withdrawn: &str) -> Event {
     Event::Transcribed(transcript::Shown {
         given: given.to_owned(),

@@ -1,5 +1,5 @@
-//! Delivery to programs whose screen is recognised; this module has the sightings that the tests share.
-//! What is tested of it is in the modules below.
+//! Delivery to programs whose screen is recognised; this module has the sightings that the tests
+//! share. What is tested of it is in the modules below.
 
 mod drafts;
 mod enter;
