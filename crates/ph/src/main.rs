@@ -4,17 +4,13 @@
 //! code. Starts no runtime: a verb that needs one starts its own.
 
 mod attach;
-mod book;
 mod cli;
 mod config;
 mod context;
 mod hook;
-mod hooks;
-mod letterbox;
+mod hook_install;
 mod mcp;
 mod output;
-mod session;
-mod worklist;
 
 use clap::CommandFactory;
 use context::{Context, Said};
@@ -28,9 +24,9 @@ fn main() -> ExitCode {
     let words: Vec<_> = std::env::args_os().collect();
     if words
         .first()
-        .is_some_and(|name| cli::provider::answer::is_called(name))
+        .is_some_and(|name| cli::admin::provider::answer::is_called(name))
     {
-        return cli::provider::answer::main(&words[1..], &Said::default());
+        return cli::admin::provider::answer::main(&words[1..], &Said::default());
     }
     match words.get(1).and_then(|word| word.to_str()) {
         Some(host::start::HOST) => return ended(host::main()),

@@ -3,68 +3,28 @@
 //! Each verb is its arguments (whose comments are its help) and one function from the context and
 //! those arguments to an exit code. Rules live in the core, storage in the store.
 
-mod answer;
-mod archive;
-mod attach;
-mod body;
-mod build;
-mod cancel;
-mod check;
-mod checkpoint;
-mod completions;
-mod config;
-mod count;
-mod delete;
-mod demo;
-mod doctor;
-mod elsewhere;
-mod entries;
-mod export;
-mod groups;
-mod harness;
+pub(crate) mod admin;
 mod help;
-mod hook;
-mod hooks;
-mod import;
-mod inbox;
-mod inject;
-mod interactive;
-mod log;
-mod ls;
-mod man;
-mod mark;
-mod mcp;
-mod message;
-mod misread;
+pub(crate) mod loop_;
+mod mail;
 mod names;
-mod note;
-mod nudge;
-mod pause;
-mod peek;
-pub(crate) mod provider;
-mod read;
-mod recipients;
-mod replay;
-mod reply;
-mod restart;
-mod run;
-mod search;
-mod send;
-mod show;
-mod status;
-mod stop;
-mod task;
-mod thread;
-mod trust;
-mod wait;
-mod why;
+mod session;
 
-pub(crate) use check::{Caller, reminder};
+pub(crate) use mail::check::{Caller, reminder};
 
 use crate::context::{Context, Said};
 use crate::output::{Sink, note};
+use admin::{
+    config, demo, doctor, export, harness, hook, hooks, import, log, mcp, provider, trust,
+};
 use clap::{Args as _, Command, CommandFactory, Parser, Subcommand};
+use help::{completions, groups, man, misread};
+use loop_::{build, checkpoint, inject, interactive, note, task};
+use mail::change::{archive, cancel, delete, mark};
+use mail::compose::{message, reply, send};
+use mail::{check, count, inbox, read, search, show, thread, why};
 use posthaste_store::report::{Code, Result};
+use session::{answer, attach, ls, nudge, pause, peek, replay, restart, run, status, stop};
 use std::path::PathBuf;
 use std::process::ExitCode;
 

@@ -1,8 +1,8 @@
 //! Names and ids as arguments: what was said becomes what is meant, and the shell completes them.
 
-use crate::book::Address;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+use posthaste_client::roster::Address;
 use posthaste_core::{AgentName, IdPrefix, Priority, TaskStatus, text};
 use posthaste_store::report::{Report, Result};
 use posthaste_store::{Journal, Listing, Patience};

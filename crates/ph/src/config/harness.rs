@@ -9,7 +9,7 @@
 //! allowed row weakens the check before typing. The names are not checked here: the harnesses
 //! are files of their own, which few commands read.
 
-use super::{Row, Source};
+use posthaste_client::settings::{Row, Source};
 use posthaste_core::text;
 use posthaste_session::harness::StatusRows;
 use posthaste_store::report::{Report, Result};

@@ -3,7 +3,8 @@
 //! A script is only named here; where it is, and whether it may be run, is asked by whoever calls
 //! it. So settings that name one which is not there stop nothing but the mail.
 
-use super::{Layers, Source};
+use super::Layers;
+use posthaste_client::settings::Source;
 use posthaste_provider::ScriptSettings;
 use posthaste_store::report::{Report, Result};
 use std::path::PathBuf;

@@ -8,7 +8,7 @@ mod alone;
 mod stdin;
 
 use crate::output;
-use crate::session::client::{Client, NoAnswer};
+use posthaste_client::session::client::{Client, NoAnswer};
 use posthaste_core::text;
 use posthaste_session::routes::hook::{INJECTED, MARK, RUN};
 use posthaste_wire::method;

@@ -13,9 +13,9 @@ mod tool;
 mod wait;
 mod work;
 
+use crate::cli::loop_::worklist;
 use crate::context::{Context, Said};
 use crate::output::{Sink, note};
-use crate::worklist;
 use posthaste_core::{AgentName, text};
 use posthaste_store::report::{Code, Report, Result};
 use std::io::IsTerminal;

@@ -1,0 +1,375 @@
+use crate::context::{Context, Said};
+use crate::output::{Output, counted, progress, progress_done};
+use anstream::ColorChoice;
+use anstyle::AnsiColor;
+use posthaste_client::session::roll;
+use posthaste_core::harness::version;
+use posthaste_core::text;
+use posthaste_session::harness::{Catalogue, installed};
+use posthaste_store::inspect::Health;
+use posthaste_store::live::process::is_program;
+use posthaste_store::report::{Code, Report, Result};
+use posthaste_store::{Error, Hint, Home, Journal};
+use serde::Serialize;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+/// Check permissions, the journal, versions and installed agents
+///
+/// Exits with 1 where something is wrong. Changes nothing, unless asked to.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph doctor
+  ph doctor --rebuild-views")]
+pub(crate) struct Args {
+    /// Throw the derived tables away and build them anew from the facts
+    #[arg(long)]
+    rebuild_views: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Verdict {
+    Ok,
+    /// Worth knowing, and nothing wrong.
+    Info,
+    Wrong,
+}
+
+#[derive(Debug, Serialize)]
+struct Finding {
+    check: &'static str,
+    verdict: Verdict,
+    detail: String,
+    hint: Option<String>,
+}
+
+/// What to do about a damaged journal.
+const RESCUE: &str = "bring an export into a new home with 'ph import'";
+
+/// Programs that Posthaste works with, none of which it needs.
+const OUTSIDE: [&str; 5] = ["claude", "codex", "gemini", "opencode", "tmux"];
+
+pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
+    let mut findings = vec![
+        ok("version", format!("ph {}", env!("CARGO_PKG_VERSION"))),
+        ok(
+            "home",
+            format!(
+                "{} (from {})",
+                context.home.path().display(),
+                context.home_source
+            ),
+        ),
+    ];
+    findings.extend(permissions(&context.home));
+    findings.extend(space(&context.home));
+    match Journal::open_existing(context.home.clone(), context.config.patience) {
+        Ok(None) => findings.push(info("journal", "nothing stored yet".to_owned())),
+        Ok(Some(mut journal)) => {
+            if args.rebuild_views {
+                progress("rebuilding the views");
+                let rebuilt = journal.rebuild_views();
+                progress_done();
+                rebuilt?;
+                findings.push(ok("views", "built anew from the facts".to_owned()));
+            }
+            progress("looking through the journal");
+            let found = journal_findings(&mut journal);
+            progress_done();
+            findings.extend(found);
+        }
+        Err(error) => findings.push(damaged(&error)),
+    }
+    findings.push(match &context.trouble {
+        Some(report) => failed("settings", report),
+        None => ok("settings", config_detail(context)),
+    });
+    findings.extend(match context.config.mail.script() {
+        Ok(script) => script.map(|settings| mail(&settings.path)),
+        Err(report) => Some(failed("mail", &report)),
+    });
+    findings.extend(unserved(context));
+    findings.extend(untested(context));
+    findings.extend(OUTSIDE.iter().map(|program| outside(context, program)));
+    print(&mut context.out, context.json, &findings)?;
+    let is_wrong = findings
+        .iter()
+        .any(|finding| finding.verdict == Verdict::Wrong);
+    Ok(if is_wrong { Code::No } else { Code::Ok })
+}
+
+/// Report that the home cannot be used. Read nothing in it.
+pub(crate) fn report_unusable_home(said: &Said, report: &Report) -> Result<Code> {
+    let findings = [
+        ok("version", format!("ph {}", env!("CARGO_PKG_VERSION"))),
+        failed("home", report),
+    ];
+    let mut out = Output::new(ColorChoice::Auto);
+    print(&mut out, said.json, &findings)?;
+    out.flush()?;
+    Ok(Code::No)
+}
+
+fn ok(check: &'static str, detail: String) -> Finding {
+    Finding {
+        check,
+        verdict: Verdict::Ok,
+        detail,
+        hint: None,
+    }
+}
+
+fn info(check: &'static str, detail: String) -> Finding {
+    Finding {
+        check,
+        verdict: Verdict::Info,
+        detail,
+        hint: None,
+    }
+}
+
+fn wrong(check: &'static str, detail: String, hint: Option<String>) -> Finding {
+    Finding {
+        check,
+        verdict: Verdict::Wrong,
+        detail,
+        hint,
+    }
+}
+
+fn damaged(error: &Error) -> Finding {
+    let hint = match error {
+        Error::Corrupt { .. } => Some(RESCUE.to_owned()),
+        other => other.hint(),
+    };
+    wrong("journal", error.to_string(), hint)
+}
+
+fn failed(check: &'static str, report: &Report) -> Finding {
+    wrong(
+        check,
+        report.message().to_owned(),
+        report.advice().map(str::to_owned),
+    )
+}
+
+fn permissions(home: &Home) -> Option<Finding> {
+    let open_to_others = |path: &Path| {
+        path.metadata()
+            .ok()
+            .map(|meta| meta.permissions().mode() & 0o777)
+            .filter(|mode| mode & 0o077 != 0)
+    };
+    // What is no home yet may well be somebody else's business.
+    if !home.has_journal().unwrap_or(false) {
+        return None;
+    }
+    let loose: Vec<_> = [
+        home.path().to_owned(),
+        home.journal(),
+        home.path().join("messages"),
+    ]
+    .into_iter()
+    .filter_map(|path| {
+        open_to_others(&path).map(|mode| format!("{} has mode {mode:o}", path.display()))
+    })
+    .collect();
+    Some(if loose.is_empty() {
+        ok("permissions", "private to its user".to_owned())
+    } else {
+        let hint = format!("chmod -R go-rwx {}", home.path().display());
+        wrong("permissions", loose.join(", "), Some(hint))
+    })
+}
+
+/// Below this a disk counts as full: a few large messages, or a minute of a busy journal.
+const LITTLE: u64 = 16 << 20;
+
+/// Where next to nothing can be stored any more, how much can.
+fn space(home: &Home) -> Option<Finding> {
+    let disk = rustix::fs::statvfs(home.path()).ok()?;
+    let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+    (free < LITTLE).then(|| {
+        let detail = format!(
+            "the disk that holds {} is full, or nearly: {} KiB are free",
+            home.path().display(),
+            free / 1024
+        );
+        wrong("disk", detail, Some("free some space".to_owned()))
+    })
+}
+
+/// The sessions whose program has a version that its harness was not tested with.
+fn untested(context: &Context) -> Vec<Finding> {
+    let living = roll::living(&context.home, context.config.patience, context.now);
+    let told = living
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(|session| {
+            let version = session.version?;
+            let tested = &session.tested_versions;
+            let detail = version::described(&version, tested);
+            let detail = format!("{} runs {} {detail}", session.name, session.harness);
+            (!tested.is_empty()).then(|| info("version", detail))
+        });
+    told.collect()
+}
+
+/// A program that Posthaste works with: where it is, and its version.
+fn outside(context: &Context, program: &'static str) -> Finding {
+    let path = std::env::var_os("PATH");
+    let found = path.and_then(|path| installed::on_path(program, &path, Path::new("/")));
+    let Some(found) = found else {
+        return info(program, "not installed".to_owned());
+    };
+    let shown = found.display().to_string();
+    let harness = Catalogue::of(&context.home, &context.config.harnesses.status_rows())
+        .and_then(|catalogue| catalogue.take(program));
+    let known = harness.ok().map(|harness| harness.version);
+    let version = known.and_then(|known| {
+        let version = installed::version_of(&found, &known)?;
+        let tested = known.tested_instead(Some(&version));
+        let detail = format!("{shown}, version {}", version::described(&version, tested));
+        Some(match tested {
+            [] => ok(program, detail),
+            [_, ..] => info(program, detail),
+        })
+    });
+    version.unwrap_or_else(|| ok(program, shown))
+}
+
+/// The sessions that get no mail from the script that keeps it.
+fn unserved(context: &Context) -> Vec<Finding> {
+    // What is wrong with the home itself is told elsewhere.
+    let living = roll::living(&context.home, context.config.patience, context.now);
+    let living = living.unwrap_or_default();
+    let troubled = living.into_iter().filter_map(|session| {
+        let trouble = session.mail_trouble?;
+        let detail = format!("{} gets no mail: {}", session.name, trouble.what);
+        Some(wrong("mail", detail, None))
+    });
+    troubled.collect()
+}
+
+/// Whether the script that keeps the mail can be run.
+fn mail(script: &Path) -> Finding {
+    let shown = text::visible(&script.display().to_string());
+    if is_program(script) {
+        ok("mail", format!("kept by {shown}"))
+    } else {
+        let hint = "the setting mail.provider names it; 'chmod +x' makes a script a command";
+        let detail = format!("kept by {shown}, which is not an executable file");
+        wrong("mail", detail, Some(hint.to_owned()))
+    }
+}
+
+fn journal_findings(journal: &mut Journal) -> Vec<Finding> {
+    let health = match journal.examine() {
+        Ok(health) => health,
+        Err(error) => return vec![damaged(&error)],
+    };
+    let whole = if health.damage.is_empty() {
+        ok(
+            "journal",
+            format!(
+                "{}, SQLite {}, integrity ok",
+                counted(health.facts, "fact"),
+                health.sqlite_version
+            ),
+        )
+    } else {
+        wrong("journal", health.damage.join("; "), Some(RESCUE.to_owned()))
+    };
+    let versions: Vec<_> = health.view_versions.iter().map(u32::to_string).collect();
+    let views = ok(
+        "views",
+        format!(
+            "version {}; WAL {} KiB",
+            versions.join(", "),
+            health.wal_bytes / 1024
+        ),
+    );
+    let mut findings = vec![whole];
+    findings.extend(content_findings(&health));
+    findings.push(views);
+    findings
+}
+
+/// What is odd about the facts and the files that belong to them.
+fn content_findings(health: &Health) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if !health.is_gap_free {
+        findings.push(wrong(
+            "numbers",
+            "facts are missing: their numbers have a gap".to_owned(),
+            None,
+        ));
+    }
+    if health.odd_count > 0 {
+        let named: Vec<_> = health
+            .odd
+            .iter()
+            .map(|(seq, why)| format!("{seq}: {why}"))
+            .collect();
+        let detail = format!(
+            "{} of no meaning to this version ({})",
+            counted(health.odd_count, "fact"),
+            named.join("; ")
+        );
+        findings.push(info("facts", detail));
+    }
+    if health.stray_files > 0 {
+        let count = counted(health.stray_files, "message file");
+        let detail = format!("{count} of no message in the journal");
+        let hint =
+            "a send that was cut off leaves one; many mean that a journal was lost".to_owned();
+        findings.push(wrong("files", detail, Some(hint)));
+    }
+    if !health.lost_bodies.is_empty() {
+        let ids: Vec<_> = health.lost_bodies.iter().map(|id| id.id8()).collect();
+        findings.push(wrong(
+            "bodies",
+            format!("the bodies of {} are lost", ids.join(", ")),
+            None,
+        ));
+    }
+    findings
+}
+
+fn config_detail(context: &Context) -> String {
+    let there: Vec<_> = context
+        .config_files
+        .iter()
+        .filter(|path| path.exists())
+        .map(|path| path.display().to_string())
+        .collect();
+    if there.is_empty() {
+        "no file; the defaults hold".to_owned()
+    } else {
+        there.join(", ")
+    }
+}
+
+fn print(out: &mut Output, is_json: bool, findings: &[Finding]) -> Result<()> {
+    if is_json {
+        return out.json(&findings);
+    }
+    for finding in findings {
+        let (word, style) = match finding.verdict {
+            Verdict::Ok => ("ok   ", AnsiColor::Green.on_default()),
+            Verdict::Info => ("-    ", anstyle::Style::new().dimmed()),
+            Verdict::Wrong => ("WRONG", AnsiColor::Red.on_default().bold()),
+        };
+        out.line(format!(
+            "{style}{word}{style:#}  {:<11}  {}",
+            finding.check,
+            text::visible(&finding.detail)
+        ))?;
+        if let Some(hint) = &finding.hint {
+            out.line(format!("       hint: {}", text::visible(hint)))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,342 @@
+//! `ph harness match`: what a manifest recognises on a captured screen.
+//!
+//! The capture is drawn on a screen like a session's, so that both see the same. Starts nothing.
+
+use super::complete_harnesses;
+use crate::context::Context;
+use crate::output::letters::field;
+use posthaste_core::harness::{BoxState, Glance, Manifest, Says, Sighting, version};
+use posthaste_core::text;
+use posthaste_screen::{Screen, Size};
+use posthaste_store::report::{Code, Report, Result};
+use serde_json::{Value, json};
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+use unicode_width::UnicodeWidthStr;
+
+/// The size of the largest capture, in bytes, in rows and in columns.
+const MOST_BYTES: u64 = 1 << 20;
+const MOST_ROWS: usize = 1_000;
+const MOST_COLUMNS: u16 = 1_000;
+/// The narrowest terminal that a capture is taken to come from.
+const LEAST_COLUMNS: u16 = 20;
+/// How much of a text in the input box is shown.
+const SHOWN_CHARS: usize = 200;
+/// How --cursor is written.
+const CURSOR_FORM: &str = "write --cursor as COLUMN,ROW, counted from 0: --cursor 2,21";
+
+/// Show what a harness recognises on a captured screen
+///
+/// Prints whether the input box is empty, holds a text or is not recognised (and why), which dialog
+/// is open, what the screen says about the agent's activity, and the agent's version. FILE is a text
+/// with the rows of the screen, without colours.
+///
+/// Exit code 0 if the input box is recognised as empty, else 1.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  tmux capture-pane -p | ph harness match claude - --cursor 2,21
+  tmux display-message -p '#{cursor_x},#{cursor_y}'
+  ph harness match my-agent screen.txt --title '* my-agent' --json")]
+pub(super) struct MatchArgs {
+    /// The harness
+    #[arg(value_name = "NAME", add = complete_harnesses())]
+    pub(super) name: String,
+    /// The captured screen; '-' is standard input
+    #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    file: PathBuf,
+    /// The column and row of the cursor, both counted from 0 [default: the end of the text in the
+    /// last row that matches the prompt, or the start of the hint if the box shows one]
+    #[arg(long, value_name = "COLUMN,ROW", value_parser = Cursor::parse)]
+    cursor: Option<Cursor>,
+    /// The program hides its cursor (tmux: #{cursor_flag} is 0)
+    #[arg(long)]
+    hidden_cursor: bool,
+    /// The title of the terminal
+    #[arg(long, value_name = "TEXT", value_parser = plain)]
+    title: Option<String>,
+    /// The status note (OSC) that the program wrote last, for a harness that listens for one
+    #[arg(long, value_name = "TEXT", value_parser = plain)]
+    note: Option<String>,
+    /// The width of the terminal [default: that of the widest row, at least 20]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=i64::from(MOST_COLUMNS)))]
+    columns: Option<u16>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Cursor {
+    column: usize,
+    row: usize,
+}
+
+impl Cursor {
+    fn parse(said: &str) -> std::result::Result<Self, String> {
+        let (column, row) = said.split_once(',').ok_or(CURSOR_FORM)?;
+        let number = |said: &str| said.trim().parse().map_err(|_| CURSOR_FORM.to_owned());
+        Ok(Self {
+            column: number(column)?,
+            row: number(row)?,
+        })
+    }
+}
+
+fn plain(said: &str) -> std::result::Result<String, String> {
+    match said.chars().any(char::is_control) {
+        true => Err("the value contains a control character".to_owned()),
+        false => Ok(said.to_owned()),
+    }
+}
+
+/// A captured screen.
+struct Capture {
+    rows: Vec<String>,
+    columns: u16,
+    cursor: Cursor,
+    is_cursor_assumed: bool,
+}
+
+pub(super) fn run(context: &mut Context, manifest: &Manifest, args: &MatchArgs) -> Result<Code> {
+    if args.note.is_some() && manifest.activity.osc.is_none() {
+        return Err(Report::usage(format!(
+            "harness {} does not read OSC status notes",
+            manifest.name
+        ))
+        .hint("leave --note out, or add [activity.osc] to the harness"));
+    }
+    let capture = Capture::read(manifest, args)?;
+    let screen = capture.draw();
+    let (lines, cursor) = screen.foot(manifest.lines());
+    let sighting = manifest.recognise(&Glance {
+        title: args.title.as_deref(),
+        osc: args.note.as_deref(),
+        lines: &lines,
+        cursor,
+        before: &screen.before_cursor(),
+        cursor_shown: !args.hidden_cursor,
+        columns: capture.columns.into(),
+        output: 0,
+    });
+    let version = manifest.version.on_screen(&capture.rows);
+    if context.json {
+        let value = told(manifest, &capture, &sighting, version.as_deref());
+        context.out.json(&value)?;
+    } else {
+        print(context, manifest, &capture, &sighting, version.as_deref())?;
+    }
+    Ok(match sighting.input_box {
+        BoxState::Empty => Code::Ok,
+        BoxState::Undescribed | BoxState::Unrecognised(_) | BoxState::Holds(_) => Code::No,
+    })
+}
+
+impl Capture {
+    fn read(manifest: &Manifest, args: &MatchArgs) -> Result<Self> {
+        let (name, text) = read_file(&args.file)?;
+        let rows = rows_of(&name, &text)?;
+        let input_box = manifest.input_box.as_ref();
+        let likely = input_box.and_then(|input_box| input_box.likely_cursor(&rows));
+        let cursor = args.cursor.unwrap_or_else(|| {
+            let last = rows.iter().rposition(|row| !row.trim().is_empty());
+            let last = last.unwrap_or_default();
+            let (row, column) = likely.unwrap_or((last, rows[last].width()));
+            Cursor { column, row }
+        });
+        if cursor.row >= rows.len() {
+            return Err(Report::usage(format!(
+                "--cursor row {} is outside {name}: its last row is {}",
+                cursor.row,
+                rows.len() - 1
+            ))
+            .hint(CURSOR_FORM));
+        }
+        let columns = columns_of(&name, &rows, cursor, args.columns)?;
+        if cursor.column >= usize::from(columns) && args.cursor.is_some() {
+            return Err(Report::usage(format!(
+                "--cursor column {} is outside the screen: it has {columns} columns",
+                cursor.column
+            ))
+            .hint(CURSOR_FORM));
+        }
+        Ok(Self {
+            rows,
+            columns,
+            cursor,
+            is_cursor_assumed: args.cursor.is_none(),
+        })
+    }
+
+    fn draw(&self) -> Screen {
+        let rows = u16::try_from(self.rows.len()).unwrap_or(u16::MAX);
+        let cols = self.columns;
+        let mut screen = Screen::new(Size { cols, rows }, 0);
+        for (row, text) in (1..).zip(&self.rows) {
+            screen.feed(format!("\x1b[{row};1H{text}").as_bytes());
+        }
+        let Cursor { column, row } = self.cursor;
+        screen.feed(format!("\x1b[{};{}H", row + 1, column + 1).as_bytes());
+        screen
+    }
+}
+
+/// Read the capture; return how to call it, too.
+fn read_file(path: &Path) -> Result<(String, String)> {
+    let is_stdin = path == Path::new("-");
+    let name = match is_stdin {
+        true => "standard input".to_owned(),
+        false => text::visible(&path.to_string_lossy()),
+    };
+    let mut bytes = Vec::new();
+    let read = if is_stdin {
+        let input = std::io::stdin().lock();
+        input.take(MOST_BYTES + 1).read_to_end(&mut bytes)
+    } else {
+        let opened = OpenOptions::new().read(true).open(path);
+        opened.and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes))
+    };
+    read.map_err(|error| {
+        let report = Report::usage(format!("cannot read {name}: {error}"));
+        match error.kind() {
+            ErrorKind::NotFound => report.hint("'-' reads a screen from standard input"),
+            _ => report,
+        }
+    })?;
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(too_large(&name, &format!("{} MiB", MOST_BYTES >> 20)));
+    }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let byte = error.utf8_error().valid_up_to() + 1;
+        Report::usage(format!("{name} is not UTF-8: see byte {byte}"))
+    })?;
+    Ok((name, text))
+}
+
+fn too_large(name: &str, limit: &str) -> Report {
+    Report::usage(format!("{name} has more than {limit}"))
+        .hint("capture the visible screen alone: tmux capture-pane -p")
+}
+
+fn rows_of(name: &str, text: &str) -> Result<Vec<String>> {
+    let rows: Vec<String> = text.lines().map(str::to_owned).collect();
+    if rows.is_empty() {
+        return Err(Report::usage(format!("{name} is empty"))
+            .hint("capture the screen first: tmux capture-pane -p > FILE"));
+    }
+    if rows.len() > MOST_ROWS {
+        return Err(too_large(name, &format!("{MOST_ROWS} rows")));
+    }
+    for (at, row) in rows.iter().enumerate() {
+        if let Some(control) = row.chars().find(|c| c.is_control()) {
+            return Err(Report::usage(format!(
+                "row {at} of {name} has a control character ({})",
+                control.escape_unicode()
+            ))
+            .hint("capture plain text: 'tmux capture-pane -p' without '-e'"));
+        }
+    }
+    Ok(rows)
+}
+
+/// The width of the terminal; wide enough for every row.
+fn columns_of(name: &str, rows: &[String], cursor: Cursor, said: Option<u16>) -> Result<u16> {
+    let widths = rows.iter().map(|row| row.width()).enumerate();
+    let (at, widest) = widths.max_by_key(|(_, width)| *width).unwrap_or_default();
+    let limit = said.unwrap_or(MOST_COLUMNS);
+    if widest > usize::from(limit) {
+        return Err(Report::usage(format!(
+            "row {at} of {name} is {widest} columns wide, and the screen has at most {limit}"
+        ))
+        .hint("--columns N names the width of the terminal"));
+    }
+    let least = widest.max(cursor.column.min(MOST_COLUMNS.into()).saturating_add(1));
+    let least = u16::try_from(least).unwrap_or(MOST_COLUMNS);
+    Ok(said.unwrap_or(least.clamp(LEAST_COLUMNS, MOST_COLUMNS)))
+}
+
+fn says(says: Says) -> &'static str {
+    match says {
+        Says::Working => "working",
+        Says::Idle => "idle",
+        Says::Blocked => "blocked",
+    }
+}
+
+fn print(
+    context: &mut Context,
+    manifest: &Manifest,
+    capture: &Capture,
+    sighting: &Sighting,
+    shown: Option<&str>,
+) -> Result<()> {
+    let Cursor { column, row } = capture.cursor;
+    let assumed = match capture.is_cursor_assumed {
+        true => " (assumed)",
+        false => "",
+    };
+    let input_box = match &sighting.input_box {
+        BoxState::Undescribed => "undescribed: the harness has no [input_box]".to_owned(),
+        BoxState::Unrecognised(mismatch) => format!("unrecognised: {mismatch}"),
+        BoxState::Empty => "empty".to_owned(),
+        BoxState::Holds(held) => {
+            let start = if held.is_scrolled { "… " } else { "" };
+            let text = text::one_line(&held.text, SHOWN_CHARS);
+            format!("holds: {start}{text}")
+        }
+    };
+    field(context, "input box", &input_box)?;
+    field(context, "cursor", &format!("{column},{row}{assumed}"))?;
+    field(
+        context,
+        "dialog",
+        sighting.dialog.as_deref().unwrap_or("none"),
+    )?;
+    for claim in &sighting.claims {
+        let told = format!("{}: {}", says(claim.says), claim.evidence);
+        field(context, "activity", &told)?;
+    }
+    if sighting.claims.is_empty() {
+        field(context, "activity", "no claim")?;
+    }
+    let version = match shown {
+        Some(shown) => version::described(shown, manifest.version.tested_instead(Some(shown))),
+        None => "not shown".to_owned(),
+    };
+    field(context, "version", &version)
+}
+
+fn told(
+    manifest: &Manifest,
+    capture: &Capture,
+    sighting: &Sighting,
+    version: Option<&str>,
+) -> Value {
+    let input_box = match &sighting.input_box {
+        BoxState::Undescribed => json!({ "state": "undescribed" }),
+        BoxState::Unrecognised(mismatch) => json!({
+            "state": "unrecognised", "expected": mismatch.expected, "found": mismatch.found,
+        }),
+        BoxState::Empty => json!({ "state": "empty" }),
+        BoxState::Holds(held) => json!({
+            "state": "holds", "text": held.text, "scrolled": held.is_scrolled,
+        }),
+    };
+    let claims = sighting.claims.iter().map(|claim| {
+        json!({
+            "source": claim.source.as_str(), "says": says(claim.says), "evidence": claim.evidence,
+        })
+    });
+    let Cursor { column, row } = capture.cursor;
+    let mut value = json!({
+        "harness": manifest.name,
+        "columns": capture.columns,
+        "cursor": { "column": column, "row": row, "assumed": capture.is_cursor_assumed },
+        "input_box": input_box,
+        "dialog": sighting.dialog,
+        "claims": claims.collect::<Vec<_>>(),
+        "version": version,
+    });
+    if version.is_some_and(|version| manifest.version.is_untested(version)) {
+        value["untested"] = json!(true);
+    }
+    value
+}

@@ -1,0 +1,66 @@
+use crate::hook;
+use posthaste_store::report::Code;
+
+/// Report an agent's hook event to its session
+///
+/// This is what the hooks of an agent call. It reads the hook's JSON from standard input, hands it
+/// to the session in PH_SOCKET, and prints what the agent expects, if anything: new mail, where
+/// the agent takes it that way. Without a session it prints new mail at a prompt, each message
+/// once, like 'ph check --inject'. It exits with 0 whatever happens, takes no longer than a
+/// moment, and says what went wrong only where PH_LOG is set.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  echo '{\"hook_event_name\":\"Stop\"}' | ph hook claude
+  ph hook my-agent --event Stop < /dev/null")]
+pub(crate) struct Args {
+    /// The kind of agent that calls; 'ph harness ls' lists them
+    #[arg(value_name = "HARNESS")]
+    harness: String,
+    /// The event, where the JSON does not name it in 'hook_event_name'
+    #[arg(long, value_name = "NAME")]
+    event: Option<String>,
+    /// Whose mail it is, where no session runs the agent and PH_AGENT does not say
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// Said where the session itself has given the program this hook
+    #[arg(long)]
+    injected: bool,
+}
+
+pub(crate) fn run(args: Args) -> Code {
+    hook::run(&hook::Call {
+        harness: args.harness,
+        event: args.event,
+        agent: args.agent,
+        is_injected: args.injected,
+    });
+    Code::Ok
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::cli::{Cli, Verb};
+    use clap::Parser;
+
+    #[test]
+    fn an_agent_hook_is_read_by_the_command_line() {
+        let check = |line: &str, want: Option<(&str, Option<&str>, bool)>| {
+            let words = ["ph", "hook"].into_iter().chain(line.split_whitespace());
+            let args = match Cli::try_parse_from(words).map(|cli| cli.verb) {
+                Ok(Some(Verb::Hook(args))) => Some(args),
+                Ok(_) | Err(_) => None,
+            };
+            let read = args
+                .as_ref()
+                .map(|args| (args.harness.as_str(), args.event.as_deref(), args.injected));
+            assert_eq!(read, want, "{line:?}");
+        };
+        check("claude", Some(("claude", None, false)));
+        check("claude --injected", Some(("claude", None, true)));
+        check("--event Stop x", Some(("x", Some("Stop"), false)));
+        for other in ["", "--injected", "x y", "x --help", "-h", "x --event"] {
+            check(other, None);
+        }
+    }
+}

@@ -1,0 +1,233 @@
+use crate::cli::names::NameParser;
+use crate::context::Context;
+use crate::hook_install::{self, State, Target};
+use crate::output::note;
+use anstyle::{AnsiColor, Style};
+use posthaste_core::{AgentName, text};
+use posthaste_store::report::{Code, Report, Result};
+use serde::Serialize;
+use std::io::{BufRead, IsTerminal};
+use std::path::PathBuf;
+
+/// Install, remove or check ph's hook in an agent's own settings
+///
+/// For agents that you start yourself, without 'ph run': such an agent is then shown its new mail
+/// at each prompt. The hook finds out whose mail from PH_AGENT, else from --agent. 'ph run' needs
+/// none of this, and is not disturbed by it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph hooks install claude --agent coder-1
+  ph hooks status
+  ph hooks uninstall claude")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    verb: HooksVerb,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum HooksVerb {
+    /// Add it; all else in the settings stays as it is
+    ///
+    /// Shows what would change, and asks. A copy of the settings is kept beside them.
+    #[command(after_help = "Example:\n  ph hooks install claude --agent coder-1 --yes")]
+    Install {
+        #[arg(value_name = "HARNESS", value_parser = harness())]
+        harness: String,
+        /// Whose mail is shown, where PH_AGENT does not say
+        #[arg(long, value_name = "NAME", value_parser = NameParser)]
+        agent: Option<AgentName>,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Take it out; what nobody has changed since is as it was, to the byte
+    #[command(after_help = "Example:\n  ph hooks uninstall claude --yes")]
+    Uninstall {
+        #[arg(value_name = "HARNESS", value_parser = harness())]
+        harness: String,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Say whether it is there: installed, not, partly, outdated
+    #[command(after_help = "Example:\n  ph hooks status --json")]
+    Status {
+        /// One of them [default: all]
+        #[arg(value_name = "HARNESS", value_parser = harness())]
+        harness: Option<String>,
+    },
+}
+
+fn harness() -> clap::builder::PossibleValuesParser {
+    hook_install::names().collect::<Vec<_>>().into()
+}
+
+/// How one stands.
+#[derive(Debug, Serialize)]
+struct Standing {
+    harness: &'static str,
+    state: State,
+    path: PathBuf,
+    /// Whether this call has changed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changed: Option<bool>,
+    /// Where the settings are as they were before.
+    copy: Option<PathBuf>,
+}
+
+pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
+    match args.verb {
+        HooksVerb::Install {
+            harness,
+            agent,
+            yes,
+        } => install(context, &harness, agent.as_ref(), yes),
+        HooksVerb::Uninstall { harness, yes } => uninstall(context, &harness, yes),
+        HooksVerb::Status { harness } => status(context, harness.as_deref()),
+    }
+}
+
+fn install(
+    context: &mut Context,
+    harness: &str,
+    agent: Option<&AgentName>,
+    yes: bool,
+) -> Result<Code> {
+    let target = Target::of(harness)?;
+    let file = target.file()?;
+    let before = hook_install::read(&file)?;
+    let command = target.command(agent)?;
+    let was = target.state(before.as_deref(), Some(&command))?;
+    let after = target.installed(before.as_deref(), &command)?;
+    let is_new = before.as_deref() != Some(after.as_str());
+    if is_new {
+        agree(context, &file, before.as_deref(), Some(&after), yes)?;
+        hook_install::apply(&file, before.as_deref(), Some(&after), was == State::Not)?;
+    }
+    tell(context, &target, State::Installed, is_new)
+}
+
+fn uninstall(context: &mut Context, harness: &str, yes: bool) -> Result<Code> {
+    let target = Target::of(harness)?;
+    let file = target.file()?;
+    let before = hook_install::read(&file)?;
+    let was = target.state(before.as_deref(), None)?;
+    let (Some(before), false) = (&before, was == State::Not) else {
+        return tell(context, &target, State::Not, false);
+    };
+    let copy = hook_install::read(&hook_install::backup_of(&file))?;
+    let after = target.uninstalled(before, copy.as_deref())?;
+    agree(context, &file, Some(before), after.as_deref(), yes)?;
+    hook_install::apply(&file, Some(before), after.as_deref(), false)?;
+    if copy.is_some() && after == copy {
+        // It would say what the file itself says.
+        let _ = std::fs::remove_file(hook_install::backup_of(&file));
+    }
+    tell(context, &target, State::Not, true)
+}
+
+/// Shows what would change, and asks whether it may.
+fn agree(
+    context: &mut Context,
+    file: &std::path::Path,
+    before: Option<&str>,
+    after: Option<&str>,
+    yes: bool,
+) -> Result<()> {
+    if !context.json {
+        let lines = hook_install::diff(before.unwrap_or_default(), after.unwrap_or_default());
+        let path = text::visible(&file.display().to_string());
+        context.out.line(match after {
+            Some(_) => path,
+            None => format!("{path} (is removed)"),
+        })?;
+        for line in lines {
+            let style = match line.chars().next() {
+                Some('+') => AnsiColor::Green.on_default(),
+                Some('-') => AnsiColor::Red.on_default(),
+                _ => Style::new(),
+            };
+            let line = text::visible(&line);
+            context.out.line(format!("{style}{line}{style:#}"))?;
+        }
+        context.out.flush()?;
+    }
+    if yes {
+        return Ok(());
+    }
+    let is_person = std::io::stdin().is_terminal() && context.out.is_terminal();
+    if !is_person || context.json {
+        return Err(
+            Report::refused("nothing was changed: nobody has agreed to it")
+                .hint("--yes agrees; on a terminal you are asked"),
+        );
+    }
+    context.out.text("Write this? [y/N] ")?;
+    context.out.flush()?;
+    let mut answer = String::new();
+    let read = std::io::stdin().lock().read_line(&mut answer);
+    let is_yes = read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes");
+    if !is_yes {
+        return Err(Report::refused("nothing was changed"));
+    }
+    Ok(())
+}
+
+fn standing(target: &Target, state: State, changed: Option<bool>) -> Standing {
+    let copy = target
+        .file()
+        .ok()
+        .map(|file| hook_install::backup_of(&file));
+    Standing {
+        harness: target.harness,
+        state,
+        path: target.path.clone(),
+        changed,
+        copy: copy.filter(|copy| copy.exists()),
+    }
+}
+
+fn tell(context: &mut Context, target: &Target, state: State, changed: bool) -> Result<Code> {
+    let standing = standing(target, state, Some(changed));
+    if context.json {
+        context.out.json(&standing)?;
+        return Ok(Code::Ok);
+    }
+    let word = if changed { "now" } else { "already" };
+    let told = match state {
+        State::Not if !changed => "was not installed".to_owned(),
+        state => format!("is {word} {}", state.told()),
+    };
+    context
+        .out
+        .line(format!("the hook of {} {told}", target.harness))?;
+    if let Some(copy) = standing.copy.filter(|_| changed) {
+        note(format!(
+            "the settings as they were are in {}",
+            copy.display()
+        ));
+    }
+    Ok(Code::Ok)
+}
+
+fn status(context: &mut Context, harness: Option<&str>) -> Result<Code> {
+    let mut all = Vec::new();
+    for name in hook_install::names().filter(|name| harness.is_none_or(|wanted| wanted == *name)) {
+        let target = Target::of(name)?;
+        let text = hook_install::read(&target.file()?)?;
+        let command = target.command(None)?;
+        let state = target.state_of(text.as_deref(), &command)?;
+        all.push(standing(&target, state, None));
+    }
+    if context.json {
+        context.out.json(&all)?;
+        return Ok(Code::Ok);
+    }
+    for one in all {
+        let path = text::visible(&one.path.display().to_string());
+        let line = format!("{:<9} {} ({path})", one.harness, one.state.told());
+        context.out.line(line)?;
+    }
+    Ok(Code::Ok)
+}

@@ -1,0 +1,64 @@
+use crate::context::Context;
+use crate::output::{counted, note, progress, progress_done};
+use posthaste_store::portable;
+use posthaste_store::report::{Code, Report, Result};
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+/// Import an exported journal into this home
+///
+/// Facts that are there already are passed over, so it can be repeated. A fact whose id stands in
+/// the journal with other content is not taken: each is reported, and the exit code is 4.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph import backup.ndjson
+  gzip -dc backup.ndjson.gz | ph import - --home ~/restored")]
+pub(crate) struct Args {
+    /// The export; '-' is standard input
+    #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    file: PathBuf,
+}
+
+pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
+    let mut input: Box<dyn BufRead> = if args.file == Path::new("-") {
+        Box::new(std::io::stdin().lock())
+    } else {
+        let file = File::open(&args.file).map_err(|error| {
+            Report::usage(format!("cannot read {}: {error}", args.file.display()))
+        })?;
+        Box::new(BufReader::new(file))
+    };
+    let mut journal = context.journal()?;
+    let imported = portable::import(&mut journal, &mut input, |count| {
+        progress(format!("{count} facts"));
+    });
+    progress_done();
+    let imported = imported?;
+    if context.json {
+        context.out.json(&serde_json::json!({
+            "added": imported.added, "known": imported.known, "conflicts": imported.conflicts,
+        }))?;
+    } else {
+        context.out.line(format!(
+            "{} added, {} known already",
+            counted(imported.added, "fact"),
+            imported.known
+        ))?;
+    }
+    context.out.flush()?;
+    if imported.conflicts.is_empty() {
+        return Ok(Code::Ok);
+    }
+    for id in &imported.conflicts {
+        note(format!(
+            "conflict: {} stands in the journal with other content",
+            posthaste_core::text::one_line(id, 40)
+        ));
+    }
+    Err(Report::refused(format!(
+        "{} not taken",
+        counted(imported.conflicts.len() as u64, "fact")
+    )))
+}

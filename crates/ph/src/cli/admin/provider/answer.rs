@@ -1,0 +1,347 @@
+//! `ph` as a provider's script for others: an operation and at most one argument in, JSON out.
+//!
+//! Its command line is read by hand, because an argument may be empty or look like a flag, and
+//! because exit 2 means one thing here: that the operation is not known. Always answers from the
+//! journal, whatever keeps this home's mail, so that it cannot end up asking itself.
+
+use crate::context::{Context, Said, agent_name};
+use crate::output::letters;
+use posthaste_client::mailbox;
+use posthaste_core::{AgentName, Draft, IdPrefix, Letter, MessageId, Order, ReceiptState};
+use posthaste_provider::{asking, intake};
+use posthaste_store::report::{Code, Report, Result};
+use posthaste_store::{Job, Listing, Outcome, files};
+use posthaste_wire::provider::{ALREADY_ARCHIVED, Message, NOT_FOUND, Op, Text, UNKNOWN};
+use posthaste_wire::{Count, Why};
+use std::ffi::{OsStr, OsString};
+use std::io::Read;
+use std::process::ExitCode;
+
+/// The name under which `ph` is such a script and nothing else.
+pub(crate) const NAME: &str = "ph-mail-provider";
+
+/// How short an id may be cut: nothing else shall pass for a message's.
+const DIGITS: usize = 8;
+/// How long a subject may be.
+const SUBJECT: usize = 1_000;
+
+/// Whether this program was called by that name.
+pub(crate) fn is_called(name: &OsStr) -> bool {
+    std::path::Path::new(name)
+        .file_name()
+        .is_some_and(|name| name == NAME)
+}
+
+/// Carries out what the words after the program's name, or after `ph provider`, say.
+pub(crate) fn main(words: &[OsString], said: &Said) -> ExitCode {
+    match run(words, said) {
+        Ok(code) => code,
+        Err(report) if !report.is_failure() => ExitCode::SUCCESS,
+        Err(report) => {
+            if report.code() == Code::NotFound {
+                crate::output::to_stderr(&format!("{NOT_FOUND}\n"));
+            }
+            crate::output::show(&report);
+            // Whatever it is, it is not an operation that is not known.
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(words: &[OsString], said: &Said) -> Result<ExitCode> {
+    let [op, args @ ..] = words else {
+        return Err(Report::usage("no operation was given").hint(operations()));
+    };
+    let Some(op) = op.to_str().and_then(Op::from_word) else {
+        let shown = posthaste_core::text::one_line(&op.to_string_lossy(), 40);
+        crate::output::to_stderr(&format!("unknown operation '{shown}'\n"));
+        return Ok(ExitCode::from(u8::try_from(UNKNOWN).unwrap_or(1)));
+    };
+    let arg = match (op, args) {
+        // Nothing has to run.
+        (Op::EnsureRunning, _) => return Ok(ExitCode::SUCCESS),
+        (_, [arg]) => arg.to_string_lossy().into_owned(),
+        (_, []) => return Err(Report::usage(format!("'{op}' takes an argument"))),
+        (_, _) => return Err(Report::usage(format!("'{op}' takes one argument"))),
+    };
+    let mut context = Context::new(said)?;
+    let context = &mut context;
+    asking::refuse(&context.home)?;
+    match op {
+        Op::EnsureRunning => {}
+        Op::Send => {
+            let to = agent_name(&arg)?;
+            send(context, to, None)?;
+        }
+        Op::Reply => {
+            let parent = find(context, &arg)?;
+            reply(context, &parent)?;
+        }
+        Op::Inbox | Op::Check => list(context, &arg, Listing::Unread)?,
+        Op::All => list(context, &arg, Listing::All)?,
+        Op::Get => {
+            let letter = find(context, &arg)?;
+            print(context, &letter)?;
+        }
+        Op::Read => read(context, &arg)?,
+        Op::MarkRead => order(context, &arg, Order::MarkRead)?,
+        Op::MarkUnread => order(context, &arg, Order::MarkUnread)?,
+        Op::Archive => order(context, &arg, Order::Archive)?,
+        Op::Delete => order(context, &arg, Order::Delete)?,
+        Op::Thread => thread(context, &arg)?,
+        Op::Count => count(context, &arg)?,
+    }
+    context.out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn operations() -> String {
+    let names: Vec<_> = Op::ALL.iter().map(|op| op.as_str()).collect();
+    format!("the operations are: {}", names.join(", "))
+}
+
+fn text_on_stdin() -> Result<Text> {
+    let mut bytes = Vec::new();
+    std::io::stdin()
+        .lock()
+        .read_to_end(&mut bytes)
+        .map_err(|error| Report::usage(format!("cannot read standard input: {error}")))?;
+    let wrong = |why: &dyn std::fmt::Display| {
+        Report::usage(format!(
+            "standard input is not the JSON of a message: {why}"
+        ))
+        .hint(r#"write {"from":"…","subject":"…","body":"…"}"#)
+    };
+    let value: serde_json::Value = serde_json::from_slice(&bytes).map_err(|error| wrong(&error))?;
+    // A list in the right order would pass for one otherwise.
+    if !value.is_object() {
+        return Err(wrong(&"it is no object"));
+    }
+    let text: Text = serde_json::from_value(value).map_err(|error| wrong(&error))?;
+    let is_line = !text.subject.chars().any(char::is_control) && text.subject.len() <= SUBJECT;
+    if !is_line {
+        return Err(Report::usage(format!(
+            "a subject is one line of at most {SUBJECT} bytes, without control characters"
+        )));
+    }
+    Ok(text)
+}
+
+/// Stores a message, and answers with it.
+fn send(context: &mut Context, to: AgentName, parent: Option<&Letter>) -> Result<()> {
+    let text = text_on_stdin()?;
+    post(context, to, text, parent)
+}
+
+/// To whoever wrote the message; to whom it was written, if that is the one who answers.
+fn reply(context: &mut Context, parent: &Letter) -> Result<()> {
+    let text = text_on_stdin()?;
+    let sender = &parent.message.envelope.from;
+    let to = if sender.as_str() == text.from {
+        parent.message.to.clone()
+    } else {
+        sender.clone()
+    };
+    post(context, to, text, Some(parent))
+}
+
+fn post(context: &mut Context, to: AgentName, text: Text, parent: Option<&Letter>) -> Result<()> {
+    let from = match text.from.as_str() {
+        "" => None,
+        name => Some(agent_name(name)?),
+    };
+    let (from, from_evidence) = context.sender(from.as_ref())?;
+    context.now = posthaste_store::times::now();
+    let draft = Draft {
+        from_evidence,
+        subject: Some(text.subject).filter(|subject| !subject.is_empty()),
+        priority: context.config.priority,
+        reply_to: parent.map(|letter| letter.message.id),
+        limits: context.config.limits,
+        // Whoever calls this has decided that already.
+        allow_self: true,
+        ..Draft::new(MessageId(uuid::Uuid::new_v4()), from, to, text.body)
+    };
+    let job = Job::Post {
+        now: context.now,
+        drafts: vec![draft],
+    };
+    let mut journal = context.journal()?;
+    let posted = mailbox::post(&mut journal, job)?;
+    let told = posted
+        .iter()
+        .try_for_each(|posted| tell(context, &posted.letter));
+    context.out.flush()?;
+    mailbox::leave(journal);
+    told
+}
+
+/// Answers with a message that was stored. One that will never be delivered is none: what is
+/// answered with counts as sent.
+fn tell(context: &mut Context, letter: &Letter) -> Result<()> {
+    let why = Why::new(letter, context.now);
+    if why.receipt != ReceiptState::Failed.as_str() {
+        return print(context, letter);
+    }
+    let (id, reason) = (letter.message.id, why.reason.unwrap_or_default());
+    Err(Report::refused(format!(
+        "message {id} was stored and is not delivered: {reason}"
+    )))
+}
+
+/// The message of this id. What cannot be an id is none of a message's.
+fn find(context: &Context, id: &str) -> Result<Letter> {
+    let prefix = prefix(id).ok_or_else(|| {
+        let shown = posthaste_core::text::one_line(id, 80);
+        Report::not_found(format!("no message '{shown}'"))
+    })?;
+    let mut journal = existing(context)?;
+    context.find(journal.as_mut(), &prefix)
+}
+
+fn prefix(id: &str) -> Option<IdPrefix> {
+    let prefix = IdPrefix::parse(id).ok()?;
+    let digits = prefix.as_str().chars().filter(|c| *c != '-').count();
+    (digits >= DIGITS).then_some(prefix)
+}
+
+/// The journal, if there is one; unlike a person, a program need not be told that there is none.
+fn existing(context: &Context) -> Result<Option<posthaste_store::Journal>> {
+    let home = context.home.clone();
+    Ok(posthaste_store::Journal::open_existing(
+        home,
+        context.config.patience,
+    )?)
+}
+
+fn list(context: &mut Context, who: &str, listing: Listing) -> Result<()> {
+    let who = agent_name(who)?;
+    let letters = mail(context, &who, listing)?;
+    print_all(context, &letters)
+}
+
+/// The mail of an agent. Where a script keeps the mail of this home, our copies of it are not for
+/// others: whoever asks may be that script, whatever stands between.
+fn mail(context: &Context, who: &AgentName, listing: Listing) -> Result<Vec<Letter>> {
+    let Some(mut journal) = existing(context)? else {
+        return Ok(Vec::new());
+    };
+    let mut letters = journal.inbox(who, listing, context.now)?;
+    if context.config.mail.is_elsewhere() {
+        letters.retain(|letter| !intake::is_copy(letter));
+    }
+    Ok(letters)
+}
+
+/// The thread of this id, or of the message with this id. One that nobody knows is empty.
+fn thread(context: &mut Context, id: &str) -> Result<()> {
+    let (Some(prefix), Some(mut journal)) = (prefix(id), existing(context)?) else {
+        return Ok(());
+    };
+    let thread = match journal.find(&prefix) {
+        Ok(letter) => letter.message.envelope.thread_id,
+        // The first message of a thread may be deleted; the others are still in it.
+        Err(posthaste_store::Error::NotFound(_)) => match id.parse() {
+            Ok(id) => id,
+            Err(_) => return Ok(()),
+        },
+        Err(error) => return Err(error.into()),
+    };
+    let letters = journal.thread(thread)?;
+    print_all(context, &letters)
+}
+
+fn read(context: &mut Context, id: &str) -> Result<()> {
+    let mut letter = find(context, id)?;
+    let standing = letter.standing.at(&letter.message, context.now);
+    // What cannot be shown is not marked as read.
+    files::body(&context.home, &letter.message)?;
+    if !standing.read
+        && let Some(mut journal) = existing(context)?
+    {
+        let id = letter.message.id;
+        mailbox::order(
+            &mut journal,
+            context.now,
+            context.me()?.0,
+            Order::MarkRead,
+            vec![id],
+        )?;
+        letter = journal.find(&id.into())?;
+    }
+    print(context, &letter)
+}
+
+fn order(context: &mut Context, id: &str, order: Order) -> Result<()> {
+    let letter = find(context, id)?;
+    let Some(mut journal) = existing(context)? else {
+        return Ok(());
+    };
+    let ordered = mailbox::order(
+        &mut journal,
+        context.now,
+        context.me()?.0,
+        order,
+        vec![letter.message.id],
+    )?;
+    mailbox::leave(journal);
+    if ordered
+        .iter()
+        .any(|one| one.outcome == Outcome::AlreadyArchived)
+    {
+        let id = letter.message.id;
+        return Err(Report::refused(format!("message {id}: {ALREADY_ARCHIVED}")));
+    }
+    Ok(())
+}
+
+fn count(context: &mut Context, who: &str) -> Result<()> {
+    let who = agent_name(who)?;
+    let (total, unread) = match existing(context)? {
+        Some(_) if context.config.mail.is_elsewhere() => {
+            let count = |listing| Ok::<_, Report>(mail(context, &who, listing)?.len() as u64);
+            (count(Listing::All)?, count(Listing::Unread)?)
+        }
+        Some(mut journal) => {
+            let count = journal.count(&who, context.now)?;
+            (count.total, count.unread)
+        }
+        None => (0, 0),
+    };
+    context.out.json(&Count { total, unread })
+}
+
+/// A list; an empty one is no output at all. One lost body must not keep the rest from its reader.
+fn print_all(context: &mut Context, letters: &[Letter]) -> Result<()> {
+    if letters.is_empty() {
+        return Ok(());
+    }
+    let messages = letters.iter().map(|letter| {
+        let body = letters::text_or_loss(&context.home, letter)?;
+        Ok(message(letter, body))
+    });
+    let messages = messages.collect::<Result<Vec<_>>>()?;
+    context.out.json(&messages)
+}
+
+fn print(context: &mut Context, letter: &Letter) -> Result<()> {
+    let body = files::body(&context.home, &letter.message)?;
+    context.out.json(&message(letter, body))
+}
+
+fn message(letter: &Letter, body: String) -> Message {
+    let message = &letter.message;
+    let envelope = &message.envelope;
+    let reply_to = envelope.reply_to.map(|id| id.to_string());
+    Message {
+        id: message.id.to_string(),
+        from: envelope.from.to_string(),
+        to: message.to.to_string(),
+        subject: envelope.subject.clone().unwrap_or_default(),
+        body,
+        created_at: message.created_at,
+        read: letter.standing.read,
+        thread_id: envelope.thread_id.to_string(),
+        reply_to: reply_to.unwrap_or_default(),
+    }
+}

@@ -1,0 +1,131 @@
+pub(crate) mod answer;
+
+use crate::context::Said;
+use crate::output::Output;
+use anstyle::AnsiColor;
+use jiff::SignedDuration;
+use posthaste_core::text;
+use posthaste_provider::suite;
+use posthaste_session::pty::child::end_with_us;
+use posthaste_store::report::{Code, Report, Result};
+use posthaste_store::times::parse_duration;
+use serde::Serialize;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Act as a mail provider's script, or test one
+///
+/// As 'ph provider OP [ARG]', or under the name ph-mail-provider, this is one executable that
+/// other systems can plug in for their mail: JSON on the standard streams, exit 0 for done, 2 for
+/// an operation that is not known, 1 for all else. An empty list is no output.
+///
+///   send TO, reply ID                  {"from","subject","body"} on standard input; the message
+///   inbox WHO, check WHO, all WHO      messages: unread, unread, read ones too
+///   get ID, read ID                    the message; 'read' marks it
+///   mark-read, mark-unread, archive, delete ID
+///   thread ID                          messages, in order
+///   count WHO                          {"total","unread"}
+#[allow(
+    rustdoc::broken_intra_doc_links,
+    reason = "it is shown to people as it stands"
+)]
+#[derive(Debug, clap::Args)]
+#[command(
+    verbatim_doc_comment,
+    disable_help_subcommand = true,
+    override_usage = "ph provider [OPTIONS] <OP> [ARG]\n       ph provider test [OPTIONS] <SCRIPT>",
+    after_help = "\
+Examples:
+  ln -s \"$(command -v ph)\" ~/bin/ph-mail-provider
+  echo '{\"from\":\"human\",\"subject\":\"\",\"body\":\"hi\"}' | ph provider send coder-1
+  ph provider inbox coder-1
+  ph provider test ./my-mail-script"
+)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    verb: ProviderVerb,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum ProviderVerb {
+    Test(TestArgs),
+    /// An operation, and its argument whatever it looks like.
+    #[command(external_subcommand)]
+    Operation(Vec<OsString>),
+}
+
+/// Say whether a script keeps to the protocol of mail providers
+///
+/// Prints each case with pass or fail; exits with 1 where one fails. Every case has names of its
+/// own and a directory of its own, which the script finds in PH_PROVIDER_STATE.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph provider test ./my-mail-script
+  ph provider test ./my-mail-script --json | jq '.cases[] | select(.passed | not)'")]
+struct TestArgs {
+    /// The script: one executable
+    #[arg(value_name = "SCRIPT", value_hint = clap::ValueHint::ExecutablePath)]
+    script: PathBuf,
+    /// How long a call may take
+    #[arg(long, value_name = "D", default_value = "10s", value_parser = parse_duration)]
+    timeout: SignedDuration,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    script: String,
+    passed: usize,
+    failed: usize,
+    cases: Vec<suite::Outcome>,
+}
+
+pub(crate) fn run(args: Args, said: &Said) -> std::result::Result<ExitCode, Report> {
+    match args.verb {
+        ProviderVerb::Operation(words) => Ok(answer::main(&words, said)),
+        ProviderVerb::Test(args) => test(&args, said).map(Into::into),
+    }
+}
+
+fn test(args: &TestArgs, said: &Said) -> Result<Code> {
+    let script = std::path::absolute(&args.script)
+        .map_err(|error| Report::usage(format!("cannot tell where the script is: {error}")))?;
+    let shown = text::visible(&script.display().to_string());
+    if !posthaste_store::live::process::is_program(&script) {
+        return Err(Report::usage(format!("{shown} is not an executable file"))
+            .hint("a script is one file; 'chmod +x' makes it a command"));
+    }
+    let timeout = Duration::try_from(args.timeout)
+        .map_err(|_| Report::usage("--timeout must be more than nothing"))?;
+    let mut out = Output::new(crate::cli::help::color(said));
+    let outcomes = suite::run(&script, timeout, end_with_us, |outcome| {
+        if said.json {
+            return Ok(());
+        }
+        let (word, color) = if outcome.passed {
+            ("pass", AnsiColor::Green.on_default())
+        } else {
+            ("FAIL", AnsiColor::Red.on_default())
+        };
+        let why = outcome.reason.iter();
+        let why: String = why.map(|why| format!(": {}", text::visible(why))).collect();
+        out.line(format!("{color}{word}{color:#}  {}{why}", outcome.name))?;
+        out.flush()
+    })?;
+    let passed = outcomes.iter().filter(|outcome| outcome.passed).count();
+    let failed = outcomes.len() - passed;
+    if said.json {
+        out.json(&Answer {
+            script: shown,
+            passed,
+            failed,
+            cases: outcomes,
+        })?;
+    } else {
+        out.line(format!("{passed} of {} passed", passed + failed))?;
+    }
+    out.flush()?;
+    Ok(if failed == 0 { Code::Ok } else { Code::No })
+}

@@ -1,0 +1,178 @@
+//! A command line that could not be read: what is told of it, and how the process ends.
+
+use crate::output;
+use anstream::ColorChoice;
+use anstream::adapter::strip_str;
+use anstyle::AnsiColor;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use posthaste_core::text;
+use posthaste_store::report::{Code, Report};
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+/// Tells what is wrong with `words`, or the help that they ask for.
+pub(crate) fn tell(error: &clap::Error, words: &[OsString]) -> ExitCode {
+    let words: Vec<String> = words
+        .iter()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    if let Some(choice) = color(&words) {
+        choice.write_global();
+    }
+    if !error.use_stderr() {
+        output::to_stdout(&error.render().ansi().to_string());
+        return Code::Ok.into();
+    }
+    if verb(&words) == Some("hook") && !std::io::stderr().is_terminal() {
+        // An agent calls, and must neither fail nor be told.
+        return Code::Ok.into();
+    }
+    let told_better = negative_length(error, &words).or_else(|| text_taken_apart(error, &words));
+    let code = match told_better {
+        Some(report) => crate::output::show(&report),
+        None => {
+            output::to_stderr(&told(error, &words));
+            Code::Usage.into()
+        }
+    };
+    let is_hook = match verb(&words) {
+        Some("check") => words.iter().any(|word| word == "--inject"),
+        verb => verb == Some("hook"),
+    };
+    if is_hook {
+        // An agent must never fail because of its mail, not even where its hook is misspelt.
+        return Code::Ok.into();
+    }
+    let is_script = verb(&words) == Some("provider") && !words.iter().any(|word| word == "test");
+    if is_script {
+        // Where we are a provider's script, 2 says that an operation is not known.
+        return ExitCode::FAILURE;
+    }
+    code
+}
+
+/// The same as a report, for a caller in this process.
+pub(crate) fn report(error: &clap::Error) -> Report {
+    // What was said may be long, and have lines of its own: its reader's complaint says enough.
+    if let Some(complaint) = std::error::Error::source(error) {
+        return Report::usage(complaint);
+    }
+    let told = error.render().to_string();
+    let mut parts = told.split("\n\n").map(str::trim);
+    let first = parts.next().unwrap_or_default();
+    let first = first.strip_prefix("error: ").unwrap_or(first);
+    let report = Report::usage(text::one_line(first, 300));
+    match parts.find_map(|part| part.strip_prefix("tip: ")) {
+        Some(tip) => report.hint(tip),
+        None => report,
+    }
+}
+
+/// What the parser says. It repeats what was typed, and that must not act on a terminal.
+fn told(error: &clap::Error, words: &[String]) -> String {
+    if words.iter().all(|word| text::visible(word) == *word) {
+        return hinted(&error.render().ansi().to_string());
+    }
+    hinted(&text::visible(&error.render().to_string()))
+}
+
+/// The parser's tips as hints, which is what all else calls them, each right below what is wrong.
+fn hinted(told: &str) -> String {
+    let cyan = AnsiColor::Cyan.on_default();
+    let mut lines: Vec<String> = Vec::new();
+    for line in told.lines() {
+        let plain = strip_str(line).to_string();
+        match plain.trim_start().strip_prefix("tip: ") {
+            Some(tip) => {
+                lines.pop_if(|before| before.is_empty());
+                lines.push(format!("{cyan}hint:{cyan:#} {tip}"));
+            }
+            None => lines.push(line.to_owned()),
+        }
+    }
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+/// The flags that take a length of time.
+const LENGTHS: [&str; 6] = [
+    "--ttl",
+    "--in",
+    "--deadline",
+    "--timeout",
+    "--max-pause",
+    "--for",
+];
+
+/// '--ttl -5s': to the parser that is a flag, and to who typed it a length of time.
+fn negative_length(error: &clap::Error, words: &[String]) -> Option<Report> {
+    let Some(ContextValue::String(said)) = error.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    let is_negative = |word: &str| {
+        let rest = word.strip_prefix('-');
+        rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    let is_meant = |pair: &[String]| {
+        let (flag, value) = (pair[0].as_str(), pair[1].as_str());
+        let is_at_fault = value.starts_with(said.as_str()) || said.starts_with(flag);
+        LENGTHS.contains(&flag) && is_negative(value) && is_at_fault
+    };
+    let pair = words.windows(2).find(|pair| is_meant(pair))?;
+    let shown = text::one_line(&pair[1], 40);
+    let report = Report::usage(format!("invalid value '{shown}' for '{}'", pair[0]));
+    Some(report.hint("a length of time is more than nothing, such as 90s, 10m, 1h30m, 2d"))
+}
+
+/// A text such as '- a list' is no flag, and one of several words needs quotes; the parser's own
+/// advice fits neither.
+fn text_taken_apart(error: &clap::Error, words: &[String]) -> Option<Report> {
+    let dash = match verb(words)? {
+        "send" | "reply" => "a text that begins with '-' goes after '--', or in -m",
+        "message" => "a text that begins with '-' goes after '--'",
+        _ => return None,
+    };
+    let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    if error.kind() != ErrorKind::UnknownArgument || flag.starts_with("--") {
+        return None;
+    }
+    let whole = words.iter().find(|word| word.starts_with(flag.as_str()))?;
+    let shown = text::one_line(whole, 40);
+    let hint = if whole.starts_with('-') {
+        dash
+    } else {
+        "a text of several words goes in quotes"
+    };
+    Some(Report::usage(format!("unexpected argument '{shown}'")).hint(hint))
+}
+
+fn verb(words: &[String]) -> Option<&str> {
+    let mut words = words.iter().skip(1);
+    loop {
+        match words.next()?.as_str() {
+            "--home" | "--color" => drop(words.next()),
+            word if word.starts_with('-') => {}
+            word => return Some(word),
+        }
+    }
+}
+
+/// What was said about colour, as far as it can be told from words that mean nothing together.
+fn color(words: &[String]) -> Option<ColorChoice> {
+    let (place, said) = words
+        .iter()
+        .enumerate()
+        .find_map(|(place, word)| Some((place, word.strip_prefix("--color")?)))?;
+    let said = match said {
+        "" => words.get(place + 1)?,
+        value => value.strip_prefix('=')?,
+    };
+    match said {
+        "always" => Some(ColorChoice::Always),
+        "never" => Some(ColorChoice::Never),
+        _ => None,
+    }
+}

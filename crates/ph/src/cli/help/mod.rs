@@ -1,0 +1,69 @@
+pub(crate) mod completions;
+pub(crate) mod groups;
+pub(crate) mod man;
+pub(crate) mod misread;
+
+use crate::context::Said;
+use crate::output::Output;
+use anstream::ColorChoice;
+use clap::CommandFactory;
+use clap::builder::StyledStr;
+use posthaste_store::report::{Code, EXIT_CODES, Report, Result};
+
+/// Explain a verb or a topic
+///
+/// Topics: exit-codes.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph help send
+  ph help exit-codes")]
+pub(crate) struct Args {
+    /// A verb, or a topic
+    #[arg(value_name = "TOPIC")]
+    topic: Vec<String>,
+}
+
+pub(crate) fn run(args: &Args, said: &Said) -> Result<Code> {
+    if args.topic == ["exit-codes"] {
+        let mut out = Output::new(color(said));
+        out.text(EXIT_CODES)?;
+        out.flush()?;
+        return Ok(Code::Ok);
+    }
+    let mut command = crate::cli::Cli::command();
+    let mut wanted = &command;
+    for word in &args.topic {
+        wanted = wanted.find_subcommand(word).ok_or_else(|| {
+            Report::usage(format!(
+                "there is no verb or topic '{}'",
+                posthaste_core::text::one_line(word, 40)
+            ))
+            .hint("'ph' lists the verbs; the topics are: exit-codes")
+        })?;
+    }
+    let words = ["ph"]
+        .into_iter()
+        .chain(args.topic.iter().map(String::as_str));
+    // Asked as '--help' would be, so that both say the same.
+    match command.try_get_matches_from_mut(words.chain(["--help"])) {
+        Err(help) => print(&help.render(), said),
+        Ok(_) => print(&command.render_long_help(), said),
+    }
+}
+
+pub(crate) fn print(help: &StyledStr, said: &Said) -> Result<Code> {
+    let mut out = Output::new(color(said));
+    out.text(help.ansi())?;
+    out.flush()?;
+    Ok(Code::Ok)
+}
+
+/// The colour that the flag asks for; settings are not looked at for a help text.
+pub(crate) fn color(said: &Said) -> ColorChoice {
+    match said.color.as_deref() {
+        Some("always") => ColorChoice::Always,
+        Some("never") => ColorChoice::Never,
+        _ => ColorChoice::Auto,
+    }
+}

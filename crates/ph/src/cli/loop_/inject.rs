@@ -1,0 +1,42 @@
+use crate::cli::names::{NameParser, complete_agents};
+use crate::cli::session::pause::ask;
+use crate::context::Context;
+use posthaste_core::{AgentName, text};
+use posthaste_store::report::{Code, Report, Result};
+use posthaste_wire::method::{self, Injected};
+use posthaste_wire::param::Prompt;
+
+/// Add instructions to a loop's next prompt
+///
+/// They stand in that prompt and in no other; several stand there in order. A session that is no
+/// loop gets them as a message from the person.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph inject login 'Fix the type errors first'")]
+pub(crate) struct Args {
+    /// The agent's name
+    #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    name: AgentName,
+    /// What to tell it
+    #[arg(value_name = "TEXT")]
+    text: String,
+}
+
+pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
+    let name = &args.name;
+    if text::one_line(&args.text, 1).is_empty() {
+        return Err(Report::usage("there is nothing to inject").hint("say what to tell it"));
+    }
+    let prompt = Prompt(args.text.trim().to_owned());
+    let injected = ask(context, name, &method::InjectPrompt { prompt })?;
+    if context.json {
+        context.out.json(&injected)?;
+    } else {
+        let Injected::PromptInjected { .. } = injected;
+        context
+            .out
+            .line(format!("it stands in the next prompt of {name}"))?;
+    }
+    Ok(Code::Ok)
+}

@@ -1,0 +1,49 @@
+use crate::cli::names::{NameParser, complete_agents};
+use crate::cli::session::pause::ask;
+use crate::cli::session::status;
+use crate::context::Context;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use posthaste_core::AgentName;
+use posthaste_store::report::{Code, Report, Result};
+use posthaste_wire::method;
+use posthaste_wire::param::Enabled;
+
+/// Turn a loop's interactive mode on or off
+///
+/// While it is on, nothing counts as completion, no next iteration begins by itself, and clients of
+/// its socket may type (write_pty). Keys of an attached terminal reach the agent in any case.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph interactive login on
+  ph interactive login off")]
+pub(crate) struct Args {
+    /// The agent's name
+    #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    name: AgentName,
+    /// on or off
+    #[arg(value_name = "on|off", action = clap::ArgAction::Set, value_parser = PossibleValuesParser::new(["on", "off"]).map(|word| word == "on"))]
+    mode: bool,
+}
+
+pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
+    let name = &args.name;
+    let session = status::find(context, name)?;
+    if session.socket.is_some() && session.build.is_none() {
+        return Err(Report::refused(format!("{name} is no loop"))
+            .hint(format!("'ph attach --take {name}' gives you its keyboard")));
+    }
+    let question = method::SetInteractiveMode {
+        enabled: Enabled(args.mode),
+    };
+    let answer = ask(context, name, &question)?;
+    if context.json {
+        context.out.json(&answer)?;
+    } else {
+        let word = if answer.interactive_mode { "on" } else { "off" };
+        context
+            .out
+            .line(format!("interactive mode of {name} is {word}"))?;
+    }
+    Ok(Code::Ok)
+}

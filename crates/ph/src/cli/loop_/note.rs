@@ -1,0 +1,113 @@
+use crate::cli::loop_::entries::{self, IterationArgs};
+use crate::cli::loop_::worklist;
+use crate::cli::names::{NameParser, complete_agents};
+use crate::context::Context;
+use anstyle::{AnsiColor, Style};
+use clap::builder::TypedValueParser;
+use posthaste_core::{AgentName, Note, NoteType, text};
+use posthaste_store::report::{Code, Result};
+use posthaste_wire as wire;
+
+/// Manage an agent's notes for its later iterations
+///
+/// A loop puts the notes of earlier iterations into every prompt of its agent. Without --agent they
+/// are one's own: PH_AGENT's, else the person's.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph note add 'The tests need --no-cache'
+  ph note add --agent coder-1 --type decision 'SQLite, not Postgres'
+  ph note ls --type stuck")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    verb: NoteVerb,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum NoteVerb {
+    /// Note something down; prints the note's id
+    #[command(after_help = "\
+Examples:
+  ph note add 'The tests need --no-cache'
+  ph note add --type stuck 'No access to the staging host'")]
+    Add(AddArgs),
+    /// List notes, the oldest first
+    #[command(after_help = "\
+Examples:
+  ph note ls
+  ph note ls --agent coder-1 --type decision --json | jq -r '.[].text'")]
+    Ls(LsArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct AddArgs {
+    /// What is worth knowing; one that begins with '-' goes after '--'
+    #[arg(value_name = "TEXT")]
+    text: String,
+    /// Whose note [default: PH_AGENT's, else the person's]
+    #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    agent: Option<AgentName>,
+    /// learning, stuck, tip or decision
+    #[arg(long = "type", value_name = "T", default_value = "learning", value_parser = kind(), hide_possible_values = true)]
+    kind: NoteType,
+    #[command(flatten)]
+    when: IterationArgs,
+}
+
+#[derive(Debug, clap::Args)]
+struct LsArgs {
+    /// Whose notes [default: PH_AGENT's, else the person's]
+    #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    agent: Option<AgentName>,
+    /// Only learning, stuck, tip or decision
+    #[arg(long = "type", value_name = "T", value_parser = kind(), hide_possible_values = true)]
+    kind: Option<NoteType>,
+}
+
+fn kind() -> impl TypedValueParser<Value = NoteType> {
+    entries::word(NoteType::ALL.map(NoteType::as_str).to_vec())
+}
+
+pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
+    match args.verb {
+        NoteVerb::Add(args) => add(context, args),
+        NoteVerb::Ls(args) => list(context, &args),
+    }
+}
+
+fn add(context: &mut Context, args: AddArgs) -> Result<Code> {
+    let agent = worklist::whose(context, args.agent.as_ref())?;
+    let note = worklist::new_note(context, args.kind, args.text, args.when.meant()?)?;
+    let mut journal = context.journal()?;
+    let note = worklist::add_note(context, &mut journal, agent, note)?;
+    entries::tell(context, journal, &wire::Note::new(&note), note.id)
+}
+
+fn list(context: &mut Context, args: &LsArgs) -> Result<Code> {
+    let agent = worklist::whose(context, args.agent.as_ref())?;
+    let which = entries::which(args.kind.as_ref(), &NoteType::ALL);
+    let notes = worklist::notes(context, &agent, which)?;
+    let shapes: Vec<_> = notes.iter().map(wire::Note::new).collect();
+    let none = entries::none(args.kind, "notes", &agent);
+    entries::tell_list(context, &shapes, notes.iter().map(line), none)
+}
+
+fn line(note: &Note) -> String {
+    let style = colour(note.kind);
+    let number = note.iteration.map_or_else(String::new, |n| format!("#{n}"));
+    let said = text::one_line(&note.text, 100);
+    format!(
+        "{}  {style}{:<8}{style:#}  {number:<3}  {said}",
+        note.id.id8(),
+        note.kind
+    )
+}
+
+fn colour(kind: NoteType) -> Style {
+    match kind {
+        NoteType::Stuck => AnsiColor::Red.on_default(),
+        NoteType::Learning => AnsiColor::Green.on_default(),
+        NoteType::Tip => AnsiColor::Cyan.on_default(),
+        NoteType::Decision => AnsiColor::Yellow.on_default(),
+    }
+}

@@ -1,0 +1,168 @@
+use crate::cli::loop_::entries::{self, IterationArgs};
+use crate::cli::loop_::worklist;
+use crate::cli::names::{NameParser, TaskIdParser, complete_agents, complete_tasks};
+use crate::context::Context;
+use anstyle::{AnsiColor, Style};
+use clap::builder::TypedValueParser;
+use posthaste_core::{AgentName, IdPrefix, Task, TaskStatus, text};
+use posthaste_store::Error;
+use posthaste_store::report::{Code, Report, Result};
+use posthaste_wire as wire;
+use serde::Serialize;
+
+/// Manage an agent's task list
+///
+/// A loop puts the list into every prompt of its agent. Without --agent it is one's own: PH_AGENT's,
+/// else the person's.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph task add --agent coder-1 'Write the login page'
+  ph task ls --agent coder-1
+  ph task status 3fa8c1d2 in_progress")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    verb: TaskVerb,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum TaskVerb {
+    /// Put a task on the list; prints its id
+    #[command(after_help = "\
+Examples:
+  ph task add 'Write the login page'
+  ph task add --agent coder-1 --status blocked 'Deploy: needs the key'")]
+    Add(AddArgs),
+    /// List tasks: those in progress, blocked, remaining, completed
+    #[command(after_help = "\
+Examples:
+  ph task ls
+  ph task ls --agent coder-1 --status remaining --json | jq -r '.[].text'")]
+    Ls(LsArgs),
+    /// Say how it stands with a task
+    ///
+    /// Its agent may, who added it, and the person.
+    #[command(after_help = "\
+Examples:
+  ph task status 3fa8c1d2 completed")]
+    Status(StatusArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct AddArgs {
+    /// What is to be done; one that begins with '-' goes after '--'
+    #[arg(value_name = "TEXT")]
+    text: String,
+    /// Whose list [default: PH_AGENT's, else the person's]
+    #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    agent: Option<AgentName>,
+    /// remaining or blocked
+    #[arg(long, value_name = "S", default_value = "remaining", value_parser = status(&TaskStatus::FIRST), hide_possible_values = true)]
+    status: TaskStatus,
+    #[command(flatten)]
+    when: IterationArgs,
+}
+
+#[derive(Debug, clap::Args)]
+struct LsArgs {
+    /// Whose list [default: PH_AGENT's, else the person's]
+    #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    agent: Option<AgentName>,
+    /// Only those that are in_progress, blocked, remaining or completed
+    #[arg(long, value_name = "S", value_parser = status(&TaskStatus::ALL), hide_possible_values = true)]
+    status: Option<TaskStatus>,
+}
+
+#[derive(Debug, clap::Args)]
+struct StatusArgs {
+    /// The task's id or its beginning
+    #[arg(value_name = "ID", value_parser = TaskIdParser, add = complete_tasks())]
+    id: IdPrefix,
+    /// in_progress, blocked, remaining or completed
+    #[arg(value_name = "STATUS", value_parser = status(&TaskStatus::ALL), hide_possible_values = true)]
+    status: TaskStatus,
+    /// On whose list it is; one that is on another's is left as it is [default: whoever's]
+    #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    agent: Option<AgentName>,
+    #[command(flatten)]
+    when: IterationArgs,
+}
+
+fn status(which: &[TaskStatus]) -> impl TypedValueParser<Value = TaskStatus> {
+    entries::word(which.iter().map(|status| status.as_str()).collect())
+}
+
+pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
+    match args.verb {
+        TaskVerb::Add(args) => add(context, args),
+        TaskVerb::Ls(args) => list(context, &args),
+        TaskVerb::Status(args) => set_status(context, &args),
+    }
+}
+
+fn add(context: &mut Context, args: AddArgs) -> Result<Code> {
+    let agent = worklist::whose(context, args.agent.as_ref())?;
+    let task = worklist::new_task(context, args.text, args.status, args.when.meant()?)?;
+    let mut journal = context.journal()?;
+    let task = worklist::add_task(context, &mut journal, agent, task)?;
+    entries::tell(context, journal, &wire::Task::new(&task), task.id)
+}
+
+fn list(context: &mut Context, args: &LsArgs) -> Result<Code> {
+    let agent = worklist::whose(context, args.agent.as_ref())?;
+    let which = entries::which(args.status.as_ref(), &TaskStatus::ALL);
+    let tasks = worklist::tasks(context, &agent, which)?;
+    let shapes: Vec<_> = tasks.iter().map(wire::Task::new).collect();
+    let none = entries::none(args.status, "tasks", &agent);
+    entries::tell_list(context, &shapes, tasks.iter().map(line), none)
+}
+
+fn line(task: &Task) -> String {
+    let style = colour(task.status);
+    let said = text::one_line(&task.text, 100);
+    format!(
+        "{}  {style}{:<11}{style:#}  {said}",
+        task.id.id8(),
+        task.status
+    )
+}
+
+fn colour(status: TaskStatus) -> Style {
+    match status {
+        TaskStatus::InProgress => AnsiColor::Yellow.on_default(),
+        TaskStatus::Blocked => AnsiColor::Red.on_default(),
+        TaskStatus::Remaining => Style::new(),
+        TaskStatus::Completed => Style::new().dimmed(),
+    }
+}
+
+#[derive(Serialize)]
+struct Changed {
+    #[serde(flatten)]
+    task: wire::Task,
+    changed: bool,
+}
+
+fn set_status(context: &mut Context, args: &StatusArgs) -> Result<Code> {
+    let Some(mut journal) = context.reader()? else {
+        return Err(Error::NoTask(args.id.clone()).into());
+    };
+    let StatusArgs {
+        id,
+        status,
+        agent,
+        when,
+    } = args;
+    if let Some(agent) = agent {
+        let owner = journal.task(id)?.agent;
+        if owner != *agent {
+            return Err(Report::not_found(format!("no task {id} of {agent}"))
+                .hint(format!("that task is on the list of {owner}")));
+        }
+    }
+    let (task, changed) = worklist::set_status(context, &mut journal, id, *status, when.meant()?)?;
+    let already = if changed { "" } else { "already " };
+    let line = format!("{} {already}{}", task.id.id8(), task.status);
+    let task = wire::Task::new(&task);
+    entries::tell(context, journal, &Changed { task, changed }, line)
+}

@@ -1,0 +1,159 @@
+//! `mark-read` and `mark-unread`, and the answer that all orders give.
+
+use crate::cli::mail::script_mailbox;
+use crate::cli::names::{NameParser, SaidId, complete_agents, complete_ids};
+use crate::context::Context;
+use posthaste_client::mailbox;
+use posthaste_core::{AgentName, Order};
+use posthaste_store::report::{Code, Report, Result};
+use posthaste_store::{Ordered, Outcome};
+use serde::Serialize;
+
+/// Mark messages as read without printing them
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph mark-read 3fa8c1d2 9b0e77aa")]
+pub(crate) struct ReadArgs {
+    /// The messages' ids or their beginnings
+    #[arg(value_name = "ID", required = true, add = complete_ids())]
+    ids: Vec<SaidId>,
+    /// Whose mail they are; what is to another is left as it is [default: whoever's]
+    #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    agent: Option<AgentName>,
+}
+
+/// Mark messages as unread
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph mark-unread 3fa8c1d2")]
+pub(crate) struct UnreadArgs {
+    /// The messages' ids or their beginnings
+    #[arg(value_name = "ID", required = true, add = complete_ids())]
+    ids: Vec<SaidId>,
+    /// Whose mail they are; what is to another is left as it is [default: whoever's]
+    #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    agent: Option<AgentName>,
+}
+
+pub(crate) fn read(context: &mut Context, args: &ReadArgs) -> Result<Code> {
+    check_whose(context, &args.ids, args.agent.as_ref())?;
+    order(
+        context,
+        Order::MarkRead,
+        &args.ids,
+        |outcome| match outcome {
+            Outcome::Changed => "marked as read",
+            Outcome::Unchanged | Outcome::AlreadyArchived => "already read",
+        },
+    )
+}
+
+pub(crate) fn unread(context: &mut Context, args: &UnreadArgs) -> Result<Code> {
+    check_whose(context, &args.ids, args.agent.as_ref())?;
+    order(
+        context,
+        Order::MarkUnread,
+        &args.ids,
+        |outcome| match outcome {
+            Outcome::Changed => "marked as unread",
+            Outcome::Unchanged | Outcome::AlreadyArchived => "already unread",
+        },
+    )
+}
+
+/// Refuses messages that are to somebody else than was said.
+fn check_whose(context: &Context, said: &[SaidId], agent: Option<&AgentName>) -> Result<()> {
+    let Some(agent) = agent else { return Ok(()) };
+    if script_mailbox::script(context)?.is_some() {
+        return Err(
+            Report::usage("a script keeps the mail, and knows its messages by id")
+                .hint("leave --agent out"),
+        );
+    }
+    let mut journal = context.reader()?;
+    for id in said {
+        let prefix = id.prefix()?;
+        let to = context.find(journal.as_mut(), &prefix)?.message.to;
+        if to != *agent {
+            return Err(Report::not_found(format!("no message {prefix} to {agent}"))
+                .hint(format!("that message is to {to}")));
+        }
+    }
+    Ok(())
+}
+
+#[derive(Serialize)]
+struct Answer {
+    id: String,
+    outcome: &'static str,
+    changed: bool,
+}
+
+/// Carries one order out on all these messages or on none, and says in the verb's own words what
+/// became of each.
+pub(crate) fn order(
+    context: &mut Context,
+    order: Order,
+    said: &[SaidId],
+    word: impl Fn(Outcome) -> &'static str,
+) -> Result<Code> {
+    if let Some(script) = script_mailbox::script(context)? {
+        let here = said
+            .iter()
+            .map(|id| script_mailbox::is_here(context, &script, id));
+        let here = here.collect::<Result<Vec<_>>>()?;
+        if !here.contains(&true) {
+            return script_mailbox::order(context, &script, order, said, word);
+        }
+        if here.contains(&false) {
+            return Err(Report::usage(
+                "some of these messages are in the journal, the others are kept by a script",
+            )
+            .hint("name those that 'ph show' says are of one kind at a time"));
+        }
+    }
+    let prefixes = said.iter().map(SaidId::prefix);
+    let prefixes = prefixes.collect::<Result<Vec<_>>>()?;
+    let mut journal = context.reader()?;
+    let mut ids = Vec::with_capacity(prefixes.len());
+    for prefix in &prefixes {
+        let id = context.find(journal.as_mut(), prefix)?.message.id;
+        if !ids.contains(&id) {
+            ids.push(id);
+        }
+    }
+    if let Some(mut journal) = journal {
+        let ordered = mailbox::order(&mut journal, context.now, context.me()?.0, order, ids)?;
+        answer(context, &ordered, word)?;
+        context.out.flush()?;
+        mailbox::leave(journal);
+    }
+    Ok(Code::Ok)
+}
+
+fn answer(
+    context: &mut Context,
+    ordered: &[Ordered],
+    word: impl Fn(Outcome) -> &'static str,
+) -> Result<()> {
+    if context.json {
+        let answers: Vec<_> = ordered
+            .iter()
+            .map(|one| Answer {
+                id: one.message.id.to_string(),
+                outcome: word(one.outcome),
+                changed: one.outcome == Outcome::Changed,
+            })
+            .collect();
+        context.out.json(&answers)?;
+    } else {
+        for one in ordered {
+            context
+                .out
+                .line(format!("{} {}", one.message.id.id8(), word(one.outcome)))?;
+        }
+    }
+    Ok(())
+}

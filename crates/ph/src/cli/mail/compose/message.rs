@@ -1,0 +1,61 @@
+use crate::cli::mail::compose::body::not_empty;
+use crate::cli::mail::compose::recipients::{self, Agents};
+use crate::cli::mail::compose::send::{Answer, new_id, post};
+use crate::cli::mail::compose::wait::WaitArgs;
+use crate::cli::mail::script_mailbox;
+use crate::cli::names::complete_agents;
+use crate::context::{Context, agent_name};
+use posthaste_core::Draft;
+use posthaste_store::report::{Code, Report, Result};
+
+/// Send a message to a loop or session by name
+///
+/// The short form of 'send'. The name may be one that never ran.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph message --name my-feature 'Please prioritize the login feature'")]
+pub(crate) struct Args {
+    /// Whose inbox it goes to
+    #[arg(short, long, value_name = "NAME", add = complete_agents())]
+    name: Option<String>,
+    /// The text of the message
+    #[arg(value_name = "TEXT")]
+    text: Option<String>,
+}
+
+pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
+    let name = args.name.filter(|name| !name.is_empty()).ok_or_else(|| {
+        Report::usage("--name flag required")
+            .hint("for example: ph message --name my-feature 'text'")
+    })?;
+    let to = agent_name(&name)?;
+    let text = args.text.ok_or_else(|| {
+        Report::usage("there is no text to send")
+            .hint("for example: ph message --name my-feature 'text'")
+    })?;
+    let (from, from_evidence) = context.sender(None)?;
+    let body = not_empty(text)?;
+    let allow_self = false;
+    let Agents { names, .. } = recipients::resolve(context, &[to.into()], &from, allow_self)?;
+    if let Some(script) = script_mailbox::script(context)? {
+        let sending = script_mailbox::Sending {
+            from,
+            to: names,
+            subject: None,
+            body,
+            allow_self,
+        };
+        return script_mailbox::send(context, &script, &sending, Answer::Sentence).1;
+    }
+    let drafts: Vec<_> = names
+        .into_iter()
+        .map(|to| Draft {
+            from_evidence,
+            priority: context.config.priority,
+            limits: context.config.limits,
+            ..Draft::new(new_id(), from.clone(), to, body.clone())
+        })
+        .collect();
+    post(context, &drafts, Answer::Sentence, &WaitArgs::default())
+}

@@ -1,0 +1,8 @@
+//! The verbs that write mail, and the arguments that they share.
+
+pub(crate) mod body;
+pub(crate) mod message;
+pub(crate) mod recipients;
+pub(crate) mod reply;
+pub(crate) mod send;
+pub(crate) mod wait;

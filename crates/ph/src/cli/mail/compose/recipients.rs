@@ -1,0 +1,175 @@
+//! Whom a message is for: agents by name, what the settings call by another name, or everybody who
+//! runs. All of it is known before anything is sent.
+
+use crate::cli::mail::compose::body::BodyArgs;
+use crate::cli::names::complete_agents;
+use crate::cli::session::nudge;
+use crate::context::Context;
+use crate::output::note;
+use posthaste_client::roster::Address;
+use posthaste_client::session::roll;
+use posthaste_core::{AgentName, text};
+use posthaste_store::Journal;
+use posthaste_store::live::place::Place;
+use posthaste_store::report::{Report, Result};
+use posthaste_wire::Activity;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Whom {
+    /// Who it is for: agents, aliases and groups, separated by commas; '@NAME' must be an alias
+    /// or a group
+    #[arg(value_name = "TO", required_unless_present = "all", add = complete_agents())]
+    to: Option<String>,
+    /// Write to every agent that runs, except the sender
+    #[arg(long)]
+    all: bool,
+    /// Nudge each recipient, once, when it is sent
+    #[arg(long)]
+    notify: bool,
+}
+
+/// Who gets a copy, and whether that may be several by its nature.
+#[derive(Debug)]
+pub(crate) struct Agents {
+    pub(crate) names: Vec<AgentName>,
+    pub(crate) is_list: bool,
+}
+
+impl Whom {
+    /// The text. With --all nobody is named, and what stands in the first place is the text.
+    pub(crate) fn body(&self, body: BodyArgs) -> Result<String> {
+        match (&self.to, self.all) {
+            (Some(text), true) => body.with(text)?.read(),
+            (_, _) => body.read(),
+        }
+    }
+
+    /// Those that are meant, each once.
+    pub(crate) fn agents(
+        &self,
+        context: &Context,
+        from: &AgentName,
+        allow_self: bool,
+    ) -> Result<Agents> {
+        let Some(said) = self.to.as_deref().filter(|_| !self.all) else {
+            let names = everybody(context, from)?;
+            return Ok(Agents {
+                names,
+                is_list: true,
+            });
+        };
+        resolve(context, &addresses(said)?, from, allow_self)
+    }
+
+    /// What is wrong with what was said, before anything is read or opened.
+    pub(crate) fn check(&self) -> Result<()> {
+        match self.to.as_deref().filter(|_| !self.all) {
+            Some(said) => addresses(said).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// Nudges them, where that is wanted, and says of each whether it went.
+    pub(crate) fn notify(&self, context: &Context, from: &AgentName, names: &[AgentName]) {
+        if !self.notify {
+            return;
+        }
+        for name in names {
+            let usual = format!("You have mail from {from}");
+            let text = context.config.book.nudge(name).unwrap_or(&usual);
+            match nudge::nudge(context, name, text) {
+                Ok(None) => note(format!("nudged {name}")),
+                Ok(Some(reason)) => note(format!("{name} was not nudged: {reason}")),
+                Err(report) => note(format!("{name} was not nudged: {}", report.message())),
+            }
+        }
+    }
+}
+
+fn addresses(said: &str) -> Result<Vec<Address>> {
+    said.split(',').map(address).collect()
+}
+
+fn address(said: &str) -> Result<Address> {
+    let name = said.strip_prefix('@');
+    let is_listed = name.is_some();
+    let name = name.unwrap_or(said);
+    match AgentName::parse(name) {
+        Ok(name) => Ok(Address { name, is_listed }),
+        Err(error) => {
+            let shown = text::one_line(said, 80);
+            let report = Report::usage(format!("invalid value '{shown}' for '<TO>': {error}"));
+            Err(match AgentName::suggestion(name) {
+                Some(name) => report.hint(format!("'{name}' would do")),
+                None => report.hint("for example 'coder-1'"),
+            })
+        }
+    }
+}
+
+/// The agents that addresses lead to. Who writes to a group that it is in gets no copy of its own.
+pub(crate) fn resolve(
+    context: &Context,
+    addresses: &[Address],
+    from: &AgentName,
+    allow_self: bool,
+) -> Result<Agents> {
+    let book = &context.config.book;
+    let mut names = book.resolve(addresses)?;
+    for address in addresses {
+        refuse_slip(context, address)?;
+    }
+    let said: Vec<_> = addresses.iter().map(|address| &address.name).collect();
+    let is_list = names.len() != 1 || said.iter().any(|name| book.is_group(name));
+    let is_in_group = |name: &AgentName| name == from && !said.contains(&name);
+    if !allow_self {
+        names.retain(|name| !is_in_group(name));
+    }
+    if names.is_empty() {
+        return Err(
+            Report::refused("there is nobody to write to but the sender")
+                .hint("'ph send --allow-self' sends it all the same"),
+        );
+    }
+    Ok(Agents { names, is_list })
+}
+
+/// Every name has an inbox. But one that nobody ever had, and that is nearly the name of a group
+/// or an alias, would be an inbox that nobody reads.
+fn refuse_slip(context: &Context, address: &Address) -> Result<()> {
+    let Address { name, is_listed } = address;
+    let Some(meant) = context.config.book.nearest(name).filter(|_| !is_listed) else {
+        return Ok(());
+    };
+    if context.config.book.has(name) || Place::of(&context.home, name).record().is_some() {
+        return Ok(());
+    }
+    let journal = Journal::open_existing(context.home.clone(), context.config.patience)?;
+    let known = match journal {
+        Some(mut journal) => journal.agents()?,
+        None => Vec::new(),
+    };
+    if name.is_human() || known.contains(name) {
+        return Ok(());
+    }
+    Err(
+        Report::usage(format!("nobody was ever called '{name}'")).hint(format!(
+            "did you mean {meant}? an agent that is to be called so can be run first"
+        )),
+    )
+}
+
+fn everybody(context: &Context, from: &AgentName) -> Result<Vec<AgentName>> {
+    let living = roll::living(&context.home, context.config.patience, context.now)?;
+    let names: Vec<_> = living
+        .iter()
+        .filter(|session| session.activity != Activity::Exited)
+        .filter_map(|session| AgentName::parse(&session.name).ok())
+        .filter(|name| name != from)
+        .collect();
+    if names.is_empty() {
+        return Err(Report::refused(format!("no agent runs besides {from}"))
+            .hint("'ph ls' lists those that run"));
+    }
+    Ok(names)
+}

@@ -1,0 +1,101 @@
+use crate::cli::mail::compose::body::{BodyArgs, one_line};
+use crate::cli::mail::compose::send::{Answer, new_id, post};
+use crate::cli::mail::compose::wait::WaitArgs;
+use crate::cli::mail::script_mailbox;
+use crate::cli::names::{NameParser, SaidId, complete_agents, complete_ids, priority};
+use crate::context::Context;
+use posthaste_core::{AgentName, Body, Draft, Priority};
+use posthaste_store::report::{Code, Result};
+use posthaste_store::times;
+use posthaste_wire::provider::Text;
+
+/// Reply to a message in its thread
+///
+/// The answer goes to whoever wrote the message; to whom it was written, if that is oneself. The
+/// message answered is not marked: 'ph read' does that.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph reply 3fa8c1d2 'Done, see commit 1a2b3c'
+  ph reply 3fa8c1d2 --file report.md
+  ph reply 3fa8c1d2 'Which branch?' --wait read --timeout 10m")]
+pub(crate) struct Args {
+    /// The message to answer: its id or its beginning
+    #[arg(value_name = "ID", add = complete_ids())]
+    id: SaidId,
+    #[command(flatten)]
+    body: BodyArgs,
+    /// What it is about [default: 'Re: ' and the subject of the message answered]
+    #[arg(long, value_name = "TEXT", value_parser = one_line("subject"))]
+    subject: Option<String>,
+    /// interrupt, normal, idle-first or idle [default: the setting send.priority]
+    #[arg(long, value_name = "P", value_parser = priority(), hide_possible_values = true)]
+    priority: Option<Priority>,
+    /// Who it is from [default: PH_AGENT, else human]
+    #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    from: Option<AgentName>,
+    /// Remind its recipient of it until it has answered in turn
+    #[arg(long)]
+    expects_reply: bool,
+    #[command(flatten)]
+    wait: WaitArgs,
+}
+
+pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
+    let (from, from_evidence) = context.sender(args.from.as_ref())?;
+    if let Some(kept) = script_mailbox::answered_by(context, &args.id)? {
+        let beyond = [
+            ("--priority", args.priority.is_some()),
+            ("--expects-reply", args.expects_reply),
+            ("--wait", args.wait.begin().is_some()),
+        ];
+        if let Some((flag, _)) = beyond.iter().find(|(_, is_said)| *is_said) {
+            return Err(script_mailbox::cannot(
+                kept.script(),
+                &format!("send with {flag}"),
+            ));
+        }
+        let text = Text {
+            from: from.to_string(),
+            subject: args.subject.unwrap_or_default(),
+            body: args.body.read()?,
+        };
+        return script_mailbox::reply(context, kept, &args.id, &text);
+    }
+    let mut journal = context.reader()?;
+    let parent = context.find(journal.as_mut(), &args.id.prefix()?)?.message;
+    let body = args.body.read()?;
+    context.now = times::now();
+    let to = if parent.envelope.from == from {
+        parent.to
+    } else {
+        parent.envelope.from
+    };
+    let subject = args
+        .subject
+        .or_else(|| parent.envelope.subject.map(|subject| answered(&subject)));
+    let draft = Draft {
+        from_evidence,
+        subject,
+        body: Body::Inline(body),
+        priority: args.priority.unwrap_or(context.config.priority),
+        reply_to: Some(parent.id),
+        expects_reply: args.expects_reply,
+        limits: context.config.limits,
+        // Answering a note to oneself is one's own explicit wish.
+        allow_self: true,
+        ..Draft::new(new_id(), from, to, "")
+    };
+    post(context, &[draft], Answer::Id, &args.wait)
+}
+
+fn answered(subject: &str) -> String {
+    if subject
+        .get(..3)
+        .is_some_and(|start| start.eq_ignore_ascii_case("re:"))
+    {
+        subject.to_owned()
+    } else {
+        format!("Re: {subject}")
+    }
+}

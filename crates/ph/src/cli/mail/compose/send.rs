@@ -1,0 +1,455 @@
+use crate::cli::mail::compose::body::{BodyArgs, one_line};
+use crate::cli::mail::compose::recipients::{Agents, Whom};
+use crate::cli::mail::compose::wait::{self, Wait, WaitArgs};
+use crate::cli::mail::script_mailbox;
+use crate::cli::names::{IdParser, NameParser, complete_agents, complete_ids, priority};
+use crate::cli::session::answer;
+use crate::context::Context;
+use crate::output::letters;
+use crate::output::note;
+use jiff::SignedDuration;
+use posthaste_client::mailbox;
+use posthaste_client::session::client::{Client, PROMPT};
+use posthaste_core::message::INLINE_LIMIT;
+use posthaste_core::receipt::End;
+use posthaste_core::{
+    AgentName, Body, Draft, IdPrefix, Letter, MessageId, Priority, ReceiptState, Timestamp, why,
+};
+use posthaste_provider::script::Script;
+use posthaste_store::report::{Code, Report, Result};
+use posthaste_store::times::{self, parse_duration, parse_point};
+use posthaste_store::{Job, Journal, Posted, files};
+use posthaste_wire::{self as wire, method};
+
+/// Send a message to one or more agents
+///
+/// The message is on disk when this answers. It prints the message's id, one a recipient. An
+/// agent need not run, or ever have run: its inbox exists. Refused, before anything is sent, is
+/// what can only be a mistake: '@NAME' that is no alias or group, and a name that nobody ever had
+/// and that is one letter off one of those.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph send coder-1 'Please review the auth module'
+  ph send coder-1,coder-2 --priority interrupt 'Stop: main is broken'
+  ph send @reviewers --notify 'Please have a look at main'
+  ph send --all 'main is green again'
+  git diff | ph send reviewer --subject 'today' --file -
+  ph send coder-1 --in 10m 'Time to commit'
+  ph send coder-1 --key nightly-42 'The nightly build failed'
+  ph send coder-1 --priority idle --deadline 1h 'Update the changelog'
+  ph send coder-1 --expects-reply 'Is the release ready?'
+  ph send coder-1 --wait offered --timeout 30s 'Are you there?'")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    whom: Whom,
+    #[command(flatten)]
+    body: BodyArgs,
+    /// What it is about
+    #[arg(long, value_name = "TEXT", value_parser = one_line("subject"))]
+    subject: Option<String>,
+    /// interrupt, normal, idle-first or idle [default: the setting send.priority]
+    #[arg(long, value_name = "P", value_parser = priority(), hide_possible_values = true)]
+    priority: Option<Priority>,
+    /// Who it is from [default: PH_AGENT, else human]
+    #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    from: Option<AgentName>,
+    /// The message that this one answers
+    #[arg(long, value_name = "ID", value_parser = IdParser, add = complete_ids())]
+    reply_to: Option<IdPrefix>,
+    /// Send only once under this key: a repeat stores nothing and prints the first one's id,
+    /// unless that was cancelled or has expired
+    #[arg(long, value_name = "KEY", value_parser = one_line("key"))]
+    key: Option<String>,
+    /// Let it expire if nobody has seen it for this long
+    #[arg(long, value_name = "D", value_parser = parse_duration)]
+    ttl: Option<SignedDuration>,
+    /// Deliver it no sooner than this time
+    #[arg(long, value_name = "T", conflicts_with = "after")]
+    at: Option<String>,
+    /// Deliver it no sooner than after this long
+    #[arg(long = "in", value_name = "D", id = "after", value_parser = parse_duration)]
+    after: Option<SignedDuration>,
+    /// Wait for an idle agent no longer than this; then it goes as a normal message
+    #[arg(long, value_name = "D", value_parser = parse_duration)]
+    deadline: Option<SignedDuration>,
+    /// Remind its recipient of it, each time it becomes idle, until it has replied
+    #[arg(long)]
+    expects_reply: bool,
+    /// A reply to this message is not expected any more
+    #[arg(long, value_name = "ID", value_parser = IdParser, add = complete_ids())]
+    closes: Option<IdPrefix>,
+    /// Type the text as it is, then Enter: the answer to a question of the program's (see 'ph
+    /// answer')
+    #[arg(long, conflicts_with_all = ["subject", "priority", "reply_to", "ttl", "at", "after", "deadline", "expects_reply", "closes"])]
+    raw: bool,
+    /// Allow a message to oneself
+    #[arg(long)]
+    allow_self: bool,
+    #[command(flatten)]
+    wait: WaitArgs,
+}
+
+pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
+    let (from, from_evidence) = context.sender(args.from.as_ref())?;
+    args.whom.check()?;
+    // An answer to a program goes to its terminal: no mail, whatever keeps the mail.
+    if !args.raw
+        && let Some(script) = script_mailbox::script(context)?
+    {
+        return send_elsewhere(context, &script, args, from);
+    }
+    let body = args.whom.body(args.body)?;
+    // Whoever typed or piped it may have taken a while.
+    context.now = times::now();
+    let not_before = not_before(args.at.as_deref(), args.after, context.now)?;
+    let reply_to = meant(context, args.reply_to.as_ref())?;
+    let closes = meant(context, args.closes.as_ref())?;
+    let Agents { names: to, is_list } = args.whom.agents(context, &from, args.allow_self)?;
+    if args.raw && to.len() > 1 {
+        return Err(Report::usage("--raw answers one agent at a time"));
+    }
+    if args.ttl.is_some_and(|ttl| args.deadline >= Some(ttl)) {
+        return Err(Report::usage("it would expire before its deadline")
+            .hint("make --deadline shorter than --ttl"));
+    }
+    let answer = if is_list { Answer::Ids } else { Answer::Id };
+    let drafts = to.iter().cloned().map(|to| Draft {
+        id: new_id(),
+        from: from.clone(),
+        from_evidence,
+        to,
+        subject: args.subject.clone(),
+        body: Body::Inline(body.clone()),
+        priority: match args.priority {
+            _ if args.raw => Priority::Interrupt,
+            said => said.unwrap_or(context.config.priority),
+        },
+        reply_to,
+        key: args.key.clone(),
+        ttl: args.ttl,
+        not_before,
+        deadline: args.deadline,
+        expects_reply: args.expects_reply,
+        closes,
+        allow_self: args.allow_self,
+        raw: args.raw,
+        limits: context.config.limits,
+    });
+    let drafts: Vec<_> = drafts.collect();
+    let wait = args.wait.begin();
+    let sent = put(context, &drafts, answer, wait.is_some())?;
+    // One that stood there already was told of then.
+    let new = sent.iter().filter(|sent| sent.repeated.is_none());
+    let new: Vec<_> = new.map(|sent| sent.to.clone()).collect();
+    args.whom.notify(context, &from, &new);
+    await_all(context, wait, sent, answer)
+}
+
+/// When it is due, where --at or --in says so.
+fn not_before(
+    at: Option<&str>,
+    after: Option<SignedDuration>,
+    now: Timestamp,
+) -> Result<Option<Timestamp>> {
+    match (at, after) {
+        (Some(at), _) => Ok(Some(parse_point(at, now)?)),
+        (None, Some(after)) => match now.checked_add(after) {
+            Ok(due) => Ok(Some(due)),
+            Err(_) => {
+                let past = "the time that --in gives is past the end of the calendar";
+                Err(Report::usage(past))
+            }
+        },
+        (None, None) => Ok(None),
+    }
+}
+
+/// The message that an id on the command line means.
+fn meant(context: &Context, prefix: Option<&IdPrefix>) -> Result<Option<MessageId>> {
+    let Some(prefix) = prefix else {
+        return Ok(None);
+    };
+    let mut journal = context.reader()?;
+    let letter = context.find(journal.as_mut(), prefix)?;
+    Ok(Some(letter.message.id))
+}
+
+/// The same where a script keeps the mail, as far as it can.
+fn send_elsewhere(
+    context: &mut Context,
+    script: &Script,
+    args: Args,
+    from: AgentName,
+) -> Result<Code> {
+    let beyond = [
+        ("--priority", args.priority.is_some()),
+        ("--reply-to", args.reply_to.is_some()),
+        ("--key", args.key.is_some()),
+        ("--ttl", args.ttl.is_some()),
+        ("--at", args.at.is_some()),
+        ("--in", args.after.is_some()),
+        ("--deadline", args.deadline.is_some()),
+        ("--expects-reply", args.expects_reply),
+        ("--closes", args.closes.is_some()),
+        ("--wait", args.wait.begin().is_some()),
+    ];
+    if let Some((flag, _)) = beyond.iter().find(|(_, is_said)| *is_said) {
+        return Err(script_mailbox::cannot(script, &format!("send with {flag}")));
+    }
+    let body = args.whom.body(args.body)?;
+    let Agents { names: to, is_list } = args.whom.agents(context, &from, args.allow_self)?;
+    let answer = if is_list { Answer::Ids } else { Answer::Id };
+    let sending = script_mailbox::Sending {
+        from,
+        to,
+        subject: args.subject,
+        body,
+        allow_self: args.allow_self,
+    };
+    let (sent, code) = script_mailbox::send(context, script, &sending, answer);
+    args.whom.notify(context, &sending.from, &sent);
+    code
+}
+
+/// How the answer names what was stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// The id alone; in JSON the message.
+    Id,
+    /// An id a line; in JSON an array.
+    Ids,
+    /// A sentence for a person; in JSON the message.
+    Sentence,
+}
+
+/// Stores messages, all or none, says so, and waits where that is wanted.
+pub(crate) fn post(
+    context: &mut Context,
+    drafts: &[Draft],
+    answer: Answer,
+    wait: &WaitArgs,
+) -> Result<Code> {
+    let wait = wait.begin();
+    let sent = put(context, drafts, answer, wait.is_some())?;
+    await_all(context, wait, sent, answer)
+}
+
+/// Stores messages, all or none, and says so: after the answer, what can wait is done.
+fn put(
+    context: &mut Context,
+    drafts: &[Draft],
+    answer: Answer,
+    is_awaited: bool,
+) -> Result<Vec<Done>> {
+    let (sent, journal) = store(context, drafts)?;
+    let has_failed = sent.iter().any(|sent| sent.failed.is_some());
+    // Who waits for it hears of it in JSON only when that is over.
+    if !is_awaited || !context.json || has_failed {
+        tell(context, &sent, answer)?;
+    }
+    if let Some(journal) = journal {
+        mailbox::leave(journal);
+    }
+    undelivered(&sent)?;
+    Ok(sent)
+}
+
+fn await_all(
+    context: &mut Context,
+    wait: Option<Wait>,
+    sent: Vec<Done>,
+    answer: Answer,
+) -> Result<Code> {
+    let Some(wait) = wait else {
+        return Ok(Code::Ok);
+    };
+    let sent: Vec<_> = sent.into_iter().map(|sent| (sent.id, sent.to)).collect();
+    wait::until(context, wait, &sent, answer == Answer::Ids)
+}
+
+fn store(context: &mut Context, drafts: &[Draft]) -> Result<(Vec<Done>, Option<Journal>)> {
+    // A live recipient takes its own mail, and is the faster for it.
+    if let [draft] = drafts
+        && let Some(sent) = over_the_socket(context, draft)?
+    {
+        return Ok((vec![sent], None));
+    }
+    let job = Job::Post {
+        now: context.now,
+        drafts: drafts.to_vec(),
+    };
+    let mut journal = context.journal()?;
+    let posted = mailbox::post(&mut journal, job)?;
+    let sent = posted
+        .iter()
+        .zip(drafts)
+        .map(|(posted, draft)| sent(context, posted, draft))
+        .collect::<Result<Vec<_>>>()?;
+    Ok((sent, Some(journal)))
+}
+
+/// Says which were stored and will never be delivered.
+fn undelivered(sent: &[Done]) -> Result<()> {
+    let failed = sent.iter().filter_map(|sent| {
+        let why = sent.failed.as_ref()?;
+        let id = sent.id;
+        let said = format!("message {id} was stored and is not delivered: {why}");
+        Some((id, said))
+    });
+    let failed: Vec<_> = failed.collect();
+    match failed.split_last() {
+        None => Ok(()),
+        Some((last, others)) => {
+            others.iter().for_each(|(_, said)| note(said));
+            let (id, said) = last;
+            Err(Report::refused(said).hint(format!("'ph show {}' tells what led to it", id.id8())))
+        }
+    }
+}
+
+/// What became of a message, whichever way it went.
+struct Done {
+    id: MessageId,
+    to: AgentName,
+    /// Where another stood in the journal already: whether with this text.
+    repeated: Option<bool>,
+    /// Why it will never be delivered, where that is so.
+    failed: Option<String>,
+    /// Why its file could not be written, where that is so.
+    unfiled: Option<String>,
+    /// Its whole shape, where that is asked for.
+    shape: Option<wire::Message>,
+}
+
+/// Hands a message to the session of its recipient. Where none answers in time, or it is refused,
+/// the journal decides: under the same id it is the same message.
+fn over_the_socket(context: &Context, draft: &Draft) -> Result<Option<Done>> {
+    let Body::Inline(body) = &draft.body else {
+        return Ok(None);
+    };
+    let send = call(draft, body);
+    let sent = if draft.raw {
+        Some(answer::hand_over(context, draft, &send)?)
+    } else if body.len() > INLINE_LIMIT {
+        None
+    } else {
+        let client = Client::of(&context.home, &draft.to);
+        client.and_then(|mut client| client.call(&send, PROMPT).ok())
+    };
+    Ok(sent.map(|sent| Done {
+        id: sent.message.id,
+        to: draft.to.clone(),
+        repeated: is_repeat(sent.is_new, sent.message.id, draft)
+            .then(|| sent.message.body == *body),
+        failed: (sent.message.receipt == ReceiptState::Failed.as_str())
+            .then(|| sent.message.reason.clone().unwrap_or_default()),
+        unfiled: sent.unfiled,
+        shape: Some(sent.message),
+    }))
+}
+
+fn call(draft: &Draft, body: &str) -> method::Send {
+    let millis = |d: SignedDuration| u64::try_from(d.as_millis()).unwrap_or(u64::MAX);
+    method::Send {
+        id: Some(draft.id),
+        from: Some(draft.from.clone()),
+        from_evidence: Some(draft.from_evidence),
+        to: Some(draft.to.clone()),
+        subject: draft.subject.clone(),
+        priority: Some(draft.priority),
+        reply_to: draft.reply_to.map(IdPrefix::from),
+        key: draft.key.clone(),
+        ttl_ms: draft.ttl.map(millis),
+        not_before: draft.not_before,
+        deadline_ms: draft.deadline.map(millis),
+        expects_reply: draft.expects_reply,
+        closes: draft.closes.map(IdPrefix::from),
+        allow_self: draft.allow_self,
+        raw: draft.raw,
+        asked_at: draft.raw.then(posthaste_store::times::now),
+        ..method::Send::new(body)
+    }
+}
+
+/// Whether another message stood there under the same key. One with this very id is this one: a
+/// session has stored it, and could not say so in time.
+fn is_repeat(is_new: bool, id: MessageId, draft: &Draft) -> bool {
+    !is_new && draft.key.is_some() && id != draft.id
+}
+
+fn sent(context: &Context, posted: &Posted, draft: &Draft) -> Result<Done> {
+    let message = &posted.letter.message;
+    let repeated = is_repeat(posted.is_new, message.id, draft).then(|| {
+        let there = files::body(&context.home, message).ok().map(Body::Inline);
+        there.as_ref() == Some(&draft.body)
+    });
+    let shape = if context.json {
+        let body = letters::text_or_loss(&context.home, &posted.letter)?;
+        Some(wire::Message::new(&posted.letter, body, context.now))
+    } else {
+        None
+    };
+    Ok(Done {
+        id: message.id,
+        to: message.to.clone(),
+        repeated,
+        failed: failure(&posted.letter, context.now),
+        unfiled: posted.unfiled.clone(),
+        shape,
+    })
+}
+
+/// Why a message will never be delivered, where it ended as soon as it was stored.
+fn failure(letter: &Letter, now: Timestamp) -> Option<String> {
+    match letter.standing.end {
+        Some(End::Failed) => Some(why::reason(letter, now).unwrap_or_default()),
+        Some(End::Archived | End::Deleted | End::Cancelled | End::Expired) | None => None,
+    }
+}
+
+fn tell(context: &mut Context, sent: &[Done], answer: Answer) -> Result<()> {
+    for Done { to, repeated, .. } in sent {
+        let other = match repeated {
+            None => continue,
+            Some(true) => "",
+            Some(false) => ", with another text",
+        };
+        note(format!(
+            "a message with this key was sent to {to} already{other}; nothing new was stored"
+        ));
+    }
+    for Done { id, unfiled, .. } in sent {
+        if let Some(why) = unfiled {
+            let id = id.id8();
+            note(format!(
+                "message {id} is stored; its file is not there yet ('ph show {id}' makes it): {why}"
+            ));
+        }
+    }
+    let ids: Vec<_> = sent.iter().map(|sent| sent.id.to_string()).collect();
+    print(context, sent, answer)
+        .and_then(|()| context.out.flush())
+        .map_err(|report| report.after(&format!("stored as {}, but", ids.join(", "))))
+}
+
+fn print(context: &mut Context, sent: &[Done], answer: Answer) -> Result<()> {
+    if context.json {
+        let messages: Vec<_> = sent.iter().filter_map(|sent| sent.shape.as_ref()).collect();
+        return match (answer, messages.as_slice()) {
+            (Answer::Id | Answer::Sentence, [message]) => context.out.json(message),
+            (Answer::Id | Answer::Ids | Answer::Sentence, several) => context.out.json(&several),
+        };
+    }
+    for Done { id, .. } in sent {
+        match answer {
+            Answer::Id | Answer::Ids => context.out.line(id)?,
+            Answer::Sentence => context.out.line(format!("Message sent: {id}"))?,
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn new_id() -> MessageId {
+    MessageId(uuid::Uuid::new_v4())
+}

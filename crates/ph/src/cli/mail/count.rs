@@ -1,0 +1,51 @@
+use crate::cli::mail::script_mailbox;
+use crate::cli::names::{AddressParser, complete_agents};
+use crate::context::Context;
+use posthaste_client::roster::Address;
+use posthaste_core::AgentName;
+use posthaste_store::report::{Code, Result};
+use posthaste_wire::Count;
+
+/// Count the messages in an inbox
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph count coder-1
+  ph count --json | jq .unread")]
+pub(crate) struct Args {
+    /// Whose mail [default: PH_AGENT's, else the person's]
+    #[arg(value_name = "NAME", value_parser = AddressParser, add = complete_agents())]
+    name: Option<Address>,
+}
+
+pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
+    let name = match &args.name {
+        Some(name) => context.config.book.agent(name)?,
+        None => context.me()?.0,
+    };
+    let (total, unread) = if let Some(script) = script_mailbox::script(context)? {
+        let count = script_mailbox::count(context, &script, &name)?;
+        (count.total, count.unread)
+    } else {
+        in_journal(context, &name)?
+    };
+    if context.json {
+        context.out.json(&Count { total, unread })?;
+    } else {
+        context
+            .out
+            .line(format!("{total} in all, {unread} unread"))?;
+    }
+    Ok(Code::Ok)
+}
+
+/// How much the journal has.
+pub(crate) fn in_journal(context: &Context, name: &AgentName) -> Result<(u64, u64)> {
+    Ok(match context.reader()? {
+        Some(mut journal) => {
+            let count = journal.count(name, context.now)?;
+            (count.total, count.unread)
+        }
+        None => (0, 0),
+    })
+}

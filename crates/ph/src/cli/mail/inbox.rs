@@ -1,0 +1,97 @@
+use crate::cli::mail::script_mailbox::{self, Inbox};
+use crate::cli::names::{AddressParser, complete_agents};
+use crate::context::Context;
+use crate::output::letters;
+use posthaste_client::roster::Address;
+use posthaste_core::{Letter, prompt};
+use posthaste_store::Listing;
+use posthaste_store::report::{Code, Result};
+
+/// List an agent's unread messages
+///
+/// Changes nothing. Without a name it is one's own: PH_AGENT's, else the person's.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph inbox
+  ph inbox coder-1 --all
+  ph inbox --awaiting
+  ph inbox coder-1 --prompt >> prompt.md")]
+pub(crate) struct Args {
+    /// Whose mail
+    #[arg(value_name = "NAME", value_parser = AddressParser, add = complete_agents())]
+    name: Option<Address>,
+    /// Also what was read, as long as it is not archived, and what failed to reach it
+    #[arg(long)]
+    all: bool,
+    /// Instead, the messages that NAME has sent and still awaits a reply to
+    #[arg(long, conflicts_with_all = ["all", "prompt"])]
+    awaiting: bool,
+    /// Print the block of unread mail for an agent's prompt; nothing where there is none
+    #[arg(long, conflicts_with_all = ["all", "json"])]
+    prompt: bool,
+}
+
+pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
+    let name = match &args.name {
+        Some(name) => context.config.book.agent(name)?,
+        None => context.me()?.0,
+    };
+    if let Some(script) = script_mailbox::script(context)? {
+        if args.awaiting {
+            return Err(script_mailbox::cannot(
+                &script,
+                "tell which replies are awaited",
+            ));
+        }
+        let which = match (args.prompt, args.all) {
+            (true, _) => Inbox::Prompt,
+            (false, true) => Inbox::All,
+            (false, false) => Inbox::Unread,
+        };
+        return script_mailbox::inbox(context, &script, &name, which);
+    }
+    let listing = if args.all {
+        Listing::All
+    } else {
+        Listing::Unread
+    };
+    let letters = match context.reader()? {
+        Some(mut journal) if args.awaiting => journal.awaited(&name, context.now)?,
+        Some(mut journal) => journal.inbox(&name, listing, context.now)?,
+        None => Vec::new(),
+    };
+    if args.prompt {
+        print_prompt(context, &letters)?;
+    } else if context.json {
+        let messages = letters::all_as_json(&context.home, &letters, context.now)?;
+        context.out.json(&messages)?;
+    } else if letters.is_empty() {
+        let none = match (args.awaiting, args.all) {
+            (true, _) => format!("{name} awaits no reply"),
+            (false, true) => format!("no mail for {name}"),
+            (false, false) => format!("no unread mail for {name}"),
+        };
+        context.out.line(none)?;
+    } else {
+        letters::list(context, &letters)?;
+    }
+    Ok(Code::Ok)
+}
+
+fn print_prompt(context: &mut Context, letters: &[Letter]) -> Result<()> {
+    let bodies = letters
+        .iter()
+        .map(|letter| letters::text_or_loss(&context.home, letter));
+    let bodies = bodies.collect::<Result<Vec<_>>>()?;
+    let entries: Vec<_> = letters
+        .iter()
+        .zip(&bodies)
+        .map(|(letter, text)| prompt::Entry {
+            message: &letter.message,
+            text,
+        })
+        .collect();
+    let block = prompt::inbox_block(&entries, posthaste_store::times::zone());
+    context.out.bytes(block.as_bytes())
+}

@@ -1,0 +1,13 @@
+//! The verbs of mail.
+
+pub(crate) mod change;
+pub(crate) mod check;
+pub(crate) mod compose;
+pub(crate) mod count;
+pub(crate) mod inbox;
+pub(crate) mod read;
+pub(crate) mod script_mailbox;
+pub(crate) mod search;
+pub(crate) mod show;
+pub(crate) mod thread;
+pub(crate) mod why;

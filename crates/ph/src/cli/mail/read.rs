@@ -1,0 +1,92 @@
+use crate::cli::mail::script_mailbox;
+use crate::cli::names::{SaidId, complete_ids};
+use crate::context::Context;
+use crate::output::letters;
+use crate::output::note;
+use jiff::Timestamp;
+use posthaste_client::mailbox;
+use posthaste_core::receipt::{Receipt, Step};
+use posthaste_core::{AgentName, Order, text};
+use posthaste_store::files;
+use posthaste_store::report::{Code, Result};
+
+/// Print a message and mark it as read
+///
+/// An agent that reads another's mail does not mark it; the person does.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph read 3fa8c1d2
+  ph read 3fa8c1d2 --body > review.md")]
+pub(crate) struct Args {
+    /// The message's id or its beginning
+    #[arg(value_name = "ID", add = complete_ids())]
+    id: SaidId,
+    /// Print the text alone, to the byte where it goes to no terminal
+    #[arg(long, conflicts_with = "json")]
+    body: bool,
+}
+
+pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
+    if let Some(kept) = script_mailbox::kept(context, &args.id)? {
+        return script_mailbox::read(context, kept, &args.id, args.body);
+    }
+    let (me, _) = context.me()?;
+    let mut journal = context.reader()?;
+    let mut letter = context.find(journal.as_mut(), &args.id.prefix()?)?;
+    let standing = letter.standing.at(&letter.message, context.now);
+    // The text comes first: what cannot be shown is not marked as read.
+    let body = files::body(&context.home, &letter.message)?;
+    let is_mine = me.is_human() || me == letter.message.to;
+    let marks = is_mine && standing.is_unread();
+    if marks {
+        // As it stands with this reading, which is recorded once all of it is printed.
+        letter.standing.apply(Step::Read);
+        letter.receipts.push(reading(&me, context.now));
+    }
+    if context.json {
+        let message = posthaste_wire::Message::new(&letter, body, context.now);
+        context.out.json(&message)?;
+    } else if args.body && context.out.is_terminal() {
+        context.out.bytes(text::visible(&body).as_bytes())?;
+    } else if args.body {
+        context.out.bytes(body.as_bytes())?;
+    } else {
+        letters::head(context, &letter)?;
+        letters::text(context, &body, "")?;
+    }
+    if !is_mine {
+        context.out.flush()?;
+        note(format!(
+            "this is {}'s mail; {me} reading it does not mark it read",
+            letter.message.to
+        ));
+    }
+    context.out.flush()?;
+    if let Some(mut journal) = journal {
+        if marks {
+            let ids = vec![letter.message.id];
+            mailbox::order(
+                &mut journal,
+                context.now,
+                context.me()?.0,
+                Order::MarkRead,
+                ids,
+            )?;
+        }
+        mailbox::leave(journal);
+    }
+    Ok(Code::Ok)
+}
+
+/// The receipt that reading it now will have.
+fn reading(by: &AgentName, at: Timestamp) -> Receipt {
+    Receipt {
+        state: Step::Read.as_str().to_owned(),
+        at,
+        by: Some(by.clone()),
+        route: None,
+        evidence: None,
+        reason: None,
+    }
+}

@@ -1,0 +1,145 @@
+//! Mail that is in the journal although a script keeps the mail: what came over a session's socket,
+//! answers to a program, and copies of what the script lists or has no more. It is shown and ordered
+//! here; the script knows nothing of it.
+
+use super::copies::{self, Copies};
+use super::script;
+use crate::cli::names::SaidId;
+use crate::context::Context;
+use posthaste_core::{AgentName, Letter};
+use posthaste_provider::intake;
+use posthaste_provider::script::Script;
+use posthaste_provider::trouble::Trouble;
+use posthaste_store::report::{Report, Result};
+use posthaste_store::{Journal, Listing};
+use posthaste_wire::provider::Message;
+use std::collections::BTreeSet;
+
+/// A message that a script keeps.
+pub(crate) struct Kept {
+    pub(super) script: Script,
+    /// What the script says of it, where it was asked already.
+    got: Option<Message>,
+}
+
+impl Kept {
+    pub(crate) fn script(&self) -> &Script {
+        &self.script
+    }
+
+    pub(super) fn get(&mut self, id: &str) -> std::result::Result<Message, Trouble> {
+        match self.got.take() {
+            Some(message) => Ok(message),
+            None => self.script.get(id),
+        }
+    }
+}
+
+/// Who has a message.
+enum Where {
+    /// The journal alone: it is its own, or a copy of what the script has no more.
+    Here(Letter),
+    /// The script, and what it says of it where it was asked.
+    There(Option<Message>),
+}
+
+/// A message that the script keeps; none where the journal does.
+pub(crate) fn kept(context: &Context, id: &SaidId) -> Result<Option<Kept>> {
+    let Some(script) = script(context)? else {
+        return Ok(None);
+    };
+    match look(context, &script, id)? {
+        Where::Here(_) => Ok(None),
+        Where::There(got) => Ok(Some(Kept { script, got })),
+    }
+}
+
+/// Whether the journal alone has a message.
+pub(crate) fn is_here(context: &Context, script: &Script, id: &SaidId) -> Result<bool> {
+    look(context, script, id).map(|found| matches!(found, Where::Here(_)))
+}
+
+/// The message that an answer is to, where the script takes it; none where that goes to the journal.
+pub(crate) fn answered_by(context: &Context, id: &SaidId) -> Result<Option<Kept>> {
+    let Some(script) = script(context)? else {
+        return Ok(None);
+    };
+    match look(context, &script, id)? {
+        Where::There(got) => Ok(Some(Kept { script, got })),
+        Where::Here(letter) if !intake::is_copy(&letter) => Ok(None),
+        // An answer in the journal would not reach who wrote it, and one there would be to another.
+        Where::Here(letter) => {
+            let (id, from) = (letter.message.id.id8(), &letter.message.envelope.from);
+            let script = script.path().display();
+            Err(Report::refused(format!(
+                "{script} has no message any more that {id} stands for"
+            ))
+            .hint(format!("'ph send {from}' writes to its sender anew")))
+        }
+    }
+}
+
+/// Looks for a message by any of its ids. By ours, the script is asked whether it still means the
+/// same by its own: it may have given that to another since, which must not be taken for it.
+fn look(context: &Context, script: &Script, id: &SaidId) -> Result<Where> {
+    let Some(letter) = copies::letter(context, id)? else {
+        return Ok(Where::There(None));
+    };
+    let Some(outside) = intake::outside_id(&letter) else {
+        return Ok(Where::Here(letter));
+    };
+    match script.get(outside) {
+        Ok(message) => {
+            let copy = copies::copy(context, script, &message);
+            let is_same = copy.is_some_and(|copy| copy.message.id == letter.message.id);
+            Ok(if is_same {
+                Where::There(Some(message))
+            } else {
+                Where::Here(letter)
+            })
+        }
+        Err(trouble) if trouble.is_not_found() => Ok(Where::Here(letter)),
+        // One without 'get' is believed.
+        Err(trouble) if trouble.is_unknown_op() => Ok(Where::There(None)),
+        Err(trouble) => Err(trouble.into()),
+    }
+}
+
+/// The mail of an agent that the journal has and the script does not list.
+pub(super) struct Mail {
+    /// The journal's own.
+    pub(super) own: Vec<Letter>,
+    /// Copies of a script's that wait for their agent. Those that the script lists are its own.
+    waiting: Vec<Letter>,
+}
+
+pub(super) fn mail(context: &Context, name: &AgentName, listing: Listing) -> Result<Mail> {
+    let home = context.home.clone();
+    let letters = match Journal::open_existing(home, context.config.patience)? {
+        Some(mut journal) => journal.inbox(name, listing, context.now)?,
+        None => Vec::new(),
+    };
+    let (mut waiting, own): (Vec<_>, Vec<_>) = letters.into_iter().partition(intake::is_copy);
+    waiting.retain(|letter| letter.standing.is_unread() && !letter.standing.is_handed());
+    Ok(Mail { own, waiting })
+}
+
+impl Mail {
+    /// Whether it takes the script's list to tell what there is.
+    pub(super) fn has_copies(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// All of it, where the script lists this. What waits here and is not listed there is
+    /// delivered all the same, so that it must be seen until then.
+    pub(super) fn beside(mut self, copies: &mut Copies<'_>, listed: &[Message]) -> Vec<Letter> {
+        if self.has_copies() {
+            let there = listed.iter().filter_map(|message| copies.find(message));
+            let there: BTreeSet<_> = there.map(|letter| letter.message.id).collect();
+            let waiting = self.waiting.into_iter();
+            self.own
+                .extend(waiting.filter(|letter| !there.contains(&letter.message.id)));
+        }
+        self.own
+    }
+}

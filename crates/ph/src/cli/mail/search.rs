@@ -1,0 +1,77 @@
+use crate::cli::mail::script_mailbox;
+use crate::cli::names::{NameParser, complete_agents};
+use crate::context::Context;
+use crate::output::letters;
+use crate::output::{progress, progress_done};
+use posthaste_core::AgentName;
+use posthaste_store::report::{Code, Report, Result};
+use posthaste_store::search::{Order, Query};
+
+/// Search messages for words
+///
+/// All words must be there, in the subject or the first 16 KiB of the text. Quotes hold a phrase
+/// together; a star at the end of a word finds every word that begins so. Newest first. Exits
+/// with 1 where nothing is found.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph search login
+  ph search '\"login page\" fix*' --from coder-1")]
+pub(crate) struct Args {
+    /// The words to look for
+    #[arg(value_name = "QUERY", required = true)]
+    words: Vec<String>,
+    /// Only what this agent wrote
+    #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    from: Option<AgentName>,
+    /// Only what was written to this agent
+    #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    to: Option<AgentName>,
+    /// The best matches first, instead of the newest
+    #[arg(long)]
+    ranked: bool,
+    /// At most this many
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    limit: usize,
+}
+
+pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
+    let query = Query {
+        words: args.words.join(" "),
+        from: args.from.clone(),
+        to: args.to.clone(),
+        order: if args.ranked {
+            Order::BestFirst
+        } else {
+            Order::NewestFirst
+        },
+        limit: args.limit,
+    };
+    if !query.words.chars().any(char::is_alphanumeric) {
+        return Err(Report::usage("there is no word to look for"));
+    }
+    if let Some(script) = script_mailbox::script(context)? {
+        return Err(script_mailbox::cannot(&script, "search"));
+    }
+    let letters = match context.reader()? {
+        Some(mut journal) => {
+            let found = journal.search(&query, |left| {
+                progress(format!("indexing: {left} facts to go"));
+            });
+            progress_done();
+            found?
+        }
+        None => Vec::new(),
+    };
+    if context.json {
+        let messages = letters::all_as_json(&context.home, &letters, context.now)?;
+        context.out.json(&messages)?;
+    } else {
+        letters::list(context, &letters)?;
+    }
+    Ok(if letters.is_empty() {
+        Code::No
+    } else {
+        Code::Ok
+    })
+}

@@ -1,0 +1,73 @@
+use crate::cli::mail::script_mailbox;
+use crate::cli::names::{SaidId, complete_ids};
+use crate::context::Context;
+use crate::output::letters::{self, field};
+use posthaste_client::mailbox;
+use posthaste_store::files;
+use posthaste_store::report::{Code, Result};
+use posthaste_wire::{Detail, Receipt};
+
+/// Show a message and all its receipts
+///
+/// Marks nothing.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph show 3fa8c1d2
+  ph show 3fa8c1d2 --json | jq .receipts")]
+pub(crate) struct Args {
+    /// The message's id or its beginning
+    #[arg(value_name = "ID", add = complete_ids())]
+    id: SaidId,
+}
+
+pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
+    if let Some(kept) = script_mailbox::kept(context, &args.id)? {
+        return script_mailbox::show(context, kept, &args.id);
+    }
+    let mut journal = context.reader()?;
+    let letter = context.find(journal.as_mut(), &args.id.prefix()?)?;
+    let body = letters::text_or_loss(&context.home, &letter)?;
+    // Where even its file is gone, all else about the message is still there to be shown.
+    let file = files::ensure(&context.home, &letter.message)
+        .ok()
+        .map(|path| path.display().to_string());
+    let reason = mailbox::why(&context.home, context.config.patience, context.now, &letter).reason;
+    if context.json {
+        let mut detail = Detail::new(&letter, body, file, context.now);
+        detail.message.reason = reason;
+        context.out.json(&detail)?;
+        return Ok(Code::Ok);
+    }
+    let now = context.now;
+    let show = |time| context.config.time.show(time, now);
+    let envelope = &letter.message.envelope;
+    let mut more = vec![("thread", envelope.thread_id.to_string())];
+    more.extend(file.map(|file| ("file", file)));
+    more.extend(envelope.key.clone().map(|key| ("key", key)));
+    more.extend(envelope.not_before.map(|time| ("not before", show(time))));
+    more.extend(envelope.expires_at.map(|time| ("expires", show(time))));
+    more.extend(envelope.deadline.map(|time| ("deadline", show(time))));
+    more.extend(envelope.closes.map(|id| ("closes", id.to_string())));
+    more.extend(envelope.cause.map(|id| ("cause", id.to_string())));
+    if envelope.hops > 0 {
+        more.push(("hops", envelope.hops.to_string()));
+    }
+    more.push((
+        "receipt",
+        letter
+            .standing
+            .at(&letter.message, now)
+            .receipt()
+            .to_string(),
+    ));
+    more.extend(reason.map(|reason| ("because", reason)));
+    letters::head(context, &letter)?;
+    for (name, value) in more {
+        field(context, name, &value)?;
+    }
+    let receipts = letter.receipts.iter().map(Receipt::new).collect();
+    letters::journey(context, receipts)?;
+    letters::text(context, &body, "")?;
+    Ok(Code::Ok)
+}

@@ -1,0 +1,57 @@
+use crate::cli::mail::script_mailbox;
+use crate::cli::names::{SaidId, complete_ids};
+use crate::context::Context;
+use crate::output::letters::field;
+use posthaste_client::mailbox;
+use posthaste_store::report::{Code, Result};
+
+/// Explain what holds a message and what will release it
+///
+/// Which rule holds it, since when, on what evidence, and what would release it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph why 3fa8c1d2")]
+pub(crate) struct Args {
+    /// The message's id or its beginning
+    #[arg(value_name = "ID", add = complete_ids())]
+    id: SaidId,
+}
+
+pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
+    let letter = match script_mailbox::script(context)? {
+        Some(script) => match script_mailbox::why(context, &script, &args.id)? {
+            Some(letter) => letter,
+            None => return Ok(Code::Ok),
+        },
+        None => {
+            let mut journal = context.reader()?;
+            context.find(journal.as_mut(), &args.id.prefix()?)?
+        }
+    };
+    let why = mailbox::why(&context.home, context.config.patience, context.now, &letter);
+    if context.json {
+        context.out.json(&why)?;
+        return Ok(Code::Ok);
+    }
+    let since = context.config.time.show(why.since, context.now);
+    match why.reason {
+        Some(reason) if why.held => {
+            field(context, "held", &reason)?;
+            field(context, "rule", &why.rule.unwrap_or_default())?;
+            field(context, "since", &since)?;
+            field(context, "evidence", &why.evidence.unwrap_or_default())?;
+            field(context, "release", &why.release.unwrap_or_default())?;
+        }
+        reason => {
+            let because = reason.map_or(String::new(), |reason| format!(": {reason}"));
+            let how = format!("it is {}{because}", why.receipt);
+            field(context, "not held", &how)?;
+            field(context, "since", &since)?;
+        }
+    }
+    if let Some(reply) = why.reply {
+        field(context, "reply", &reply)?;
+    }
+    Ok(Code::Ok)
+}

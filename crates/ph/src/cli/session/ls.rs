@@ -1,0 +1,173 @@
+use crate::context::Context;
+use crate::output::note;
+use anstyle::{AnsiColor, Style};
+use posthaste_client::session::roll;
+use posthaste_core::harness::version;
+use posthaste_core::{Timestamp, text};
+use posthaste_store::report::{Code, Result};
+use posthaste_wire::{Activity, Session};
+use unicode_width::UnicodeWidthStr;
+
+/// List running sessions
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph ls
+  ph ls --all --json")]
+pub(crate) struct Args {
+    /// Those that have ended, too
+    #[arg(long, short)]
+    all: bool,
+}
+
+pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
+    let mut sessions = roll::living(&context.home, context.config.patience, context.now)?;
+    let crashed = add_ended(context, &mut sessions, args.all)?;
+    if context.json {
+        context.out.json(&sessions)?;
+        return Ok(Code::Ok);
+    }
+    if sessions.is_empty() {
+        context.out.line("no sessions run")?;
+    } else {
+        table(context, &sessions)?;
+    }
+    for session in &sessions {
+        if let (Some(version), [_, ..]) = (&session.version, &session.tested_versions[..]) {
+            let told = version::described(version, &session.tested_versions);
+            note(format!("{} runs {} {told}", session.name, session.harness));
+        }
+    }
+    for session in &sessions {
+        if let Some(job) = &session.handed_over {
+            let name = &session.name;
+            note(format!(
+                "another process has the conversation of {name} ({job})"
+            ));
+        }
+    }
+    for session in sessions.iter().filter(|s| !s.orphans.is_empty()) {
+        note(orphan_notice(session));
+    }
+    for name in crashed {
+        note(format!(
+            "the session of {name} has crashed; 'ph restart {name}' starts it again"
+        ));
+    }
+    Ok(Code::Ok)
+}
+
+/// Return the notice that a crashed session has left processes.
+pub(crate) fn orphan_notice(session: &Session) -> String {
+    let (name, pids) = (&session.name, describe_pids(&session.orphans));
+    format!(
+        "the program of {name} still runs without its session ({pids}); 'ph stop {name}' ends it"
+    )
+}
+
+/// Return a text such as 'processes 12, 13'.
+pub(crate) fn describe_pids(pids: &[u32]) -> String {
+    let words: Vec<String> = pids.iter().map(u32::to_string).collect();
+    let thing = if pids.len() == 1 {
+        "process"
+    } else {
+        "processes"
+    };
+    format!("{thing} {}", words.join(", "))
+}
+
+/// Adds those that do not live; gives back who of them never said a last word.
+fn add_ended(context: &Context, sessions: &mut Vec<Session>, all: bool) -> Result<Vec<String>> {
+    let mut crashed = Vec::new();
+    let Some(mut journal) =
+        posthaste_store::Journal::open_existing(context.home.clone(), context.config.patience)?
+    else {
+        return Ok(crashed);
+    };
+    for run in journal.sessions()? {
+        let name = run.agent.as_str();
+        if sessions.iter().any(|session| session.name == name) {
+            continue;
+        }
+        let is_over = run.end.is_some();
+        let has_crashed = roll::has_crashed(&context.home, &mut journal, &run)?;
+        if has_crashed && !all {
+            crashed.push(name.to_owned());
+        }
+        if has_crashed || (all && is_over) {
+            let session = roll::ended(&mut journal, &run, context.now)?;
+            sessions.extend((all || !session.orphans.is_empty()).then_some(session));
+        }
+    }
+    sessions.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(crashed)
+}
+
+fn table(context: &mut Context, sessions: &[Session]) -> Result<()> {
+    let heads = ["NAME", "ACTIVITY", "FOR", "UNREAD", "QUEUED", "COMMAND"];
+    let rows: Vec<[String; 6]> = sessions.iter().map(|s| row(s, context.now)).collect();
+    let widths: [usize; 6] = std::array::from_fn(|column| {
+        let cells = rows.iter().map(|row| row[column].width());
+        cells.chain([heads[column].len()]).max().unwrap_or(0)
+    });
+    let line = |cells: [&str; 6]| {
+        let cells = cells.iter().zip(widths);
+        let padded =
+            cells.map(|(cell, width)| format!("{cell}{}", " ".repeat(width - cell.width())));
+        padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    let dim = Style::new().dimmed();
+    context.out.line(format!("{dim}{}{dim:#}", line(heads)))?;
+    for (session, row) in sessions.iter().zip(&rows) {
+        let style = colour(session.activity);
+        let cells: [&str; 6] = std::array::from_fn(|column| row[column].as_str());
+        context
+            .out
+            .line(format!("{style}{}{style:#}", line(cells)))?;
+    }
+    Ok(())
+}
+
+fn row(session: &Session, now: Timestamp) -> [String; 6] {
+    let activity = match (&session.exit, &session.blocked_on) {
+        (Some(exit), _) if !session.orphans.is_empty() => format!("{exit}, orphaned"),
+        (Some(exit), _) => format!("exited: {exit}"),
+        (None, Some(on)) => format!("blocked: {}", text::one_line(on, 30)),
+        (None, None) if session.paused.is_some() => format!("{}, paused", session.activity),
+        (None, None) => session.activity.to_string(),
+    };
+    [
+        session.name.clone(),
+        activity,
+        posthaste_wire::time::length(now.duration_since(session.since)),
+        session.unread.to_string(),
+        session.queued.to_string(),
+        text::one_line(&what(session, now), 120),
+    ]
+}
+
+/// The command; of a loop, how far it is.
+fn what(session: &Session, now: Timestamp) -> String {
+    let command = session.command.join(" ");
+    let Some(looped) = &session.build else {
+        return command;
+    };
+    let doing = looped
+        .current_story
+        .as_ref()
+        .or(looped.current_task.as_ref());
+    let doing = doing.map_or(String::new(), |doing| {
+        format!("; now {}", text::one_line(doing, 30))
+    });
+    format!("loop: {}{doing}", looped.told(now))
+}
+
+fn colour(activity: Activity) -> Style {
+    match activity {
+        Activity::Idle => AnsiColor::Green.on_default(),
+        Activity::Working => AnsiColor::Yellow.on_default(),
+        Activity::Blocked => AnsiColor::Red.on_default(),
+        Activity::Starting => Style::new(),
+        Activity::Exited => Style::new().dimmed(),
+    }
+}

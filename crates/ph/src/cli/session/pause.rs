@@ -1,0 +1,117 @@
+//! `pause` and `unpause`.
+
+use crate::cli::names::{NameParser, complete_agents};
+use crate::cli::session::status;
+use crate::context::Context;
+use posthaste_client::session::client::{Client, NoAnswer, UNHURRIED};
+use posthaste_client::session::roll::SILENT;
+use posthaste_core::AgentName;
+use posthaste_store::report::{Code, Report, Result};
+use posthaste_wire::method::{self, Method, Paused};
+use serde::Serialize;
+
+/// Hold an agent's mail
+///
+/// Nothing is typed into its terminal until 'ph unpause', urgent messages included. They wait;
+/// what is being typed is brought to its end. It lasts as long as the session.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph pause coder-1
+  ph unpause coder-1")]
+pub(crate) struct PauseArgs {
+    /// The agent's name
+    #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    name: AgentName,
+}
+
+/// Deliver an agent's mail again
+///
+/// A person who has taken the keyboard keeps it, and what waits for that goes on waiting (exit 1).
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph unpause coder-1")]
+pub(crate) struct UnpauseArgs {
+    /// The agent's name
+    #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    name: AgentName,
+}
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    name: &'a AgentName,
+    paused: bool,
+    reason: Option<String>,
+}
+
+pub(crate) fn pause(context: &mut Context, args: &PauseArgs) -> Result<Code> {
+    let name = &args.name;
+    ask(context, name, &method::Pause {})?;
+    if context.json {
+        let (paused, reason) = (true, None);
+        context.out.json(&Answer {
+            name,
+            paused,
+            reason,
+        })?;
+    } else {
+        context.out.line(format!("{name} is paused"))?;
+    }
+    Ok(Code::Ok)
+}
+
+pub(crate) fn unpause(context: &mut Context, args: &UnpauseArgs) -> Result<Code> {
+    let name = &args.name;
+    let Paused { paused, reason } = ask(context, name, &method::Resume {})?;
+    let code = if paused { Code::No } else { Code::Ok };
+    if context.json {
+        context.out.json(&Answer {
+            name,
+            paused,
+            reason,
+        })?;
+    } else if paused {
+        let reason = reason.unwrap_or_default();
+        context
+            .out
+            .line(format!("{name} is still paused: {reason}"))?;
+    } else {
+        context.out.line(format!("{name} is not paused any more"))?;
+    }
+    Ok(code)
+}
+
+/// Asks a live session; where there is none, says why.
+pub(crate) fn ask<M: Method>(
+    context: &Context,
+    name: &AgentName,
+    question: &M,
+) -> Result<M::Answer> {
+    let awake = Client::awake(&context.home, name);
+    let answer = awake.map(|mut client| client.call(question, UNHURRIED));
+    match answer {
+        Some(Ok(answer)) => Ok(answer),
+        Some(Err(NoAnswer::Refused(failure))) => Err(Report::refused(failure.message)),
+        Some(Err(NoAnswer::Silence)) | None => Err(silence(context, name)),
+    }
+}
+
+/// Why nobody answers: one that never ran, one that has ended, or one that hangs.
+fn silence(context: &Context, name: &AgentName) -> Report {
+    let hangs = || {
+        Report::storage(format!("{name}: {SILENT}")).hint(format!(
+            "'ph stop {name}' ends it; should it go on, 'ph status {name}' says whether it is paused"
+        ))
+    };
+    if status::is_silent(context, name) {
+        return hangs();
+    }
+    match status::find(context, name) {
+        Err(report) => report,
+        Ok(session) if session.socket.is_some() => hangs(),
+        Ok(_) => Report::refused(format!("no session of {name} is running")).hint(format!(
+            "its mail waits in any case; 'ph restart {name}' starts it again"
+        )),
+    }
+}

@@ -1,0 +1,98 @@
+use crate::cli::names::{NameParser, complete_agents};
+use crate::cli::session::status;
+use crate::context::Context;
+use posthaste_client::session::client::{Client, NoAnswer, PATIENT};
+use posthaste_client::session::roll::SILENT;
+use posthaste_core::AgentName;
+use posthaste_screen as screen;
+use posthaste_session::host::console::{RECORDING_STEM, SCROLLBACK};
+use posthaste_store::live::place::Place;
+use posthaste_store::report::{Code, Report, Result};
+use posthaste_wire::method::{self, Screen};
+
+/// Print an agent's screen, or its last one if the session has ended
+///
+/// Changes nothing and needs no terminal. Of a session that has ended it shows the last screen.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph peek coder-1
+  ph peek coder-1 --lines 100
+  ph peek coder-1 --ansi | less -R")]
+pub(crate) struct Args {
+    /// The agent's name
+    #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    name: AgentName,
+    /// The last so many lines, what has scrolled away included [default: the screen]
+    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    lines: Option<u64>,
+    /// With colours
+    #[arg(long)]
+    ansi: bool,
+}
+
+pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
+    let shown = match live(context, args)? {
+        Some(shown) => shown,
+        None => recorded(context, args)?,
+    };
+    if context.json {
+        context.out.json(&shown)?;
+        return Ok(Code::Ok);
+    }
+    let used = shown.lines.iter().rposition(|line| !line.is_empty());
+    for line in shown.lines.iter().take(used.map_or(0, |last| last + 1)) {
+        // What the screen holds has been through a terminal already: nothing in it acts but the
+        // colours that were asked for.
+        context.out.bytes(line.as_bytes())?;
+        context.out.bytes(b"\n")?;
+    }
+    Ok(Code::Ok)
+}
+
+fn live(context: &Context, args: &Args) -> Result<Option<Screen>> {
+    let peek = method::Peek {
+        lines: args.lines,
+        ansi: args.ansi,
+    };
+    let awake = Client::awake(&context.home, &args.name);
+    let seen = match awake {
+        Some(mut client) => client.call(&peek, PATIENT),
+        None => Err(NoAnswer::Silence),
+    };
+    match seen {
+        Ok(shown) => Ok(Some(shown)),
+        // What it showed last may be long gone, and must not look like what it shows.
+        Err(NoAnswer::Silence) if status::is_silent(context, &args.name) => Err(hangs(&args.name)),
+        Err(NoAnswer::Silence) => Ok(None),
+        Err(NoAnswer::Refused(failure)) => Err(Report::refused(failure.message)),
+    }
+}
+
+fn hangs(name: &AgentName) -> Report {
+    Report::storage(format!("{name}: {SILENT}")).hint(format!(
+        "'ph replay {name}' shows what it has shown; 'ph stop {name}' ends it"
+    ))
+}
+
+fn recorded(context: &Context, args: &Args) -> Result<Screen> {
+    let name = &args.name;
+    let dir = Place::of(&context.home, name).dir();
+    let Some(screen) = screen::last_screen(&dir, RECORDING_STEM, SCROLLBACK) else {
+        // Of a name that never ran this is the error to give.
+        status::find(context, name)?;
+        return Err(Report::not_found(format!("nothing was recorded of {name}")));
+    };
+    let lines = args.lines.map(|n| usize::try_from(n).unwrap_or(usize::MAX));
+    let size = screen.size();
+    Ok(Screen {
+        lines: if args.ansi {
+            screen.ansi(lines)
+        } else {
+            screen.text(lines)
+        },
+        cols: size.cols,
+        rows: size.rows,
+        title: screen.title().map(str::to_owned),
+    })
+}

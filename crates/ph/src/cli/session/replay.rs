@@ -1,0 +1,139 @@
+use crate::attach::{GoOn, farewell};
+use crate::cli::names::{NameParser, complete_agents};
+use crate::cli::session::status;
+use crate::context::Context;
+use posthaste_core::AgentName;
+use posthaste_screen::{self as screen, Drawing, Event, What};
+use posthaste_session::host::console::RECORDING_STEM;
+use posthaste_store::live::place::Place;
+use posthaste_store::report::{Code, Report, Result};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Play the recording of an agent's terminal
+///
+/// The recording of the latest session: the last 8 MiB of its output, with its pauses. On a
+/// terminal it plays, drawing and nothing else: no title, no clipboard, no bell. Elsewhere, or with
+/// --cast, it is printed as an asciicast for other players.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph replay coder-1
+  ph replay coder-1 --speed 4 --max-pause 1s
+  ph replay coder-1 --cast > coder-1.cast")]
+pub(crate) struct Args {
+    /// The agent's name
+    #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    name: AgentName,
+    /// How many times faster than it was
+    #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = speed)]
+    speed: f64,
+    /// Make longer pauses this long
+    #[arg(long, value_name = "D", default_value = "2s", value_parser = posthaste_store::times::parse_duration)]
+    max_pause: jiff::SignedDuration,
+    /// Print the recording itself
+    #[arg(long)]
+    cast: bool,
+}
+
+pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
+    let dir = Place::of(&context.home, &args.name).dir();
+    let files = screen::segments(&dir, RECORDING_STEM);
+    if files.is_empty() {
+        // Of a name that never ran this is the error to give.
+        status::find(context, &args.name)?;
+        return Err(Report::not_found(format!(
+            "nothing was recorded of {}",
+            args.name
+        )));
+    }
+    if args.cast || context.json || !context.out.is_terminal() {
+        return print(context, &files);
+    }
+    let played = play(context, args, &files);
+    // However it went, the person's terminal is given back.
+    context.out.bytes(&farewell(GoOn::Below))?;
+    played.map(|()| Code::Ok)
+}
+
+/// Both halves of a recording as one, in one time.
+fn print(context: &mut Context, files: &[PathBuf]) -> Result<Code> {
+    let mut is_first = true;
+    for path in files {
+        let replay = screen::read(path).map_err(|error| unreadable(path, &error))?;
+        let size = replay.size();
+        if std::mem::take(&mut is_first) {
+            let head = serde_json::json!({
+                "version": 2,
+                "width": size.cols,
+                "height": size.rows,
+            });
+            context.out.json_text(&head.to_string())?;
+        }
+        for Event { at, what } in replay {
+            let (kind, data) = match what {
+                What::Output(text) => ("o", text),
+                What::Resize(size) => ("r", format!("{}x{}", size.cols, size.rows)),
+            };
+            let event = serde_json::json!([at.as_secs_f64(), kind, data]);
+            context.out.json_text(&event.to_string())?;
+        }
+    }
+    Ok(Code::Ok)
+}
+
+fn play(context: &mut Context, args: &Args, files: &[PathBuf]) -> Result<()> {
+    let longest = Duration::try_from(args.max_pause).unwrap_or_default();
+    let mut last: Option<Duration> = None;
+    // What the program said to its own terminal beyond that is not for this one.
+    let mut drawing = Drawing::default();
+    let mut drawn = String::new();
+    // The terminal must be given back, so whoever interrupts is obeyed between two events.
+    let is_stopped = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        let _ = signal_hook::flag::register(signal, is_stopped.clone());
+    }
+    for path in files {
+        let replay = screen::read(path).map_err(|error| unreadable(path, &error))?;
+        for Event { at, what } in replay {
+            let pause = last.map_or(Duration::ZERO, |last| at.saturating_sub(last));
+            last = Some(at);
+            wait(pause.min(longest).div_f64(args.speed), &is_stopped);
+            if is_stopped.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            if let What::Output(text) = what {
+                drawn.clear();
+                drawing.pass(&text, &mut drawn);
+                context.out.bytes(drawn.as_bytes())?;
+                context.out.flush()?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Waits, in steps so short that nobody who interrupts notices them.
+fn wait(pause: Duration, is_stopped: &AtomicBool) {
+    const STEP: Duration = Duration::from_millis(20);
+    let end = Instant::now() + pause;
+    while !is_stopped.load(Ordering::Relaxed)
+        && let Some(left) = end.checked_duration_since(Instant::now())
+    {
+        std::thread::sleep(left.min(STEP));
+    }
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Report {
+    Report::storage(format!("cannot read {}: {error}", path.display()))
+}
+
+fn speed(said: &str) -> std::result::Result<f64, String> {
+    match said.parse::<f64>() {
+        Ok(speed) if (0.01..=1_000.0).contains(&speed) => Ok(speed),
+        _ => Err("a number from 0.01 to 1000".to_owned()),
+    }
+}

@@ -1,0 +1,90 @@
+use crate::cli::names::{NameParser, complete_agents};
+use crate::cli::session::run::{begin, is_on_terminal, size_here};
+use crate::cli::session::status;
+use crate::cli::session::stop;
+use crate::cli::session::stop::{Came, How};
+use crate::context::Context;
+use crate::output::note;
+use posthaste_core::AgentName;
+use posthaste_session::harness::Catalogue;
+use posthaste_session::host::start::{self, Resumption};
+use posthaste_store::live::place::{Launch, Place, Record};
+use posthaste_store::report::{Code, Result};
+
+/// Restart a session with the same command
+///
+/// Runs the command again in its directory, with the current environment and the variables that
+/// --env set. Claude Code, Codex, OpenCode and Gemini CLI resume their last conversation; a prompt
+/// on their command line is not sent again. A restarted loop ends its current iteration and
+/// continues.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph restart coder-1
+  ph restart coder-1 --detach
+  ph restart coder-1 --fresh")]
+pub(crate) struct Args {
+    /// The agent's name
+    #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    name: AgentName,
+    /// Leave it in the background
+    #[arg(long, short)]
+    detach: bool,
+    /// Do not ask the old one first
+    #[arg(long, short)]
+    kill: bool,
+    /// Begin a new conversation instead of resuming the last one
+    #[arg(long)]
+    fresh: bool,
+}
+
+/// Return the record of the agent's latest session, if the journal knows that session: a record that
+/// somebody else has put there must not start anything.
+fn latest_record(context: &Context, name: &AgentName) -> Result<Option<Record>> {
+    let Some(mut journal) = context.reader()? else {
+        return Ok(None);
+    };
+    let Some(latest) = journal.session(name)? else {
+        return Ok(None);
+    };
+    let record = Place::of(&context.home, name).record();
+    Ok(record.filter(|record| record.run == latest.started.run))
+}
+
+pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
+    let name = &args.name;
+    let Some(record) = latest_record(context, name)? else {
+        return Err(status::never_ran(name));
+    };
+    // Better an old one than none.
+    let check = || -> Result<()> {
+        let harness = Catalogue::of(&context.home, &context.config.harnesses.status_rows())?
+            .take(&record.launch.harness)?;
+        match &record.launch.build {
+            Some(settings) => {
+                let Launch { cwd, env, .. } = &record.launch;
+                posthaste_session::loop_::check(settings, &harness, cwd, env)
+            }
+            None => start::check(&record.launch),
+        }
+    };
+    check().map_err(|report| {
+        report
+            .after(&format!("cannot restart {name}:"))
+            .hint("nothing was changed; 'ph run' starts it another way")
+    })?;
+    let how = if args.kill { How::Kill } else { How::Now };
+    if let Came::HandedOver(job) = stop::end(context, name, how)? {
+        note(stop::runs_on(name, &job));
+    }
+    let mut launch = record.launch;
+    let is_shown = !args.detach && !context.json && is_on_terminal();
+    if is_shown {
+        (launch.cols, launch.rows) = size_here();
+    }
+    let resumption = match args.fresh {
+        true => Resumption::Never,
+        false => Resumption::Always,
+    };
+    begin(context, launch, is_shown, resumption)
+}

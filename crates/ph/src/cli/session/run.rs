@@ -1,0 +1,323 @@
+use crate::attach::{Key, Options};
+use crate::cli::names::{NameParser, complete_harnesses};
+use crate::context::Context;
+use crate::hook_install;
+use crate::output::note;
+use posthaste_client::session::roll;
+use posthaste_core::{AgentName, text};
+use posthaste_session::harness::Catalogue;
+use posthaste_session::host::start::{self, Audience, Resumption, Started};
+use posthaste_session::socket::listen::check_length;
+use posthaste_store::live::place::{Launch, Place, Record};
+use posthaste_store::report::{Code, Report, Result};
+use posthaste_wire::Activity;
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Run an agent in a terminal that outlives the window
+///
+/// Starts the command in a session of its own and shows it. Ctrl+\ d leaves it running; 'ph
+/// attach' shows it again. Everything after COMMAND is its own. Mail to the agent's name reaches
+/// its terminal. If the last session of this name crashed, Claude Code, Codex, OpenCode and Gemini
+/// CLI resume the conversation of that session.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph run claude
+  ph run --name coder-1 codex --model gpt-5
+  ph run --name bot --detach -- python3 agent.py")]
+pub(crate) struct Args {
+    /// The agent's name [default: the command's own]
+    #[arg(long, short, value_name = "NAME", value_parser = NameParser)]
+    name: Option<AgentName>,
+    /// Leave it in the background
+    #[arg(long, short)]
+    detach: bool,
+    /// What kind of agent it is; 'ph harness ls' lists them [default: the one for this command,
+    /// else generic]
+    #[arg(long, value_name = "H", add = complete_harnesses())]
+    harness: Option<String>,
+    /// Begin a new conversation, even if the last session of this name crashed
+    #[arg(long)]
+    fresh: bool,
+    #[command(flatten)]
+    around: Around,
+    /// The command and its arguments
+    #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true, allow_hyphen_values = true, value_hint = clap::ValueHint::CommandWithArguments)]
+    command: Vec<OsString>,
+}
+
+/// What is said of the place in which a session is started, whatever it runs.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Around {
+    /// Where to run it [default: here]
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    cwd: Option<PathBuf>,
+    /// A variable for its environment; can be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
+    pub(crate) env: Vec<(String, String)>,
+    /// Listen on this path too, for clients that expect it there; can be repeated
+    #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::FilePath)]
+    socket: Vec<PathBuf>,
+}
+
+/// The same, as paths that are whole.
+pub(crate) struct Paths {
+    /// Where this is typed.
+    pub(crate) here: PathBuf,
+    /// Where the command is to run.
+    pub(crate) cwd: PathBuf,
+    pub(crate) sockets: Vec<PathBuf>,
+}
+
+impl Around {
+    pub(crate) fn paths(&self) -> Result<Paths> {
+        let here = std::env::current_dir().map_err(|error| {
+            Report::usage(format!("cannot tell which directory this is: {error}"))
+        })?;
+        let cwd = self
+            .cwd
+            .as_ref()
+            .map_or_else(|| here.clone(), |dir| here.join(dir));
+        if !cwd.is_dir() {
+            return Err(Report::usage(format!("{} is no directory", cwd.display())));
+        }
+        let sockets: Vec<_> = self.socket.iter().map(|path| here.join(path)).collect();
+        sockets.iter().try_for_each(|path| check_length(path))?;
+        Ok(Paths { here, cwd, sockets })
+    }
+}
+
+/// Timeout for a program to start when it resumes a conversation.
+const RESUME_TIMEOUT: Duration = Duration::from_secs(10);
+/// The size of a terminal that nobody looks at yet.
+const USUAL: (u16, u16) = (80, 24);
+
+pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
+    let is_detached = args.detach;
+    let resumption = match args.fresh {
+        true => Resumption::Never,
+        false => Resumption::AfterCrash,
+    };
+    let launch = launch(context, args)?;
+    begin_here(context, launch, is_detached, resumption)
+}
+
+/// Starts a session, and shows it unless it is to stay in the background, or nobody could see it.
+pub(crate) fn begin_here(
+    context: &mut Context,
+    launch: Launch,
+    is_detached: bool,
+    resumption: Resumption,
+) -> Result<Code> {
+    let is_shown = !is_detached && is_on_terminal();
+    if !is_detached && !is_shown && !context.json {
+        note("this is no terminal, so it runs in the background");
+    }
+    begin(context, launch, is_shown, resumption)
+}
+
+/// Starts a session, says so, and shows it where that is wanted.
+pub(crate) fn begin(
+    context: &mut Context,
+    launch: Launch,
+    is_shown: bool,
+    resumption: Resumption,
+) -> Result<Code> {
+    let name = launch.name.clone();
+    let audience = if is_shown {
+        Audience::Expected
+    } else {
+        Audience::None
+    };
+    let mut started = start(context, launch.clone(), audience, resumption)?;
+    if started.is_resumed && !is_up(context, &started.record)? {
+        note(
+            "cannot resume the conversation: the program failed at startup; starting a new conversation",
+        );
+        await_end(context, &launch.name)?;
+        started = start(context, launch, audience, Resumption::Never)?;
+    }
+    let record = started.record;
+    if is_shown {
+        let options = Options {
+            read_only: false,
+            take: false,
+            name: name.to_string(),
+            prefix: Key::CTRL_BACKSLASH,
+        };
+        return crate::cli::session::attach::show(context, &record.socket, options);
+    }
+    if context.json {
+        // It may have ended already; it was started all the same.
+        return crate::cli::session::status::print(context, &name);
+    }
+    context
+        .out
+        .line(format!("{name} runs; 'ph attach {name}' shows it"))?;
+    Ok(Code::Ok)
+}
+
+/// Wait until a program that resumes a conversation has started. Return false if the program exits
+/// with an error before that.
+fn is_up(context: &Context, record: &Record) -> Result<bool> {
+    let deadline = Instant::now() + RESUME_TIMEOUT;
+    let patience = context.config.patience;
+    let name = &record.launch.name;
+    while Instant::now() < deadline {
+        let session = roll::latest(&context.home, patience, name, posthaste_store::times::now())?;
+        match session {
+            Some(session) if session.activity == Activity::Starting => {}
+            Some(session) if session.activity == Activity::Exited => {
+                // A program that a person stopped ends by a signal, or with success.
+                let exit = session.exit.unwrap_or_default();
+                return Ok(!exit.starts_with("exit ") || exit == "exit 0");
+            }
+            Some(_) | None => break,
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    Ok(true)
+}
+
+/// Wait until a session whose program has ended gives up its name.
+fn await_end(context: &Context, name: &AgentName) -> Result<()> {
+    let deadline = Instant::now() + RESUME_TIMEOUT;
+    while Place::of(&context.home, name).is_held()? && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
+}
+
+/// Start a session, and print the note about the previous session, if any.
+fn start(
+    context: &Context,
+    launch: Launch,
+    audience: Audience,
+    resumption: Resumption,
+) -> Result<Started> {
+    let config = &context.config;
+    let settings = start::Settings {
+        patience: config.patience,
+        limits: config.limits,
+        without_home: config.without_home,
+        script: config.mail.script()?,
+        status_rows: config.harnesses.status_rows(),
+        has_installed_hooks: hook_install::has_any_installed(&launch.harness),
+    };
+    let started = start::start(&context.home, settings, launch, audience, resumption)?;
+    if let Some(past) = &started.note {
+        note(past);
+    }
+    Ok(started)
+}
+
+pub(crate) fn is_on_terminal() -> bool {
+    std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
+}
+
+/// What was said, made into what is meant.
+fn launch(context: &Context, args: Args) -> Result<Launch> {
+    let Args {
+        name,
+        detach: _,
+        fresh: _,
+        harness,
+        around,
+        command,
+    } = args;
+    let command = words(command)?;
+    let catalogue = Catalogue::of(&context.home, &context.config.harnesses.status_rows())?;
+    let program = command.first().map_or("", String::as_str);
+    let harness = harness.unwrap_or_else(|| catalogue.chosen_for(program).to_owned());
+    catalogue.take(&harness)?;
+    let paths = around.paths()?;
+    let name = match name {
+        Some(name) => name,
+        None => own_name(&command)?,
+    };
+    check_name(context, &name)?;
+    let (cols, rows) = size_here();
+    Ok(Launch {
+        name,
+        command,
+        cwd: paths.cwd,
+        harness,
+        env: around.env,
+        sockets: paths.sockets,
+        cols,
+        rows,
+        build: None,
+    })
+}
+
+/// A command's words, which a session is told as text.
+pub(crate) fn words(said: Vec<OsString>) -> Result<Vec<String>> {
+    let words = said.into_iter().map(OsString::into_string);
+    words
+        .collect::<std::result::Result<Vec<_>, _>>()
+        .map_err(|word| {
+            Report::usage(format!(
+                "{} is not UTF-8",
+                text::visible(&word.to_string_lossy())
+            ))
+        })
+}
+
+/// Whether a session can have this name.
+pub(crate) fn check_name(context: &Context, name: &AgentName) -> Result<()> {
+    if context.config.book.has(name) {
+        return Err(Report::usage(format!(
+            "the settings have '{name}' as an alias or a group: mail to it would go elsewhere"
+        ))
+        .hint("choose another with --name"));
+    }
+    if name.is_human() {
+        return Err(Report::usage("'human' is the person, not a session").hint("choose --name"));
+    }
+    Ok(())
+}
+
+/// The name of a command, where it can be an agent's.
+fn own_name(command: &[String]) -> Result<AgentName> {
+    let program = command.first().map(String::as_str).unwrap_or_default();
+    if program.is_empty() {
+        return Err(Report::usage("the command is empty"));
+    }
+    let base = Path::new(program)
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or(program);
+    usual_name(base)
+}
+
+/// The name of one that nobody has named, where it can be an agent's.
+pub(crate) fn usual_name(base: &str) -> Result<AgentName> {
+    AgentName::parse(base).map_err(|error| {
+        let shown = text::one_line(base, 40);
+        let report = Report::usage(format!("'{shown}' cannot be the agent's name: {error}"));
+        match AgentName::suggestion(base) {
+            Some(name) => report.hint(format!("choose one, for example --name {name}")),
+            None => report.hint("choose one with --name"),
+        }
+    })
+}
+
+/// The size of the terminal that this is typed into.
+pub(crate) fn size_here() -> (u16, u16) {
+    match rustix::termios::tcgetwinsize(rustix::stdio::stdout()) {
+        Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col, size.ws_row),
+        _ => USUAL,
+    }
+}
+
+pub(crate) fn variable(said: &str) -> std::result::Result<(String, String), String> {
+    match said.split_once('=') {
+        Some((name, value)) if !name.is_empty() && !said.contains('\0') => {
+            Ok((name.to_owned(), value.to_owned()))
+        }
+        _ => Err("a variable is given as NAME=VALUE".to_owned()),
+    }
+}

@@ -1,0 +1,232 @@
+//! Letters as people and programs see them.
+
+use crate::context::Context;
+use crate::output::note;
+use anstyle::{AnsiColor, Style};
+use jiff::Timestamp;
+use posthaste_core::{Body, Letter, Priority, owed, text, turn};
+use posthaste_store::report::Result;
+use posthaste_store::{Error, Home, files};
+use posthaste_wire as wire;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// How much of a text stands in a list that goes to no terminal.
+const LINE: usize = 100;
+
+/// A letter's text among others; where it is lost, a word to say so stands in its place, because
+/// one lost body must not keep the rest of an inbox from its reader.
+pub(crate) fn text_or_loss(home: &Home, letter: &Letter) -> Result<String> {
+    match files::body(home, &letter.message) {
+        Err(error @ Error::BodyLost { .. }) => {
+            note(&error);
+            Ok(format!("({error})"))
+        }
+        body => Ok(body?),
+    }
+}
+
+pub(crate) fn all_as_json(
+    home: &Home,
+    letters: &[Letter],
+    now: Timestamp,
+) -> Result<Vec<wire::Message>> {
+    letters
+        .iter()
+        .map(|letter| {
+            let body = text_or_loss(home, letter)?;
+            Ok(wire::Message::new(letter, body, now))
+        })
+        .collect()
+}
+
+/// A line of a list: id, who wrote to whom, when, how it stands, and how it begins.
+#[derive(Debug)]
+pub(crate) struct Row {
+    pub(crate) id: String,
+    pub(crate) from: String,
+    pub(crate) to: String,
+    pub(crate) created_at: Timestamp,
+    pub(crate) standing: String,
+    pub(crate) is_waiting: bool,
+    pub(crate) subject: Option<String>,
+    pub(crate) body: String,
+}
+
+/// A list, one line a letter.
+pub(crate) fn list(context: &mut Context, letters: &[Letter]) -> Result<()> {
+    let now = context.now;
+    let letters: Vec<_> = letters.iter().map(|letter| row(letter, now)).collect();
+    rows(context, &letters)
+}
+
+pub(crate) fn row(letter: &Letter, now: Timestamp) -> Row {
+    let message = &letter.message;
+    Row {
+        id: message.id.id8(),
+        from: message.envelope.from.to_string(),
+        to: message.to.to_string(),
+        created_at: message.created_at,
+        standing: standing_word(letter, now),
+        is_waiting: letter.is_waiting(now),
+        subject: message.envelope.subject.clone(),
+        body: match &message.envelope.body {
+            Body::Inline(body) => text::head(body, 4 * LINE).to_owned(),
+            Body::Filed { bytes, .. } => format!("({bytes} bytes)"),
+        },
+    }
+}
+
+pub(crate) fn rows(context: &mut Context, rows: &[Row]) -> Result<()> {
+    let now = context.now;
+    let cells: Vec<[String; 4]> = rows
+        .iter()
+        .map(|row| {
+            [
+                row.id.clone(),
+                format!("{} → {}", row.from, row.to),
+                context.config.time.show(row.created_at, now),
+                row.standing.clone(),
+            ]
+        })
+        .collect();
+    let widths: [usize; 4] = std::array::from_fn(|column| {
+        cells
+            .iter()
+            .map(|row| row[column].width())
+            .max()
+            .unwrap_or(0)
+    });
+    let used: usize = widths.iter().sum::<usize>() + 2 * widths.len();
+    let room = screen_width().map_or(LINE, |width| width.saturating_sub(used).max(16));
+    for (row, cells) in rows.iter().zip(&cells) {
+        let style = if row.is_waiting {
+            Style::new().bold()
+        } else {
+            Style::new()
+        };
+        let cells: Vec<String> = cells
+            .iter()
+            .zip(widths)
+            .map(|(cell, width)| format!("{cell}{}", " ".repeat(width - cell.width())))
+            .collect();
+        context.out.line(format!(
+            "{style}{}{style:#}  {}",
+            cells.join("  "),
+            summary(row, room)
+        ))?;
+    }
+    Ok(())
+}
+
+/// The receipt, the priority where it is not the usual one, and whether a reply is expected.
+fn standing_word(letter: &Letter, now: Timestamp) -> String {
+    let receipt = letter.standing.at(&letter.message, now).receipt();
+    let priority = match letter.message.envelope.priority {
+        Priority::Normal => None,
+        other => Some(other.as_str()),
+    };
+    let reply = owed::is_awaited(letter, now).then_some("reply expected");
+    match [priority, reply].into_iter().flatten().collect::<Vec<_>>() {
+        none if none.is_empty() => receipt.to_string(),
+        marks => format!("{receipt} ({})", marks.join(", ")),
+    }
+}
+
+fn summary(row: &Row, room: usize) -> String {
+    let body = text::head(&row.body, 4 * LINE);
+    let line = match &row.subject {
+        Some(subject) => text::one_line(&format!("[{subject}] {body}"), room.saturating_sub(1)),
+        None => text::one_line(body, room.saturating_sub(1)),
+    };
+    narrow(&line, room)
+}
+
+/// The beginning of a line that fits into so many columns; some characters take two.
+fn narrow(line: &str, columns: usize) -> String {
+    if line.width() <= columns {
+        return line.to_owned();
+    }
+    let mut used = 0;
+    let fits = |c: &char| {
+        used += c.width().unwrap_or(0);
+        used < columns
+    };
+    line.chars().take_while(fits).chain(['…']).collect()
+}
+
+/// How wide the terminal is, where output goes to one.
+fn screen_width() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok()?;
+    (size.ws_col > 0).then_some(usize::from(size.ws_col))
+}
+
+/// Print a letter's text, each line after `indent`. Lines that imitate a header of ours are changed so
+/// that nobody takes them for one.
+pub(crate) fn text(context: &mut Context, body: &str, indent: &str) -> Result<()> {
+    let shown = text::visible(body.strip_suffix('\n').unwrap_or(body));
+    context.out.line("")?;
+    for line in shown.split('\n') {
+        let indent = if line.is_empty() { "" } else { indent };
+        context.out.bytes(indent.as_bytes())?;
+        context.out.bytes(turn::defused(line).as_bytes())?;
+        context.out.bytes(b"\n")?;
+    }
+    Ok(())
+}
+
+pub(crate) fn head(context: &mut Context, letter: &Letter) -> Result<()> {
+    let message = &letter.message;
+    let envelope = &message.envelope;
+    let when = context.config.time.show(message.created_at, context.now);
+    field(context, "message", &message.id.to_string())?;
+    field(
+        context,
+        "from",
+        &format!("{} ({})", envelope.from, envelope.from_evidence),
+    )?;
+    field(context, "to", message.to.as_str())?;
+    field(context, "sent", &when)?;
+    if let Some(subject) = &envelope.subject {
+        field(context, "subject", subject)?;
+    }
+    if envelope.priority != Priority::Normal {
+        field(context, "priority", envelope.priority.as_str())?;
+    }
+    if let Some(parent) = envelope.reply_to {
+        field(context, "reply to", &parent.to_string())?;
+    }
+    if let Some(reply) = owed::told(letter, context.now) {
+        field(context, "reply", &reply)?;
+    }
+    Ok(())
+}
+
+/// A message's journey, a line a step.
+pub(crate) fn journey(context: &mut Context, receipts: Vec<wire::Receipt>) -> Result<()> {
+    if !receipts.is_empty() {
+        context.out.line("")?;
+    }
+    for receipt in receipts {
+        let when = context.config.time.show(receipt.at, context.now);
+        let said = [
+            receipt.route.map(|route| format!("by way of {route}")),
+            receipt.evidence,
+        ];
+        let said = said.into_iter().flatten().collect::<Vec<_>>().join("; ");
+        let line = format!(
+            "  {when}  {:<9}  {}",
+            receipt.state,
+            text::one_line(&said, 200)
+        );
+        context.out.line(line.trim_end())?;
+    }
+    Ok(())
+}
+
+pub(crate) fn field(context: &mut Context, name: &str, value: &str) -> Result<()> {
+    let label = AnsiColor::Cyan.on_default();
+    let value = text::visible(value).replace('\n', "\u{240a}");
+    context
+        .out
+        .line(format!("{label}{name:<11}{label:#}{value}"))
+}
