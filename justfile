@@ -23,6 +23,11 @@ fuzz TARGET SECONDS="60":
     command -v cargo-fuzz >/dev/null || cargo install --locked cargo-fuzz
     cargo +nightly fuzz run --fuzz-dir fuzz {{TARGET}} -- -max_total_time={{SECONDS}} -max_len=4096
 
+# Change the session driver and delivery in about COUNT ways, and list the changes that no test notices
+mutants COUNT="200":
+    command -v cargo-mutants >/dev/null || cargo install --locked cargo-mutants
+    total=$(cargo mutants -p posthaste-core --list | wc -l) && PH_SIM_SEEDS=300 cargo mutants -p posthaste-core --sharding round-robin --shard 0/$(( (total + {{COUNT}} - 1) / {{COUNT}} ))
+
 # Check formatting and lints
 lint:
     cargo fmt --all --check

@@ -1,221 +1,138 @@
-//! The desk of one session: what is put before its agent, and when.
+//! The delivery of one session: what is put before its agent, by which route, and when.
 //!
-//! It hears what happens ([`Event`]), says what to do ([`Effect`]), and can say of every message
-//! that waits which rule holds it ([`Desk::hold`]). It has no clock and does nothing itself; the
-//! journal has the last word on every offer.
+//! It hears what happens ([`Event`]), says what to do ([`Effect`]), and explains what holds a message
+//! ([`Desk::hold`]). It has no clock and does nothing itself; the journal has the last word on every
+//! offer.
 
-mod answer;
-mod door;
-mod drafting;
-mod evidence;
-mod handing;
+mod agent;
+mod explain;
 mod hold;
-mod looped;
-mod offering;
-mod phase;
+mod hook;
+mod http;
+mod input_box;
+mod loop_prompt;
 mod proof;
 mod question;
 mod reminders;
-mod submit;
+mod screen;
+mod terminal;
 mod terms;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod tests_door;
-#[cfg(test)]
-mod tests_handing;
-#[cfg(test)]
-mod tests_hooks;
-#[cfg(test)]
-mod tests_loop;
-#[cfg(test)]
-mod tests_screen;
 
-#[cfg(test)]
-mod planted;
-
-pub use answer::{Answerable, OpenQuestion};
-pub use handing::Handing;
-pub use looped::LoopWait;
+pub use hook::HookOffer;
+pub use loop_prompt::LoopWait;
 pub use proof::proven_by;
+pub use terminal::{Answerable, OpenQuestion};
 pub use terms::{Decision, Effect, Event, Manner, PausedBy, Reach};
 
 use crate::activity::{Activity, Judgement};
-use crate::harness::{Heard, Judge};
 use crate::id::MessageId;
 use crate::mail::Letter;
 use crate::moment::Moment;
 use crate::promotion;
 use crate::turn::{self, Input};
-use door::Door;
-use drafting::Drafting;
-use handing::Hands;
-use hold::Rule;
-use phase::{Cargo, Flight, Lane, Phase};
-use proof::{Sent, TranscriptNaming, Unproven};
+use agent::AgentState;
+use hold::{Pause, Rule};
+use hook::HookRoute;
+use http::HttpRoute;
+use input_box::InputBox;
+use loop_prompt::LoopPrompt;
+use proof::{Proofs, Sent};
 use question::{Dialog, Shown};
+use reminders::Reminders;
 use std::time::Duration;
-use submit::Before;
+use terminal::{Answer, Cargo, Flight, Lane, TerminalRoute};
 
-/// How often the interrupt key is pressed.
-const KEYS: u8 = 3;
-/// How long the journal is left alone after it failed.
+/// How long the journal is left alone after it has failed.
 pub const REST: Duration = Duration::from_secs(1);
 
-#[derive(Debug, Clone, Copy)]
-struct Pause {
-    by: PausedBy,
-    since: Moment,
-}
-
+/// Decides which route carries which messages, and when.
 #[derive(Debug, Clone)]
 pub struct Desk {
     manner: Manner,
-    judge: Judge,
-    heard: Heard,
-    dialog: Option<Dialog>,
-    /// The question on the screen.
-    shown: Option<Shown>,
-    /// When the question on the screen last changed, including its wording.
-    shown_at: Option<Moment>,
-    /// It is only told of there, and still to come.
-    announced: bool,
-    /// The sign of work that the last look at the screen showed, whatever other signs said.
-    shows_work: Option<String>,
-    /// The agent went on working after the last interrupt key.
-    ignores_interrupts: bool,
-    /// The text before the cursor at the last look.
-    at_cursor: Option<String>,
-    /// The job of another process that has the conversation, and since when it has.
-    handed_over: Option<(Moment, String)>,
-    /// How many questions there were.
-    asked: u64,
+    agent: AgentState,
+    input_box: InputBox,
+    terminal: TerminalRoute,
+    hook: HookRoute,
+    http: HttpRoute,
+    loop_prompt: LoopPrompt,
     /// One for each reason, the oldest first.
     pauses: Vec<Pause>,
-    drafting: Drafting,
-    /// A text that is written and waits for its Enter, because the box does not show it alone.
-    parked: Option<Flight>,
-    /// The keys have told of a draft's end since the keyboard was last asked for again.
-    has_cleared: bool,
-    /// Since when the terminal holds input that the program has not read.
-    unread: Option<Moment>,
-    input: Input,
-    unproven: Unproven,
-    transcript: TranscriptNaming,
-    hands: Hands,
-    door: Door,
-    phase: Phase,
-    begun: Moment,
-    /// Of a loop: what its next prompt waits for, and since when.
-    looped: (Moment, LoopWait),
-    /// The beginning of the rest for which the agent was reminded of what it owes.
-    reminded: Option<Duration>,
-    /// How many reminders came one after another, without a turn of anything else.
-    reminders: u32,
-    /// Not before this comes the next of them.
-    spaced: Option<Duration>,
+    proof: Proofs,
+    reminders: Reminders,
+    /// Number of offers that bypass the terminal.
+    offers: u64,
 }
 
 impl Desk {
-    /// For a program that was started just now.
+    /// Begin with a program that was started just now.
     pub fn new(manner: Manner, now: Moment) -> Self {
+        let harness = || manner.harness.clone();
         Self {
-            judge: Judge::new(&manner.harness, now),
-            manner,
-            heard: Heard::default(),
-            dialog: None,
-            shown: None,
-            shown_at: None,
-            announced: false,
-            shows_work: None,
-            ignores_interrupts: false,
-            at_cursor: None,
-            handed_over: None,
-            unproven: Unproven::default(),
-            transcript: TranscriptNaming::default(),
-            hands: Hands::default(),
-            door: Door::default(),
-            asked: 0,
+            agent: AgentState::new(harness(), now),
+            input_box: InputBox::new(harness()),
+            terminal: TerminalRoute::default(),
+            hook: HookRoute::default(),
+            http: HttpRoute::default(),
+            loop_prompt: LoopPrompt::new(now),
             pauses: Vec::new(),
-            drafting: Drafting::default(),
-            parked: None,
-            has_cleared: false,
-            unread: None,
-            input: Input::Typed,
-            phase: Phase::Free,
-            begun: now,
-            looped: (now, LoopWait::default()),
-            reminded: None,
-            reminders: 0,
-            spaced: None,
+            proof: Proofs::default(),
+            reminders: Reminders::default(),
+            offers: 0,
+            manner,
         }
     }
 
     /// What the agent is doing: an open question counts for more than silence or output.
     pub fn activity(&self) -> Judgement {
-        let judged = self.judge.judgement();
-        match (&self.dialog, &judged.activity) {
-            (Some(dialog), Activity::Starting | Activity::Idle | Activity::Working) => Judgement {
-                activity: Activity::Blocked(dialog.what.clone()),
-                since: dialog.since,
-                evidence: dialog.evidence.clone(),
-                heard: dialog.heard,
-            },
-            (Some(_), Activity::Blocked(_) | Activity::Exited) | (None, _) => judged,
-        }
+        self.agent.judgement()
     }
 
     /// For how long the program has left its input unread, if it has.
     pub fn unread_for(&self, now: Moment) -> Option<Duration> {
-        let since = self.unread?;
+        let since = self.input_box.unread?;
         Some(now.mono.saturating_sub(since.mono))
     }
 
     /// How the program takes text now.
     pub fn input(&self) -> Input {
-        self.input
+        self.input_box.mode
     }
 
-    /// Whether a turn is half written, so that keys must wait.
+    /// Whether a turn is partly written, so that a person's keys must wait.
     pub fn is_writing(&self) -> bool {
-        match self.phase {
-            Phase::Writing(_)
-            | Phase::Written { .. }
-            | Phase::Looking {
-                before: Before::Text | Before::Enter | Before::Retry | Before::Verdict,
-                ..
-            }
-            | Phase::Entering(_)
-            | Phase::Confirming { .. } => true,
-            Phase::Free
-            | Phase::Breaking { .. }
-            | Phase::Settling(_)
-            | Phase::Recording(_)
-            | Phase::Looking {
-                before: Before::Key(_),
-                ..
-            }
-            | Phase::Resuming(_)
-            | Phase::Resting { .. } => false,
-        }
+        self.terminal.is_writing()
     }
 
-    /// The messages of the turn that is under way, and how often Enter was pressed for it.
+    /// The messages of the turn that is on its way, and how often Enter was pressed for it.
     pub fn turn(&self) -> (&[MessageId], u8) {
-        let flight = self.phase.flight();
-        flight.map_or((&[], 0), |flight| (&flight.ids, flight.enters))
+        let enters = self.terminal.typed().map_or(0, |typed| typed.enters);
+        let flight = self.terminal.flight();
+        (flight.map_or(&[], |flight| &flight.ids), enters)
+    }
+
+    /// Whether a message is on its way to a hook or to the agent's API.
+    pub fn is_handing(&self, id: MessageId) -> bool {
+        self.hook.has(id) || self.http.has(id)
+    }
+
+    /// Return the number of a new offer that bypasses the terminal.
+    fn number_offer(&mut self) -> u64 {
+        self.offers += 1;
+        self.offers
     }
 
     /// Whether nothing is under way that keys or output could change the course of.
     pub fn is_at_rest(&self) -> bool {
-        matches!(self.phase, Phase::Free) && self.parked.is_none()
+        self.terminal.is_free() && !self.terminal.is_awaiting_enter()
     }
 
     /// From when on output must be told as it comes, on the monotonic clock. What comes before that
     /// need be told only before the next event or decision, and of several the last.
     pub fn heeds_output_from(&self) -> Option<Duration> {
         match self.is_at_rest() {
-            true => self.judge.heeds_output_from(),
+            true => self.agent.judge.heeds_output_from(),
             false => Some(Duration::ZERO),
         }
     }
@@ -228,18 +145,18 @@ impl Desk {
     /// Why a line that is no message would not be typed now. It goes as a normal message would,
     /// and waits for nothing.
     pub fn bars_a_nudge(&self) -> Option<String> {
-        let reason = match self.rule_of_terminal(Lane::Normal)? {
+        let reason = match self.terminal_rule(Lane::Normal)? {
             Rule::Exited => "the program has exited",
             Rule::HandedOver => hold::HANDED_OVER,
             Rule::Starting => "the program is starting",
             Rule::Paused => "delivery is paused",
-            Rule::Draft if self.drafting.left.is_some() => hold::LEFT,
+            Rule::Draft if self.input_box.is_left() => hold::LEFT,
             Rule::Draft => "a person has typed something and not submitted it",
             Rule::Blocked => "the program waits for an answer",
             Rule::Parked => "a message stands in the input box and waits for its Enter",
             Rule::NotReading => "the program has not read what was typed before",
             Rule::Working => "the agent is working",
-            Rule::Unrecognised => return Some(self.mismatch_says()),
+            Rule::Unrecognised => return Some(self.input_box.mismatch_says()),
             Rule::Settling => "its screen is changing",
             Rule::Hook => "it goes to the agent's hook",
             Rule::Loop => "this is a loop, and nothing is typed into it",
@@ -249,37 +166,20 @@ impl Desk {
 
     /// When a tick will change something, on the monotonic clock.
     pub fn next_wakeup(&self) -> Option<Duration> {
-        planted!(SleepsThrough => if let Phase::Free = self.phase { return None; });
-        let phase = match &self.phase {
-            Phase::Breaking { flight, until, .. } => {
-                let is_clearing = flight.has_cleared && self.must_clear();
-                self.settles_at().filter(|_| !is_clearing).or(Some(*until))
-            }
-            Phase::Confirming { until, .. } | Phase::Resting { until, .. } => Some(*until),
-            Phase::Written { enter_at, flight } if self.withheld(flight).is_none() => {
-                Some(*enter_at)
-            }
-            // At once: there is nothing to wait for.
-            Phase::Free if self.can_resume() => self.parked.as_ref().map(|f| f.since.mono),
-            Phase::Written { .. }
-            | Phase::Free
-            | Phase::Settling(_)
-            | Phase::Recording(_)
-            | Phase::Writing(_)
-            | Phase::Looking { .. }
-            | Phase::Resuming(_)
-            | Phase::Entering(_) => None,
-        };
-        phase
-            .into_iter()
-            .chain(self.judge.next_wakeup())
-            .chain(self.drafting.next_wakeup())
-            .chain(self.transcript.next_wakeup())
-            .chain(self.question_ends_at())
-            .chain(self.spaced)
-            .chain(self.hands.next_wakeup())
-            .chain(self.door.next_wakeup())
-            .min()
+        [
+            self.terminal_wakeup(),
+            self.agent.judge.next_wakeup(),
+            self.input_box.next_wakeup(),
+            self.proof.transcript.next_wakeup(),
+            self.agent
+                .question_ends_at(self.input_box.recognised_since()),
+            self.reminders.next_wakeup(),
+            self.hook.next_wakeup(),
+            self.http.next_wakeup(),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
     }
 
     /// What is due now, of what is `pending` in delivery order. Changes nothing.
@@ -289,10 +189,7 @@ impl Desk {
             .into_iter()
             .chain(promotion::next_time(now, pending))
             .min();
-        let Phase::Free = self.phase else {
-            return Decision::Wait { until };
-        };
-        if self.hands.is_calling() {
+        if !self.terminal.is_free() || self.http.is_calling() {
             return Decision::Wait { until };
         }
         let mut open = self.open(now, pending);
@@ -301,15 +198,11 @@ impl Desk {
         };
         let lane = Lane::at(first, now.wall);
         let mut ids = vec![first.message.id];
-        let is_pasted = self.input == Input::Pasted || self.goes_by_door(lane);
+        let is_pasted = self.input() == Input::Pasted || self.goes_by_http(lane);
         if !lane.goes_alone() && is_pasted {
             let size = |letter| {
-                turn::size(
-                    letter,
-                    self.telling(letter),
-                    self.input,
-                    self.manner.path_bytes,
-                )
+                let telling = self.telling(letter);
+                turn::size(letter, telling, self.input(), self.manner.path_bytes)
             };
             let mut bytes = size(first);
             for letter in open {
@@ -320,22 +213,22 @@ impl Desk {
                 ids.push(letter.message.id);
             }
         }
-        let is_busy = match self.activity().activity {
+        let is_busy = match self.agent.activity() {
             Activity::Working | Activity::Blocked(_) => true,
             Activity::Starting | Activity::Idle | Activity::Exited => false,
         };
-        let is_busy = is_busy || self.unread.is_some();
+        let is_busy = is_busy || self.input_box.unread.is_some();
         let interrupt = lane == Lane::Interrupt && is_busy;
         Decision::Offer { ids, interrupt }
     }
 
-    /// Those that no rule holds.
+    /// Return the messages that no rule holds.
     fn open<'a>(&'a self, now: Moment, pending: &'a [Letter]) -> impl Iterator<Item = &'a Letter> {
         let is_open = move |l: &&Letter| {
             l.is_pending(now.wall)
                 && self.rule(Lane::at(l, now.wall)).is_none()
                 && self.lapse(now, l).is_none()
-                && !self.hands.has(l.message.id)
+                && !self.is_handing(l.message.id)
         };
         pending.iter().filter(is_open)
     }
@@ -353,8 +246,8 @@ impl Desk {
         let sent = pending.iter().filter(is_due).map(Sent::of).collect();
         let flight = Flight {
             sent,
-            answers: self.dialog.as_ref().map(Dialog::asks),
-            keys: alone.and_then(turn::raw).map(str::to_owned),
+            question: self.agent.questions.open.as_ref().map(Dialog::asks),
+            answer: (lane == Lane::Raw).then(|| Answer::new(alone.and_then(turn::raw))),
             ..Flight::new(ids, Cargo::Messages, lane, now)
         };
         if lane == Lane::Interrupt && !interrupt && self.must_clear() {
@@ -366,16 +259,17 @@ impl Desk {
         self.record(flight)
     }
 
-    /// Something happened.
+    /// Hear an event, and return what is to be done.
     pub fn on(&mut self, now: Moment, event: Event) -> Vec<Effect> {
-        planted!(TypedAgain => if let Some(again) = self.types_again(&event) { return again; });
-        self.judge.tick(now);
-        self.drafting.tick(now);
-        self.tick_question(now);
-        self.spaced = self.spaced.filter(|at| now.mono < *at);
-        let mut effects = self.tick_hands(now);
+        self.agent.judge.tick(now);
+        self.input_box.tick(now);
+        self.agent
+            .tick_question(now, self.input_box.recognised_since());
+        self.reminders.tick(now);
+        let mut effects: Vec<_> = self.http.tick(now).into_iter().collect();
+        effects.extend(self.hook.tick(now));
         effects.extend(self.hear(now, event));
-        effects.extend(self.go_on());
+        effects.extend(self.continue_turn());
         effects.extend(self.give_up_transcript(now));
         let awaits_proof = self.awaits_proof();
         for effect in &mut effects {
@@ -384,8 +278,8 @@ impl Desk {
             } = effect
             {
                 if *proof_awaited {
-                    self.transcript
-                        .record_offer(now, ids, self.manner.has_hooks);
+                    let transcript = &mut self.proof.transcript;
+                    transcript.record_offer(now, ids, self.manner.has_hooks);
                 }
                 *proof_awaited &= awaits_proof;
             }
@@ -398,21 +292,33 @@ impl Desk {
             Event::Tick => {}
             Event::Output => {
                 if self.is_writing() {
-                    self.judge.typed(now);
+                    self.agent.judge.typed(now);
                 }
-                self.judge.output(now);
+                self.agent.judge.output(now);
             }
-            Event::Exited(how) => self.judge.exited(now, &how),
-            Event::Dialog(what) => self.see(now, what.as_deref().map(Shown::of)),
+            Event::Exited(how) => self.agent.judge.exited(now, &how),
+            Event::Dialog(what) => {
+                let shown = what.as_deref().map(Shown::of);
+                let answer = self.terminal.answer();
+                self.agent.see_question(now, shown, answer);
+            }
             Event::Seen(sighting) => self.seen(now, sighting),
             Event::Hook(report) => return self.hooked(now, &report),
             Event::Handed { number, ids } => return self.handed(now, number, ids),
             Event::NotHanded { number, ids, why } => {
                 return self.not_handed(now, number, ids, &why);
             }
-            Event::NotGoneOn { why } => self.door.not_gone_on(now, &why),
-            Event::Taken(number) => return self.taken(now, number),
-            Event::Dropped(number) => return self.dropped(now, number),
+            Event::NotGoneOn { why } => self.http.not_continued(now, &why),
+            Event::Taken(number) => {
+                let passed_on = self.passed_on(number);
+                let offered = passed_on.or_else(|| self.api_accepted(now, number));
+                return offered.into_iter().collect();
+            }
+            Event::Dropped(number) => {
+                let gone = self.hook.gone(number);
+                let dropped = gone.or_else(|| self.http.dropped(now, number));
+                return dropped.into_iter().collect();
+            }
             Event::Transcribed(shown) => return self.transcribed(now, &shown),
             Event::Looked(sighting) => return self.looked(now, sighting),
             Event::Paused(by) => {
@@ -422,25 +328,23 @@ impl Desk {
             }
             Event::Released(by) => self.pauses.retain(|pause| pause.by != by),
             Event::Draft => {
-                self.judge.typed(now);
-                self.drafting.typed(now, self.dialog.is_some());
+                self.agent.judge.typed(now);
+                self.input_box.typed(now, self.agent.is_asking());
             }
             Event::DraftGone => {
-                self.has_cleared = true;
-                self.judge.typed(now);
-                self.drafting.gone();
+                self.agent.judge.typed(now);
+                self.input_box.gone();
             }
-            Event::Unread(true) => self.unread = self.unread.or(Some(now)),
-            Event::Unread(false) => {
-                if self.unread.take().is_some() {
-                    self.phase.reads();
+            Event::Unread(is_unread) => {
+                if self.input_box.hear_unread(now, is_unread) {
+                    self.terminal.note_reading();
                 }
             }
-            Event::Loop(wait) => self.loop_waits(now, wait),
-            Event::Paste(true) => self.input = Input::Pasted,
-            Event::Paste(false) => self.input = Input::Typed,
+            Event::Loop(wait) => self.loop_prompt.note(now, wait),
+            Event::Paste(true) => self.input_box.mode = Input::Pasted,
+            Event::Paste(false) => self.input_box.mode = Input::Typed,
             Event::Recorded(ids) => return self.recorded(ids),
-            Event::Barred => self.let_go(now),
+            Event::Barred => self.refused(now),
             Event::NotRecorded(why) => self.rest(now, why),
             Event::Wrote(text) => return self.wrote(now, text),
             Event::Entered => return self.entered(now),
@@ -451,58 +355,32 @@ impl Desk {
         self.proceed(now)
     }
 
-    /// Goes on with what is under way, as far as things allow by now.
-    fn proceed(&mut self, now: Moment) -> Vec<Effect> {
-        self.ignores_interrupts &= self.activity().activity == Activity::Working;
-        let is_over = self.activity().activity == Activity::Exited;
-        match &self.phase {
-            Phase::Breaking {
-                flight,
-                keys,
-                until,
-            } => {
-                let (flight, keys, until) = (flight.clone(), *keys, *until);
-                self.go_on_breaking(now, flight, keys, until)
-            }
-            Phase::Settling(flight) => {
-                let flight = flight.clone();
-                self.go_on_settling(flight)
-            }
-            Phase::Free if is_over && self.parked.is_some() => {
-                self.resume();
-                self.cut_off(now, "the program exited before Enter was pressed")
-            }
-            Phase::Free if self.can_resume() => self.resume(),
-            _ if is_over => self.cut_off(now, "the program exited before it was complete"),
-            // Release the keyboard so that a person can answer the question.
-            Phase::Written { flight, .. }
-                if matches!(
-                    self.withheld(flight),
-                    Some(Rule::Blocked | Rule::HandedOver | Rule::Working)
-                ) =>
-            {
-                let flight = flight.clone();
-                self.park(flight)
-            }
-            Phase::Written { flight, enter_at }
-                if *enter_at <= now.mono && self.withheld(flight).is_none() =>
-            {
-                let flight = flight.clone();
-                self.enter(now, flight)
-            }
-            Phase::Confirming { .. } => self.confirm(now),
-            Phase::Resting { until, .. } if *until <= now.mono => {
-                self.phase = Phase::Free;
-                self.proceed(now)
-            }
-            Phase::Free
-            | Phase::Recording(_)
-            | Phase::Writing(_)
-            | Phase::Written { .. }
-            | Phase::Looking { .. }
-            | Phase::Resuming(_)
-            | Phase::Entering(_)
-            | Phase::Resting { .. } => Vec::new(),
+    /// The offer of these messages, which bypasses the terminal, is recorded.
+    fn handed(&mut self, now: Moment, number: u64, ids: Vec<MessageId>) -> Vec<Effect> {
+        let rule = self.bypass_rule();
+        if let Some(effects) = self.hook.recorded(now, number, &ids, rule) {
+            return effects;
+        }
+        let is_mid_turn = self.agent.activity() == Activity::Working;
+        let put = self.http.recorded(now, number, ids, rule, is_mid_turn);
+        put.into_iter().collect()
+    }
+
+    /// The hook or the API was given nothing; what is recorded of the offer is taken back.
+    fn not_handed(
+        &mut self,
+        now: Moment,
+        number: u64,
+        ids: Vec<MessageId>,
+        why: &str,
+    ) -> Vec<Effect> {
+        if self.hook.take(number).is_none() {
+            let refused = self.http.refused(now, number, ids, why);
+            return refused.into_iter().collect();
+        }
+        match ids.is_empty() {
+            true => Vec::new(),
+            false => vec![hook::withdrawn(ids, why)],
         }
     }
 }

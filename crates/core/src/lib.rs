@@ -6,17 +6,6 @@
 //! `decide` reads the state and returns events or a refusal. The journal commits the events as
 //! facts. `apply` folds a fact into the state and cannot fail.
 
-/// Plants a bug that the simulation must find (see `sim::planted`). Expands to nothing outside
-/// tests.
-macro_rules! planted {
-    ($bug:ident => $wrong:expr) => {
-        #[cfg(test)]
-        if $crate::sim::planted::is($crate::sim::planted::Bug::$bug) {
-            $wrong
-        }
-    };
-}
-
 #[cfg(test)]
 mod sim;
 

@@ -21,7 +21,7 @@ use pty::terminal::Terminal;
 use pty::viewer::ViewerId;
 use socket::hub::Hub;
 use socket::lines::Room;
-use state::{LoopView, Wish};
+use state::{LoopView, StateRequest};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ struct Shared {
     terminal: Terminal,
     keyboard: Keyboard,
     hub: Rc<Hub>,
-    wishes: mpsc::Sender<Wish>,
+    requests: mpsc::Sender<StateRequest>,
     /// Rings when there may be new mail.
     mail: Rc<Notify>,
     /// The same, rung from other processes.
@@ -70,20 +70,20 @@ struct Shared {
 
 impl Shared {
     /// Hands something to the owner of the session's state. Where it has ended, whoever waits
-    /// for an answer is told by what the wish carries.
-    async fn wish(&self, wish: Wish) {
-        let _ = self.wishes.send(wish).await;
+    /// for an answer is told by what the request carries.
+    async fn request(&self, request: StateRequest) {
+        let _ = self.requests.send(request).await;
     }
 
     /// The same for what asks how the session stands: a loop is looked at first, so that whoever
     /// was told that his order is recorded finds it.
-    async fn wish_to_know(&self, wish: Wish) {
+    async fn request_current(&self, request: StateRequest) {
         if self.is_loop
             && let Some(view) = LoopView::now(self).await
         {
-            self.wish(Wish::Loop(view)).await;
+            self.request(StateRequest::Loop(view)).await;
         }
-        self.wish(wish).await;
+        self.request(request).await;
     }
 
     fn next_viewer(&self) -> ViewerId {

@@ -1,13 +1,11 @@
 //! Evaluation of the agent's hooks and transcript: its activity, its questions, and the messages that
 //! are proven to be accepted.
 //!
-//! A message is accepted only if the agent's transcript or hook shows a text that the model was given,
-//! and this text contains the whole header of a message that this session has written. A text that was
-//! only submitted may still be queued: it proves that Enter had its effect.
+//! A message is accepted only if the agent's transcript or hook shows a text that the model was
+//! given, and this text contains the whole header of a message that this session has written. A
+//! text that was only submitted may still be queued: it proves that Enter had its effect.
 
-use super::phase::Cargo;
-use super::submit::Before;
-use super::{Desk, Effect, Flight, Phase};
+use super::{Desk, Effect};
 use crate::harness::{Claim, Proof, Report, Route, Source, Turn, Word, transcript};
 use crate::id::MessageId;
 use crate::mail::Letter;
@@ -18,7 +16,6 @@ use std::time::Duration;
 
 /// How many messages are remembered as written and not yet accepted.
 const REMEMBERED: usize = 256;
-const SUBMITTED: &str = "; its hook shows that it was submitted";
 const TRANSCRIBED: &str = "the agent's transcript shows that the model was given the message";
 /// Timeout for a hook to name the transcript, counted from the first offer of a run.
 const TRANSCRIPT_NAME_TIMEOUT: Duration = Duration::from_secs(60);
@@ -26,14 +23,13 @@ const NO_TRANSCRIPT: &str =
     "no transcript: no hook of the agent has named one, so no proof is awaited";
 const HOOK_REPORTED_LATE: &str = "a hook of the agent has reported, so a proof is awaited";
 const WITHDRAWN: &str = "a person took it back from the agent's queue";
-const CUT_OFF: &str = "somebody else pressed Enter, and what was submitted does not show it";
 
-/// A message and who sent it.
+/// A message and its sender.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Sent {
+pub(crate) struct Sent {
     pub(super) id: MessageId,
     from: AgentName,
-    /// Whether its header says so.
+    /// Whether its header marks it as a repeat.
     is_repeat: bool,
 }
 
@@ -68,8 +64,8 @@ pub(super) enum TranscriptNaming {
 }
 
 impl TranscriptNaming {
-    /// Record that these messages were offered before any hook named the transcript. If `has_hooks`, wait
-    /// for a hook to name the transcript; otherwise await no proof.
+    /// Record that these messages were offered before any hook named the transcript. If
+    /// `has_hooks`, wait for a hook to name the transcript; otherwise await no proof.
     pub(super) fn record_offer(&mut self, now: Moment, offered: &[MessageId], has_hooks: bool) {
         let ids = || offered.to_vec();
         match self {
@@ -91,7 +87,14 @@ impl TranscriptNaming {
     }
 }
 
-/// What was written to the program and is not accepted yet, the newest last.
+/// The proofs that this run awaits of what was typed.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Proofs {
+    pub(super) unproven: Unproven,
+    pub(super) transcript: TranscriptNaming,
+}
+
+/// Messages that were written to the program and are not accepted yet, the newest last.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Unproven {
     written: Vec<Sent>,
@@ -119,7 +122,7 @@ impl Unproven {
         self.written.push(sent.clone());
     }
 
-    /// Of these something is missing: their headers prove nothing.
+    /// Forget messages whose text broke off: their headers prove nothing.
     pub(super) fn forget(&mut self, ids: &[MessageId]) {
         let is_cut = |known: &&Sent| known.is_repeat && ids.contains(&known.id);
         let cut = self.written.iter().filter(is_cut).map(|known| known.id);
@@ -141,7 +144,7 @@ impl Unproven {
                     && sent.is_repeat == header.is_repeat
             };
             let mut fitting = self.written.iter().filter(fits);
-            // It may stand there twice: a part of it from before, and the repeat.
+            // The text may contain the message twice: a part of the first offer, and the repeat.
             if let (Some(sent), None) = (fitting.next(), fitting.next())
                 && !shown.contains(&sent.id)
             {
@@ -161,14 +164,14 @@ impl Unproven {
 
 /// Messages found in a text, and the proof that the text gives.
 #[derive(Debug, Clone)]
-pub(super) struct FoundMessages {
-    ids: Vec<MessageId>,
+pub(crate) struct FoundMessages {
+    pub(super) ids: Vec<MessageId>,
     /// Messages that the model was given, and the evidence.
     accepted: Option<(Vec<MessageId>, String)>,
 }
 
 impl FoundMessages {
-    fn effect(&self) -> Option<Effect> {
+    pub(super) fn effect(&self) -> Option<Effect> {
         let (ids, evidence) = self.accepted.clone()?;
         let route = Route::Terminal;
         Some(Effect::Accepted {
@@ -179,7 +182,7 @@ impl FoundMessages {
     }
 
     /// Merge with an earlier result.
-    fn after(self, before: Option<Self>) -> Self {
+    pub(super) fn after(self, before: Option<Self>) -> Self {
         let Some(before) = before else {
             return self;
         };
@@ -192,35 +195,6 @@ impl FoundMessages {
                 (first, more) => more.or(first),
             },
         }
-    }
-}
-
-impl Flight {
-    /// That it was written whole, and what is proven of it by then. Where somebody else has
-    /// pressed Enter, that is all that is known to have been submitted.
-    pub(super) fn arrived(&self, evidence: String) -> Vec<Effect> {
-        planted!(AcceptedByEnter => return self.accepted_by_enter(evidence));
-        let Some(proof) = &self.proof else {
-            return self.offered(evidence);
-        };
-        let is_submitted = |id: &MessageId| self.entered.is_some() || proof.ids.contains(id);
-        let (submitted, cut_off): (Vec<_>, Vec<_>) =
-            self.ids.iter().copied().partition(is_submitted);
-        let part = |ids| Self {
-            ids,
-            ..self.clone()
-        };
-        let mut effects = part(submitted).offered(evidence);
-        effects.extend(proof.effect());
-        if !cut_off.is_empty() {
-            effects.extend(part(cut_off).uncertain(CUT_OFF));
-        }
-        effects
-    }
-
-    fn has(&self, ids: &[MessageId]) -> bool {
-        let is_in = |id: &MessageId| ids.contains(id);
-        self.cargo == Cargo::Messages && self.ids.iter().any(is_in)
     }
 }
 
@@ -239,15 +213,15 @@ pub fn proven_by(given: &str, letters: &[Letter]) -> Vec<MessageId> {
 }
 
 impl Desk {
-    /// Return whether a proof of acceptance is expected: the harness defines one, and the agent's hooks
-    /// work in this run.
+    /// Return whether a proof of acceptance is expected: the harness defines one, and the agent's
+    /// hooks work in this run.
     pub(super) fn awaits_proof(&self) -> bool {
         self.missing_proof().is_none()
     }
 
     fn missing_proof(&self) -> Option<String> {
         let harness = &self.manner.harness;
-        let is_heard = self.heard.session().is_some();
+        let is_heard = self.agent.heard.session().is_some();
         match harness.proof.as_slice() {
             [] => Some(format!("harness {} cannot prove 'accepted'", harness.name)),
             proof if proof.contains(&Proof::Hook) && (is_heard || self.expects_hook()) => None,
@@ -261,26 +235,26 @@ impl Desk {
 
     /// Return whether a hook that the session gave the program may still report for the first time.
     fn expects_hook(&self) -> bool {
-        match self.transcript {
+        match self.proof.transcript {
             TranscriptNaming::Unheard | TranscriptNaming::Expected { .. } => self.manner.has_hooks,
             TranscriptNaming::Missing { .. } | TranscriptNaming::Named => false,
         }
     }
 
     fn expects_transcript(&self) -> bool {
-        matches!(self.transcript, TranscriptNaming::Named) || self.expects_hook()
+        matches!(self.proof.transcript, TranscriptNaming::Named) || self.expects_hook()
     }
 
-    /// Note that a hook has named the transcript. Await the proof of messages again that were given up
-    /// before.
+    /// Note that a hook has named the transcript. Await the proof of messages again that were given
+    /// up before.
     fn name_transcript(&mut self, report: &Report) -> Option<Effect> {
         let is_proof = self.manner.harness.proof.contains(&Proof::Hook);
         if report.transcript.is_none() && !is_proof {
             return None;
         }
-        match std::mem::replace(&mut self.transcript, TranscriptNaming::Named) {
+        match std::mem::replace(&mut self.proof.transcript, TranscriptNaming::Named) {
             TranscriptNaming::Missing { mut ids } => {
-                ids.retain(|id| self.unproven.has(*id));
+                ids.retain(|id| self.proof.unproven.has(*id));
                 (!ids.is_empty()).then_some(Effect::Offered {
                     ids,
                     evidence: HOOK_REPORTED_LATE.to_owned(),
@@ -296,14 +270,14 @@ impl Desk {
 
     /// Stop awaiting proofs if no hook has named a transcript in time.
     pub(super) fn give_up_transcript(&mut self, now: Moment) -> Option<Effect> {
-        let TranscriptNaming::Expected { ids, until } = &self.transcript else {
+        let TranscriptNaming::Expected { ids, until } = &self.proof.transcript else {
             return None;
         };
         if *until > now.mono {
             return None;
         }
         let ids = ids.clone();
-        self.transcript = TranscriptNaming::Missing { ids: ids.clone() };
+        self.proof.transcript = TranscriptNaming::Missing { ids: ids.clone() };
         Some(Effect::Offered {
             ids,
             evidence: NO_TRANSCRIPT.to_owned(),
@@ -314,7 +288,7 @@ impl Desk {
 
     /// Return whether a report belongs to the agent's own conversation.
     pub fn is_own(&self, report: &Report) -> bool {
-        self.heard.is_own(report)
+        self.agent.heard.is_own(report)
     }
 
     /// Return why an offered message cannot be proven to be accepted, if there is a reason.
@@ -324,47 +298,29 @@ impl Desk {
 
     /// Return whether a message awaits a proof by the transcript.
     pub fn asks_transcript(&self) -> bool {
-        let is_unproven = !self.unproven.is_empty() || self.awaits_proof_of_handed();
+        let is_unproven = !self.proof.unproven.is_empty() || !self.hook.unproven.is_empty();
         self.manner.harness.proof.contains(&Proof::Transcript) && is_unproven
     }
 
     /// What the agent's hooks say it does within its turn.
     pub fn doing(&self) -> Option<Turn> {
-        let is_heard = self.activity().heard.is_some();
-        self.heard.doing().filter(|_| is_heard)
+        self.agent.doing()
     }
 
-    /// Has a flight's text written.
-    pub(super) fn write(&mut self, mut flight: Flight) -> Effect {
-        flight.attempts = flight.attempts.saturating_add(1);
-        flight.output = self.drafting.output();
-        flight.at_cursor.clone_from(&self.at_cursor);
-        if self.manner.harness.has_proof() {
-            let written = flight.sent.iter();
-            for sent in written.filter(|sent| flight.ids.contains(&sent.id)) {
-                self.unproven.add(sent);
-            }
-        }
-        let write = flight.write();
-        self.phase = Phase::Writing(flight);
-        write
-    }
-
-    /// A hook has something to say.
+    /// One of the agent's hooks was called.
     pub(super) fn hooked(&mut self, now: Moment, report: &Report) -> Vec<Effect> {
-        let Some(word) = self.heard.hear(now, report) else {
-            planted!(AcceptedElsewhere => return self.prove_hooked(now, report));
+        let Some(word) = self.agent.heard.hear(now, report) else {
             return self.proceed(now);
         };
-        self.door.enter(self.heard.session());
+        self.http.enter(self.agent.heard.session());
         if report.ready {
-            self.judge.ready(now);
+            self.agent.judge.ready(now);
         }
         match word {
             Word::Does(says) => {
                 let evidence = format!("hook {}", report.event);
                 let source = Source::Hook;
-                self.judge.claim(
+                self.agent.judge.claim(
                     now,
                     Claim {
                         source,
@@ -373,10 +329,10 @@ impl Desk {
                     },
                 );
             }
-            Word::Unsure => self.judge.forget(Source::Hook),
+            Word::Unsure => self.agent.judge.forget(Source::Hook),
             Word::Nothing => {}
         }
-        self.ask(now);
+        self.agent.ask(now);
         let mut effects = self.prove_hooked(now, report);
         effects.extend(self.prove_called(report));
         effects.extend(self.name_transcript(report));
@@ -389,7 +345,7 @@ impl Desk {
         if !self.manner.harness.proof.contains(&Proof::Hook) {
             return None;
         }
-        let ids = self.door.hear(report);
+        let ids = self.http.hear(report);
         let (evidence, route) = (shows(report), Route::Http);
         (!ids.is_empty()).then_some(Effect::Accepted {
             ids,
@@ -404,105 +360,36 @@ impl Desk {
         let given = report.given.as_deref().filter(|_| is_proof);
         match (given, &report.prompt) {
             (Some(given), _) => self.prove(now, given, Some(shows(report))),
-            (None, Some(submitted)) => {
-                planted!(AcceptedWhenQueued => return self.prove(now, submitted, Some(shows(report))));
-                self.prove(now, submitted, None)
-            }
+            (None, Some(submitted)) => self.prove(now, submitted, None),
             (None, None) => Vec::new(),
         }
     }
 
-    /// Find the messages that the transcript shows as given to the model, or as taken back by a person
-    /// before that.
+    /// Find the messages that the transcript shows as given to the model, or as taken back by a
+    /// person before that.
     pub(super) fn transcribed(&mut self, now: Moment, shown: &transcript::Shown) -> Vec<Effect> {
-        let handed = self.prove_handed(&shown.given);
+        let handed = self.hook.prove(&shown.given);
         let mut effects = self.prove(now, &shown.given, Some(TRANSCRIBED.to_owned()));
         effects.extend(handed);
-        let ids = self.unproven.shown(&shown.withdrawn);
+        let ids = self.proof.unproven.shown(&shown.withdrawn);
         let reason = WITHDRAWN.to_owned();
         effects.extend((!ids.is_empty()).then_some(Effect::Uncertain { ids, reason }));
         effects
     }
 
-    /// Find the messages in `text`. With evidence, the model was given the text; without evidence, the
-    /// text was only submitted and may be queued.
+    /// Find the messages in `text`. With evidence, the model was given the text; without evidence,
+    /// the text was only submitted and may be queued.
     fn prove(&mut self, now: Moment, text: &str, evidence: Option<String>) -> Vec<Effect> {
         let ids = match evidence {
-            Some(_) => self.unproven.take_shown(text),
-            None => self.unproven.shown(text),
+            Some(_) => self.proof.unproven.take_shown(text),
+            None => self.proof.unproven.shown(text),
         };
         if ids.is_empty() {
             return Vec::new();
         }
         let accepted = evidence.map(|evidence| (ids.clone(), evidence));
         let proof = FoundMessages { ids, accepted };
-        if let Some(flight) = self.parked.take_if(|parked| parked.has(&proof.ids)) {
-            // Somebody else has pressed Enter, or ours had its effect behind a dialog.
-            let how = self.evidence(&flight, SUBMITTED);
-            let proof = Some(proof.after(flight.proof.clone()));
-            return Flight { proof, ..flight }.arrived(how);
-        }
-        self.prove_in_flight(now, proof)
-    }
-
-    fn prove_in_flight(&mut self, now: Moment, proof: FoundMessages) -> Vec<Effect> {
-        match &mut self.phase {
-            Phase::Writing(flight)
-            | Phase::Written { flight, .. }
-            | Phase::Looking {
-                flight,
-                before: Before::Enter | Before::Retry,
-            }
-            | Phase::Resuming(flight)
-            | Phase::Entering(flight)
-            | Phase::Confirming { flight, .. }
-                if flight.has(&proof.ids) =>
-            {
-                let before = flight.proof.take();
-                flight.proof = Some(proof.after(before));
-                self.submitted(now)
-            }
-            Phase::Free
-            | Phase::Breaking { .. }
-            | Phase::Settling(_)
-            | Phase::Recording(_)
-            | Phase::Writing(_)
-            | Phase::Written { .. }
-            | Phase::Looking { .. }
-            | Phase::Resuming(_)
-            | Phase::Entering(_)
-            | Phase::Confirming { .. }
-            | Phase::Resting { .. } => proof.effect().into_iter().collect(),
-        }
-    }
-
-    /// Ends a flight of which it is proven that it was submitted: Enter is not pressed, or not
-    /// pressed again, whatever the box shows. A write that is under way is waited for.
-    pub(super) fn submitted(&mut self, now: Moment) -> Vec<Effect> {
-        match &self.phase {
-            Phase::Written { flight, .. }
-            | Phase::Looking {
-                flight,
-                before: Before::Enter | Before::Retry,
-            }
-            | Phase::Confirming { flight, .. }
-                if flight.proof.is_some() =>
-            {
-                let flight = flight.clone();
-                self.finish(now, &flight, SUBMITTED)
-            }
-            Phase::Free
-            | Phase::Breaking { .. }
-            | Phase::Settling(_)
-            | Phase::Recording(_)
-            | Phase::Writing(_)
-            | Phase::Written { .. }
-            | Phase::Looking { .. }
-            | Phase::Resuming(_)
-            | Phase::Entering(_)
-            | Phase::Confirming { .. }
-            | Phase::Resting { .. } => Vec::new(),
-        }
+        self.prove_typed(now, proof)
     }
 }
 

@@ -1,33 +1,35 @@
-//! Which question of the program stands open, of what the screen shows and what hooks have told. It
-//! has an identity beside its words: whether one is still the same decides whether Enter belongs to
-//! it.
+//! The question of the program that is open, according to the screen and the hooks. A question has an
+//! identity beside its words: Enter belongs to one question only.
 
-use super::Desk;
-use super::phase::Question;
-use crate::harness::Source;
+use super::agent::AgentState;
+use super::terminal::Question;
 use crate::moment::Moment;
 use std::time::Duration;
 
 /// A hook tells of a question before its dialog is drawn. If the screen still shows the input box
 /// after this time, the question is over: agents call no hook after a denial.
 const DIALOG_DRAWN_WITHIN: Duration = Duration::from_secs(3);
+/// How long a question is left alone once the screen shows it, and after each change of its words.
+/// Claude Code ignores keys for 200 ms after it has opened a dialog, and a dialog may be drawn in
+/// parts.
+const QUESTION_SETTLES: Duration = Duration::from_millis(500);
 
 const ON_SCREEN: &str = "its question stands on the screen";
 
 #[derive(Debug, Clone)]
 pub(super) struct Dialog {
-    /// Of all that were open in this session: one that comes again in the same words is another.
+    /// Counts the questions of the session: a question that comes again in the same words is another.
     pub(super) number: u64,
     pub(super) what: String,
     /// All of its words, as far as they are known.
     text: String,
-    /// The same with what we typed behind it, where the screen shows that.
+    /// The words with the echo of an answer behind them, if the screen shows that.
     echoed: Option<String>,
     pub(super) since: Moment,
     /// The interrupt key does not dismiss it.
     pub(super) stays: bool,
     pub(super) evidence: String,
-    /// When a hook told it.
+    /// When a hook told of it.
     pub(super) heard: Option<Moment>,
 }
 
@@ -39,15 +41,15 @@ impl Dialog {
         }
     }
 
-    /// Whether words are its own, with the echo of an answer behind them or without.
+    /// Whether the words are its own, with the echo of an answer or without.
     fn is_told_by(&self, text: &str) -> bool {
         self.text == text || self.echoed.as_deref() == Some(text)
     }
 
-    /// Whether it is shown with a part of an answer behind it, and is the same still.
+    /// Whether the text is this question with a part of an answer behind it.
     fn is_echoed_by(&self, text: &str, answer: &str) -> bool {
         let echo = text.strip_prefix(self.text.as_str());
-        // Where it is too long to be told, its end is left out.
+        // The end of a long text is left out.
         let echo = echo.map(|echo| echo.trim_end_matches('…').trim());
         echo.is_some_and(|echo| !echo.is_empty() && answer.trim().starts_with(echo))
     }
@@ -58,7 +60,7 @@ impl Dialog {
 pub(super) struct Shown {
     /// In a few words.
     pub(super) what: String,
-    /// In all of them.
+    /// In all of its words.
     pub(super) text: String,
 }
 
@@ -71,53 +73,43 @@ impl Shown {
     }
 }
 
-impl Desk {
-    /// What the screen shows of a question. Once one is gone from there, it is answered, also
-    /// where no hook says so.
-    pub(super) fn see(&mut self, now: Moment, shown: Option<Shown>) {
-        if self.shown == shown {
-            return;
-        }
-        self.shown_at = Some(now);
-        self.hear_echo(shown.as_ref().map(|shown| shown.text.as_str()));
-        match (&self.shown, &shown) {
-            (Some(_), Some(shown)) if self.asks_still(&shown.text) => {}
-            // Another: whoever has answered the first has not answered this one.
-            (Some(_), Some(_)) => self.dialog = None,
-            (Some(_), None) if self.heard.question().is_some() => {
-                self.heard.answered();
-                self.judge.forget(Source::Hook);
-            }
-            (Some(_) | None, _) => {}
-        }
-        self.shown = shown;
-        self.ask(now);
+#[derive(Debug, Clone, Default)]
+pub(super) struct Questions {
+    /// The one question that counts.
+    pub(super) open: Option<Dialog>,
+    /// The question on the screen.
+    shown: Option<Shown>,
+    /// When the question on the screen last changed, including its wording.
+    changed_at: Option<Moment>,
+    /// The screen only announces the question, in a title or a status note.
+    is_announced: bool,
+    count: u64,
+}
+
+impl Questions {
+    fn asks_still(&self, text: &str) -> bool {
+        self.open.as_ref().is_some_and(|d| d.is_told_by(text))
     }
 
-    /// When a question ends that only a hook has told of, because the screen shows the input box.
-    pub(super) fn question_ends_at(&self) -> Option<Duration> {
-        let told = self.heard.question().filter(|_| self.shown.is_none())?;
-        let shown = self.drafting.recognised_since()?;
-        Some(told.at.mono.max(shown.mono) + DIALOG_DRAWN_WITHIN)
+    /// Whether a question in these words, which may be a hook's, is the open one.
+    fn asks_as_told(&self, what: &str) -> bool {
+        let dialog = self.open.as_ref();
+        dialog.is_some_and(|d| d.what == what || d.is_told_by(what))
     }
 
-    pub(super) fn tick_question(&mut self, now: Moment) {
-        if self.question_ends_at().is_some_and(|at| at <= now.mono) {
-            self.heard.answered();
-            self.judge.forget(Source::Hook);
-            self.ask(now);
+    /// A part of the answer that is being typed may be shown as a part of the question.
+    fn hear_echo(&mut self, text: &str, answer: &str) {
+        if let Some(dialog) = &mut self.open
+            && dialog.is_echoed_by(text, answer)
+        {
+            dialog.echoed = Some(text.to_owned());
         }
     }
 
-    /// The question that stands open.
-    pub fn asks(&self) -> Option<&str> {
-        self.dialog.as_ref().map(|dialog| dialog.what.as_str())
-    }
-
-    /// The question that was only told of is on the screen now: it is the same one.
-    pub(super) fn drawn(&mut self, now: Moment, shown: &Shown) {
-        self.shown_at = Some(now);
-        if let (Some(dialog), Some(told)) = (&mut self.dialog, &self.shown)
+    /// The announced question is on the screen now: it is the same one.
+    fn draw(&mut self, now: Moment, shown: &Shown) {
+        self.changed_at = Some(now);
+        if let (Some(dialog), Some(told)) = (&mut self.open, &self.shown)
             && dialog.text == told.text
         {
             dialog.what.clone_from(&shown.what);
@@ -127,50 +119,91 @@ impl Desk {
         self.shown = Some(shown.clone());
     }
 
-    fn asks_still(&self, text: &str) -> bool {
-        self.dialog.as_ref().is_some_and(|d| d.is_told_by(text))
+    /// Whether an answer began for another question than the one that is open now.
+    pub(super) fn is_another_than(&self, answered: Option<&Question>) -> bool {
+        let asks = self.open.as_ref().map(|dialog| dialog.number);
+        asks != answered.map(|question| question.number)
     }
+}
 
-    /// A hook has words of its own for it.
-    fn asks_as_told(&self, what: &str) -> bool {
-        let dialog = self.dialog.as_ref();
-        dialog.is_some_and(|d| d.what == what || d.is_told_by(what))
-    }
-
-    /// What is being typed in answer to a question may be shown as a part of it.
-    fn hear_echo(&mut self, text: Option<&str>) {
-        let answer = self.phase.answer();
-        if let (Some(dialog), Some(text), Some(answer)) = (&mut self.dialog, text, answer)
-            && dialog.is_echoed_by(text, answer)
-        {
-            dialog.echoed = Some(text.to_owned());
+impl AgentState {
+    /// Take over the question that a look at the screen shows. `answer` is the answer that is being
+    /// typed.
+    pub(super) fn look_at_question(
+        &mut self,
+        now: Moment,
+        shown: Option<Shown>,
+        is_announced: bool,
+        answer: Option<&str>,
+    ) {
+        let was_announced = std::mem::replace(&mut self.questions.is_announced, is_announced);
+        if let (Some(shown), true, false) = (&shown, was_announced, is_announced) {
+            self.questions.draw(now, shown);
         }
+        self.see_question(now, shown, answer);
     }
 
-    /// The one question that counts. It stays the same for as long as either tells it.
-    pub(super) fn ask(&mut self, now: Moment) {
-        let told = self.heard.question();
-        let is_shown = self
-            .shown
-            .as_ref()
-            .is_some_and(|s| self.asks_still(&s.text));
-        if is_shown || told.is_some_and(|told| self.asks_as_told(&told.what)) {
+    /// Note what the screen shows of a question. A question that has left the screen is answered,
+    /// even if no hook says so.
+    pub(super) fn see_question(&mut self, now: Moment, shown: Option<Shown>, answer: Option<&str>) {
+        let questions = &mut self.questions;
+        if questions.shown == shown {
             return;
         }
-        let (shown, since, evidence, heard) = match (&self.shown, told) {
+        questions.changed_at = Some(now);
+        if let (Some(shown), Some(answer)) = (&shown, answer) {
+            questions.hear_echo(&shown.text, answer);
+        }
+        match (&questions.shown, &shown) {
+            (Some(_), Some(shown)) if questions.asks_still(&shown.text) => {}
+            // Another question: an answer to the first has not answered this one.
+            (Some(_), Some(_)) => questions.open = None,
+            (Some(_), None) if self.heard.question().is_some() => self.end_told_question(),
+            (Some(_) | None, _) => {}
+        }
+        self.questions.shown = shown;
+        self.ask(now);
+    }
+
+    /// When a question ends that only a hook has told of, because the screen has shown the input box
+    /// since `box_since`.
+    pub(super) fn question_ends_at(&self, box_since: Option<Moment>) -> Option<Duration> {
+        let is_told_only = self.questions.shown.is_none();
+        let told = self.heard.question().filter(|_| is_told_only)?;
+        Some(told.at.mono.max(box_since?.mono) + DIALOG_DRAWN_WITHIN)
+    }
+
+    pub(super) fn tick_question(&mut self, now: Moment, box_since: Option<Moment>) {
+        let ends_at = self.question_ends_at(box_since);
+        if ends_at.is_some_and(|at| at <= now.mono) {
+            self.end_told_question();
+            self.ask(now);
+        }
+    }
+
+    /// Settle which question counts. It stays the same for as long as the screen or a hook tells it.
+    pub(super) fn ask(&mut self, now: Moment) {
+        let questions = &mut self.questions;
+        let told = self.heard.question();
+        let shown = questions.shown.as_ref();
+        let is_shown = shown.is_some_and(|shown| questions.asks_still(&shown.text));
+        if is_shown || told.is_some_and(|told| questions.asks_as_told(&told.what)) {
+            return;
+        }
+        let (shown, since, evidence, heard) = match (shown, told) {
             (Some(shown), _) => (shown.clone(), now, ON_SCREEN.to_owned(), None),
             (None, Some(told)) => {
                 let evidence = format!("hook {}", told.event);
                 (Shown::of(&told.what), told.at, evidence, Some(told.at))
             }
             (None, None) => {
-                self.dialog = None;
+                questions.open = None;
                 return;
             }
         };
-        self.asked += 1;
-        self.dialog = Some(Dialog {
-            number: self.asked,
+        questions.count += 1;
+        questions.open = Some(Dialog {
+            number: questions.count,
             what: shown.what,
             text: shown.text,
             echoed: None,
@@ -179,5 +212,26 @@ impl Desk {
             evidence,
             heard,
         });
+    }
+
+    /// Whether keys for the open question may still be ignored, because it has just appeared.
+    pub(super) fn is_question_fresh(&self, now: Moment) -> bool {
+        let settled_at = self
+            .questions
+            .changed_at
+            .map(|at| at.mono + QUESTION_SETTLES);
+        let is_settled = settled_at.is_some_and(|at| at <= now.mono);
+        self.knows_dialogs() && (self.is_unshown() || !is_settled)
+    }
+
+    /// Whether the screen does not show the open question yet, or only announces it.
+    pub(super) fn is_unshown(&self) -> bool {
+        self.knows_dialogs() && (self.questions.shown.is_none() || self.questions.is_announced)
+    }
+
+    /// Whether the question is gone that an answer was begun for, or another has taken its place.
+    pub(super) fn asks_another(&self, answered: Option<&Question>) -> bool {
+        let may_tell = self.is_asking() || self.knows_dialogs();
+        may_tell && self.questions.is_another_than(answered)
     }
 }

@@ -1,4 +1,4 @@
-//! What a desk hears and what it says.
+//! The vocabulary of delivery: the events that it hears, and the effects that it wants.
 
 use crate::harness::{Manifest, Report, Route, Sighting, transcript};
 use crate::id::MessageId;
@@ -11,25 +11,26 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Manner {
     pub harness: Arc<Manifest>,
-    /// The length of the path of a message's file: of every one in this inbox.
+    /// Length of the path of a message's file; it is the same for all messages of an inbox.
     pub path_bytes: usize,
     pub reach: Reach,
     /// Whether the program was started with our hooks, or has them in its own settings.
     pub has_hooks: bool,
 }
 
-/// By which way mail comes to an agent at all.
+/// How mail can reach an agent at all.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Reach {
-    /// Into its terminal, or by the routes that its harness knows.
+    /// Through its terminal, or by the other routes of its harness.
     #[default]
     Terminal,
-    /// A loop: in its next prompt alone. Nothing is typed, and no hook is handed anything.
+    /// The agent is a loop: its mail is in its next prompt only. Nothing is typed, and no hook is
+    /// given mail.
     Prompt,
 }
 
 impl Manner {
-    /// For a program of which nothing is known.
+    /// Return the manner for an unknown program.
     pub fn generic(path_bytes: usize) -> Self {
         Self {
             harness: Arc::new(Manifest::generic()),
@@ -40,21 +41,21 @@ impl Manner {
     }
 }
 
-/// Who holds deliveries back.
+/// The reason for a pause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PausedBy {
-    /// A client that asked for it.
+    /// A client asked for it.
     Request,
-    /// The end of a turn after which a client wanted a pause.
+    /// A turn has ended after which a client wanted a pause.
     Checkpoint,
     /// Interactive mode.
     Interactive,
-    /// A person at the keyboard.
+    /// A person has taken the keyboard.
     Viewer,
 }
 
 impl PausedBy {
-    /// What shows it.
+    /// Return the evidence of the pause.
     pub fn evidence(self) -> &'static str {
         match self {
             Self::Request => "a client asked for a pause",
@@ -64,7 +65,7 @@ impl PausedBy {
         }
     }
 
-    /// What ends it.
+    /// Say what ends the pause.
     pub fn release(self, agent: &AgentName) -> String {
         match self {
             Self::Request | Self::Checkpoint => format!("'ph unpause {agent}'"),
@@ -74,7 +75,7 @@ impl PausedBy {
     }
 }
 
-/// What happens to a session.
+/// Something that happens to a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// Time has passed, perhaps to [`super::Desk::next_wakeup`].
@@ -82,96 +83,96 @@ pub enum Event {
     /// The program wrote something.
     Output,
     Exited(Ending),
-    /// A question of the program stands open, or none does any more. Nobody says so of a program
-    /// of which nothing is known.
+    /// A question of the program is open, or none is. Nothing tells this of an unknown program.
     Dialog(Option<String>),
-    /// What its screen shows has changed, and means this.
+    /// The screen now shows something else to the manifest.
     Seen(Sighting),
-    /// Of an [`Effect::Look`]: what it shows in this moment.
+    /// Result of [`Effect::Look`].
     Looked(Sighting),
-    /// One of its own hooks has something to say.
+    /// One of the agent's hooks was called.
     Hook(Box<Report>),
-    /// Of a [`super::Handing`]: the offer of these stands in the journal.
+    /// Result of [`super::HookOffer`] or [`Effect::Call`]: the offer of these messages is recorded.
     Handed {
         number: u64,
         ids: Vec<MessageId>,
     },
-    /// Of a [`super::Handing`]: the hook was given nothing, though the offer of these may stand in
-    /// the journal.
+    /// Result of [`super::HookOffer`] or [`Effect::Call`]: nothing was handed over, although the
+    /// offer of these messages may be recorded.
     NotHanded {
         number: u64,
         ids: Vec<MessageId>,
         why: String,
     },
-    /// Of an [`Effect::GoOn`]: the door did not answer, so nobody knows whether the agent has.
+    /// Result of [`Effect::GoOn`]: the API did not answer, so nobody knows whether the agent
+    /// continues.
     NotGoneOn {
         why: String,
     },
-    /// Of an [`Effect::Give`]: the hook has passed it on.
+    /// Result of [`Effect::Give`]: the hook has passed the mail on, or the API has it.
     Taken(u64),
-    /// Of an [`Effect::Give`]: the hook has gone, and did not say so.
+    /// Result of [`Effect::Give`]: the hook has gone without a report, or the API did not answer.
     Dropped(u64),
     /// A part of the agent's transcript was read, and shows this.
     Transcribed(transcript::Shown),
-    /// Somebody has taken the keyboard, or wants nothing delivered.
+    /// Delivery is paused for this reason.
     Paused(PausedBy),
     Released(PausedBy),
-    /// A person has typed and not submitted. Of several keys, the last may be all that is told.
+    /// A person has typed and not submitted. One event may stand for several keys.
     Draft,
-    /// What was typed is submitted or cleared.
+    /// The person has submitted or cleared the draft.
     DraftGone,
     /// The terminal holds input that the program has not read, or none any more.
     Unread(bool),
-    /// What the journal has of a loop.
+    /// The state of a loop has changed.
     Loop(super::LoopWait),
     /// The program wants bracketed paste, or does not.
     Paste(bool),
-    /// Of an [`Effect::Offer`]: these may be shown, and it stands in the journal.
+    /// Result of [`Effect::Offer`]: the offer of these messages is recorded.
     Recorded(Vec<MessageId>),
-    /// Of an [`Effect::Offer`]: a person was typing, and nothing stands in the journal.
+    /// Result of [`Effect::Offer`] or [`Effect::Resume`]: a person was typing, and nothing is
+    /// recorded.
     Barred,
-    /// The journal could not be written.
+    /// Result of [`Effect::Offer`]: the journal could not be written.
     NotRecorded(String),
-    /// An [`Effect::Write`] is complete, and this is the text that was typed.
+    /// Result of [`Effect::Write`]: this text is typed completely.
     Wrote(String),
-    /// An [`Effect::Enter`] is.
+    /// Result of [`Effect::Enter`].
     Entered,
-    /// Of an [`Effect::Key`]: so much waits to be typed that it found no room.
+    /// Result of [`Effect::Key`]: the keyboard's queue was full.
     Unpressed,
-    /// Of an [`Effect::Resume`]: the keyboard is ours again. Else [`Event::Barred`] is told.
+    /// Result of [`Effect::Resume`]: the keyboard is leased again.
     Resumed,
     /// A write broke off.
     WriteFailed(String),
 }
 
-/// What the session is to do; what comes of it is told as an [`Event`].
+/// Something that the session must do. Results are told as an [`Event`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
     /// Press these keys, outside a turn: the interrupt key, or those that empty the input box.
     Key(Vec<u8>),
-    /// Interrupt by the agent's own door. Where it does not answer, that is told as an
+    /// Interrupt the agent by its API. If the API does not answer, that is told as an
     /// [`Event::NotHanded`] of no messages.
     Abort,
-    /// Have the agent hear what its own door was given last, if it has not. Where the door does not
-    /// answer, that is told as an [`Event::NotGoneOn`].
+    /// Have the agent answer what its API was given last, if it has not. If the API does not answer,
+    /// that is told as an [`Event::NotGoneOn`].
     GoOn,
-    /// Record that these are about to be put before the agent by its own door, and tell it as
-    /// [`Event::Handed`] or [`Event::NotHanded`], as of a [`super::Handing`].
+    /// Record that these are about to be put before the agent by its API.
     Call { number: u64, ids: Vec<MessageId> },
     /// Record that these are about to be shown.
     Offer { ids: Vec<MessageId> },
-    /// Write these as one turn, in this order. Until [`super::Desk::is_writing`] says otherwise, nobody
-    /// else may write to the program.
+    /// Type these as one turn, in this order. Nothing else may be typed while
+    /// [`super::Desk::is_writing`].
     Write { ids: Vec<MessageId> },
     /// Press [`super::Desk::enter_key`].
     Enter,
-    /// Look at the screen afresh, once all that the program has written is on it.
+    /// Look at the screen once all output of the program is on it.
     Look,
-    /// Take the keyboard again, for a text that waits for its Enter.
+    /// Lease the keyboard again, for a text that waits for its Enter.
     Resume,
-    /// Give these to the hook that waits for them, or to the door.
+    /// Give these to the hook that waits for them, or to the API.
     Give { number: u64, ids: Vec<MessageId> },
-    /// Record that these were written whole, or passed on by a hook.
+    /// Record that these were typed completely, passed on by a hook, or taken by the API.
     Offered {
         ids: Vec<MessageId>,
         evidence: String,
@@ -179,33 +180,33 @@ pub enum Effect {
         /// See [`crate::fact::Progress::proof_awaited`].
         proof_awaited: bool,
     },
-    /// Record that the agent's own word shows these.
+    /// Record that the agent's evidence shows these.
     Accepted {
         ids: Vec<MessageId>,
         evidence: String,
         route: Route,
     },
-    /// Record that the offer of these is taken back: nothing of it was written.
+    /// Record that the offer of these is taken back: nothing of it was typed.
     Withdraw { ids: Vec<MessageId>, reason: String },
     /// Record that the offer of these was cut off.
     Uncertain { ids: Vec<MessageId>, reason: String },
-    /// Record that the agent is about to be reminded of the answers that it owes to these. What
-    /// comes of it is told as of an [`Effect::Offer`].
+    /// Record that the agent is about to be reminded that it owes replies to these. The results are
+    /// those of [`Effect::Offer`].
     Remind { ids: Vec<MessageId> },
-    /// Write [`crate::owed::reminder`] of these as one turn. Else as [`Effect::Write`].
+    /// Type [`crate::owed::reminder`] of these as one turn, like [`Effect::Write`].
     WriteReminder { ids: Vec<MessageId> },
     /// Record that these will never be offered, or that an answer had no effect.
     Fail { ids: Vec<MessageId>, reason: String },
 }
 
-/// What is due at a moment.
+/// The next thing that is due.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
-    /// One turn. With `interrupt` the agent must be interrupted first.
+    /// Offer these as one turn. With `interrupt`, interrupt the agent first.
     Offer {
         ids: Vec<MessageId>,
         interrupt: bool,
     },
-    /// Nothing before this, on the monotonic clock, unless something happens.
+    /// Nothing is due before this time on the monotonic clock, unless something happens.
     Wait { until: Option<Duration> },
 }

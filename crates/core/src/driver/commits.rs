@@ -76,7 +76,7 @@ impl SessionDriver {
     pub(super) fn commit(&mut self, operation: Operation, purpose: For) {
         self.commits.count += 1;
         let id = CommitId(self.commits.count);
-        self.actions.push_back(Action::Commit {
+        self.actions.push(Action::Commit {
             commit: id,
             operation: operation.clone(),
         });
@@ -99,8 +99,10 @@ impl SessionDriver {
         now: Moment,
         id: CommitId,
         ids: Vec<MessageId>,
+        head: u64,
         observer: &mut impl Observer,
     ) {
+        self.freshness.commit(head);
         match self.commits.take(id).map(|commit| commit.purpose) {
             Some(For::Turn(_)) => {
                 self.keyboard.hold();
@@ -154,7 +156,7 @@ impl SessionDriver {
     pub(super) fn retry_commits(&mut self, now: Moment) {
         for commit in &mut self.commits.open {
             if commit.retry_at.take_if(|at| *at <= now.mono).is_some() {
-                self.actions.push_back(Action::Commit {
+                self.actions.push(Action::Commit {
                     commit: commit.id,
                     operation: commit.operation.clone(),
                 });

@@ -1,126 +1,238 @@
-//! Whether the mail as last read is recent enough to decide on.
+//! Whether the mail as last read is recent enough to decide on. A read and a change are compared by
+//! the journal's head, which is the number of its last fact.
 
 use std::time::Duration;
 
 /// Shortest interval between two reads of the journal, while there is much mail.
 const READ_INTERVAL: Duration = Duration::from_millis(20);
-/// A change that is noticed so soon after a read began is taken for the change that caused the read.
-/// The session notices its own commits as changes too, and each would cost another read.
-const OWN_CHANGE_WITHIN: Duration = Duration::from_millis(5);
 
-#[derive(Debug, Clone, Copy)]
-struct Read {
-    /// Whether the read was begun after the last result of an action.
-    is_fresh: bool,
-    /// Whether the read was begun because something is due.
-    is_sure: bool,
+/// The one more read before a turn is begun, while newer mail could go before what is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Recheck {
+    NotNeeded,
+    /// The read has not begun, because another one is under way.
+    Wanted,
+    Reading,
+    /// The read has ended: what is due now is begun, even if more mail has come meanwhile.
+    Done,
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct Freshness {
-    /// Whether the mail was read after the last result of an action.
-    is_fresh: bool,
-    /// Whether the mail was read because something is due.
-    is_sure: bool,
-    reading: Option<Read>,
-    /// Whether a read is wanted because something is due, and mail that has come since the last
-    /// read may go before it.
-    pub(super) is_wanted: bool,
+    /// Head as of the last read; `None` before the first read and after a failed one.
+    read: Option<u64>,
+    /// Head as of the last result of a commit. Nothing is begun on older mail.
+    committed: u64,
+    /// The highest head that a change notice named.
+    noticed: u64,
+    /// Whether a read is due for a reason that has no head, such as the clock.
+    is_read_due: bool,
+    is_reading: bool,
+    recheck: Recheck,
     read_at: Option<Duration>,
-    /// Whether there is a reason to read.
-    is_stale: bool,
-    /// Whether this session has stored mail since the last read began.
-    has_mail: bool,
     begun: Duration,
 }
 
 impl Freshness {
     pub(super) fn new(now: Duration) -> Self {
         Self {
-            is_fresh: false,
-            is_sure: false,
-            reading: None,
-            is_wanted: false,
+            read: None,
+            committed: 0,
+            noticed: 0,
+            is_read_due: true,
+            is_reading: false,
+            recheck: Recheck::NotNeeded,
             read_at: None,
-            is_stale: true,
-            has_mail: true,
             begun: now,
         }
     }
 
+    /// Whether the mail shows every commit of this session.
     pub(super) fn is_fresh(&self) -> bool {
-        self.is_fresh
+        self.read.is_some_and(|head| head >= self.committed)
+    }
+
+    /// Whether no newer mail is known of.
+    pub(super) fn is_current(&self) -> bool {
+        !self.needs_read() && !self.is_reading
     }
 
     pub(super) fn is_about_to_read(&self) -> bool {
-        self.is_stale || self.reading.is_some() || !self.is_fresh
+        !self.is_current() || !self.is_fresh()
     }
 
-    pub(super) fn set_stale(&mut self) {
-        self.is_stale = true;
+    fn needs_read(&self) -> bool {
+        let newest = self.committed.max(self.noticed);
+        self.is_read_due || self.read.is_some_and(|head| head < newest)
     }
 
-    pub(super) fn journal_changed(&mut self, has_mail: bool) {
-        self.is_stale = true;
-        self.has_mail |= has_mail;
+    /// Note that a read is due, whatever the head.
+    pub(super) fn set_read_due(&mut self) {
+        self.is_read_due = true;
     }
 
-    /// Note that the mail, as read or as being read, may be older than the last recorded change.
-    pub(super) fn outdate(&mut self) {
-        self.is_fresh = false;
-        if let Some(read) = &mut self.reading {
-            read.is_fresh = false;
-        }
+    /// Note that the journal has reached `head`.
+    pub(super) fn notice(&mut self, head: u64) {
+        self.noticed = self.noticed.max(head);
+        self.is_read_due |= self.read.is_none();
     }
 
-    pub(super) fn take_sure(&mut self) -> bool {
-        std::mem::take(&mut self.is_sure)
-    }
-
-    /// Note that the read under way was begun for something that is no longer due.
-    pub(super) fn doubt(&mut self) {
-        if let Some(read) = &mut self.reading {
-            read.is_sure = false;
-        }
-    }
-
-    /// Whether no mail can have come since the last read began.
-    pub(super) fn is_current(&self, now: Duration) -> bool {
-        let read_at = self.read_at.unwrap_or(self.begun);
-        let is_own = !self.has_mail && now.saturating_sub(read_at) < OWN_CHANGE_WITHIN;
-        (!self.is_stale || is_own) && self.reading.is_none()
+    /// Note the head of a commit of this session.
+    pub(super) fn commit(&mut self, head: u64) {
+        self.committed = self.committed.max(head);
+        self.is_read_due |= self.read.is_none();
     }
 
     /// When the next read is due.
     pub(super) fn next_read(&self) -> Option<Duration> {
-        let is_due = self.is_stale && self.reading.is_none();
+        let is_due = self.needs_read() && !self.is_reading;
         is_due.then(|| self.read_at.map_or(self.begun, |at| at + READ_INTERVAL))
     }
 
     /// Begin a read if one is due. Return whether one was begun.
     pub(super) fn begin_due_read(&mut self, now: Duration) -> bool {
-        self.next_read().is_some_and(|at| at <= now) && self.begin_read(now)
-    }
-
-    /// Begin a read, unless one is under way. Return whether one was begun.
-    pub(super) fn begin_read(&mut self, now: Duration) -> bool {
-        if self.reading.is_some() {
-            return false;
+        let is_due = self.next_read().is_some_and(|at| at <= now);
+        if is_due {
+            self.begin_read(now);
         }
-        (self.is_stale, self.has_mail) = (false, false);
-        self.reading = Some(Read {
-            is_fresh: true,
-            is_sure: std::mem::take(&mut self.is_wanted),
-        });
-        self.read_at = Some(now);
-        true
+        is_due
     }
 
-    /// Note that the read has ended. After a failure, no delivery is begun until the next periodic
-    /// check has caused another read.
-    pub(super) fn finish_read(&mut self, is_read: bool) {
-        let read = self.reading.take().filter(|_| is_read);
-        self.is_fresh = read.is_some_and(|read| read.is_fresh);
-        self.is_sure = read.is_some_and(|read| read.is_sure);
+    fn begin_read(&mut self, now: Duration) {
+        self.is_reading = true;
+        self.is_read_due = false;
+        self.read_at = Some(now);
+        if self.recheck == Recheck::Wanted {
+            self.recheck = Recheck::Reading;
+        }
+    }
+
+    /// End the read. `head` is `None` if the journal could not be read; then nothing is begun until
+    /// the next periodic check or change notice has caused another read.
+    pub(super) fn finish_read(&mut self, head: Option<u64>) {
+        self.is_reading = false;
+        self.read = head;
+        self.recheck = match (self.recheck, head) {
+            (Recheck::Wanted, _) => Recheck::Wanted,
+            (Recheck::Reading, Some(_)) => Recheck::Done,
+            (Recheck::Reading | Recheck::Done | Recheck::NotNeeded, _) => Recheck::NotNeeded,
+        };
+    }
+
+    /// Ask whether a turn that is due may begin. If newer mail could go before it, the turn waits for
+    /// one more read. Return whether that read is to be begun now.
+    pub(super) fn recheck(&mut self, now: Duration) -> bool {
+        if self.recheck != Recheck::Reading {
+            self.recheck = Recheck::Wanted;
+        }
+        let begins = !self.is_reading;
+        if begins {
+            self.begin_read(now);
+        }
+        begins
+    }
+
+    /// Whether the one more read has ended, if that is asked for the first time since.
+    pub(super) fn take_rechecked(&mut self) -> bool {
+        let is_done = self.recheck == Recheck::Done;
+        if is_done {
+            self.recheck = Recheck::NotNeeded;
+        }
+        is_done
+    }
+
+    /// Note that nothing is due, so that no turn waits for a read.
+    pub(super) fn needs_no_recheck(&mut self) {
+        self.recheck = Recheck::NotNeeded;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    /// Return the state after a first read at this head.
+    fn read_at(head: u64) -> Freshness {
+        let mut freshness = Freshness::new(at(0));
+        assert!(freshness.begin_due_read(at(0)));
+        freshness.finish_read(Some(head));
+        freshness
+    }
+
+    #[test]
+    fn a_change_that_was_read_needs_no_read() {
+        let mut freshness = read_at(7);
+        freshness.notice(7);
+        freshness.commit(6);
+        assert!(freshness.is_fresh() && freshness.is_current());
+        assert_eq!(freshness.next_read(), None);
+        freshness.notice(8);
+        assert!(freshness.is_fresh() && !freshness.is_current());
+        assert_eq!(freshness.next_read(), Some(READ_INTERVAL));
+    }
+
+    #[test]
+    fn mail_from_before_a_commit_is_not_fresh() {
+        let mut freshness = read_at(7);
+        freshness.commit(9);
+        assert!(!freshness.is_fresh());
+        assert!(!freshness.begin_due_read(at(19)));
+        assert!(freshness.begin_due_read(at(20)));
+        // This read began before the commit was recorded.
+        freshness.finish_read(Some(8));
+        assert!(!freshness.is_fresh());
+        assert!(freshness.begin_due_read(at(40)));
+        freshness.finish_read(Some(9));
+        assert!(freshness.is_fresh() && freshness.is_current());
+    }
+
+    #[test]
+    fn a_change_during_a_read_needs_another_read() {
+        let mut freshness = read_at(7);
+        freshness.notice(8);
+        assert!(freshness.begin_due_read(at(20)));
+        freshness.notice(9);
+        freshness.finish_read(Some(8));
+        assert_eq!(freshness.next_read(), Some(at(40)));
+    }
+
+    #[test]
+    fn one_more_read_comes_before_a_turn() {
+        let mut freshness = read_at(7);
+        freshness.notice(8);
+        assert!(
+            freshness.recheck(at(1)),
+            "it does not wait for the interval"
+        );
+        assert!(!freshness.take_rechecked());
+        freshness.notice(9);
+        freshness.finish_read(Some(8));
+        assert!(freshness.take_rechecked());
+        assert!(!freshness.take_rechecked());
+        // A read that is under way may have begun too early.
+        assert!(freshness.begin_due_read(at(30)));
+        freshness.notice(10);
+        assert!(!freshness.recheck(at(31)));
+        freshness.finish_read(Some(9));
+        assert!(!freshness.take_rechecked());
+        assert!(freshness.recheck(at(32)));
+        freshness.finish_read(Some(10));
+        assert!(freshness.take_rechecked());
+    }
+
+    #[test]
+    fn a_failed_read_is_repeated_only_for_a_reason() {
+        let mut freshness = read_at(7);
+        freshness.set_read_due();
+        assert!(freshness.begin_due_read(at(20)));
+        freshness.finish_read(None);
+        assert!(!freshness.is_fresh());
+        assert_eq!(freshness.next_read(), None);
+        freshness.notice(8);
+        assert_eq!(freshness.next_read(), Some(at(40)));
     }
 }

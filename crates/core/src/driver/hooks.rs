@@ -90,7 +90,7 @@ impl SessionDriver {
     }
 
     fn answer_hook(&mut self, call: HookCall, mail: Option<HookMail>) {
-        self.actions.push_back(Action::AnswerHook { call, mail });
+        self.actions.push(Action::AnswerHook { call, mail });
     }
 
     /// Offer the due mail to a hook. The mail must have been read after the last offer, because an
@@ -109,8 +109,6 @@ impl SessionDriver {
 
     fn record_handover(&mut self, offer: u64, ids: &[MessageId], route: Route, to: To) {
         let letters = pick(&self.mail.pending, ids);
-        // Recording the offer makes the mail, as last read, outdated.
-        self.freshness.outdate();
         let operation = Self::offering(route, ids.to_vec(), &letters);
         self.handovers.0.push(Handover { offer, letters, to });
         self.commit(operation, For::Handover(offer));
@@ -182,7 +180,7 @@ impl SessionDriver {
         let letters = self.told(pick(&letters, ids));
         match to {
             To::Hook { call, .. } => self.answer_hook(call, Some(HookMail { offer, letters })),
-            To::Api { conversation } => self.ask(Action::PutMail {
+            To::Api { conversation } => self.actions.ask(Action::PutMail {
                 offer,
                 letters,
                 conversation,
@@ -198,9 +196,8 @@ impl SessionDriver {
             conversation: conversation.clone(),
         };
         let letters = pick(&self.mail.pending, ids);
-        self.freshness.outdate();
         self.handovers.0.push(Handover { offer, letters, to });
-        self.ask(Action::CheckApi {
+        self.actions.ask(Action::CheckApi {
             offer,
             conversation,
         });
@@ -231,7 +228,7 @@ impl SessionDriver {
             let from_start = self.delivery.asks_transcript();
             let path = path.to_owned();
             self.actions
-                .push_back(Action::FollowTranscript { path, from_start });
+                .push(Action::FollowTranscript { path, from_start });
         }
         self.transcripts.read_soon(now.mono);
         let Some(id) = report.session().filter(|_| report.is_of_a_turn()) else {

@@ -2,7 +2,7 @@
 //! the turn is written completely, so that no key of a person gets into its text.
 
 use super::commits::For;
-use super::{Action, Observer, Operation, SessionDriver, Turn, pick};
+use super::{Action, KeyboardUser, Observer, Operation, SessionDriver, Turn, pick};
 use crate::delivery::Event;
 use crate::harness::Route;
 use crate::id::MessageId;
@@ -83,8 +83,6 @@ impl Keyboard {
 
 impl SessionDriver {
     pub(super) fn take_keyboard_for(&mut self, purpose: Purpose, letters: Vec<Letter>) {
-        // Recording the turn makes the mail, as last read, outdated.
-        self.freshness.outdate();
         self.keyboard.letters = letters;
         self.lease_keyboard(purpose);
     }
@@ -98,15 +96,17 @@ impl SessionDriver {
     /// keyboard first, so that a person's keys go before the new turn.
     fn lease_keyboard(&mut self, purpose: Purpose) {
         if self.keyboard.release() {
-            self.actions.push_back(Action::ReleaseKeyboard);
+            self.actions
+                .push(Action::ReleaseKeyboard(KeyboardUser::Turn));
         }
         self.keyboard.lease = Lease::Asked(purpose);
-        self.ask(Action::LeaseKeyboard);
+        self.actions.ask(Action::LeaseKeyboard(KeyboardUser::Turn));
     }
 
     pub(super) fn keyboard_leased(&mut self, now: Moment, observer: &mut impl Observer) {
         let Lease::Asked(purpose) = std::mem::take(&mut self.keyboard.lease) else {
-            self.actions.push_back(Action::ReleaseKeyboard);
+            self.actions
+                .push(Action::ReleaseKeyboard(KeyboardUser::Turn));
             return;
         };
         let operation = match &purpose {
@@ -122,8 +122,6 @@ impl SessionDriver {
             Purpose::Resume => {
                 self.keyboard.hold();
                 self.tell(now, Event::Resumed, observer);
-                self.freshness.outdate();
-                self.freshness.set_stale();
                 return;
             }
         };
@@ -155,7 +153,7 @@ impl SessionDriver {
         };
         self.keyboard.begin_typing();
         let mode = self.delivery.input();
-        self.ask(Action::Type { turn, mode });
+        self.actions.ask(Action::Type { turn, mode });
     }
 
     /// Tell delivery that a text or Enter was typed, or could not be typed.

@@ -1,6 +1,7 @@
 //! The driver's vocabulary: an [`Input`] tells it what has happened, and an [`Action`] is what the
 //! session must do.
 
+use super::nudge::{NudgeOutcome, NudgeRequest, RequestToken};
 use crate::delivery::{LoopWait, PausedBy};
 use crate::harness::{Report, Sighting, transcript};
 use crate::id::MessageId;
@@ -22,6 +23,8 @@ pub struct HookCall(pub u64);
 /// The agent's mail, as of one read of the journal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MailView {
+    /// Number of the journal's last fact when the read began.
+    pub head: u64,
     /// Messages that wait for delivery, in delivery order.
     pub pending: Vec<Letter>,
     /// Messages that the agent owes a reply to.
@@ -38,6 +41,16 @@ pub struct RunIdentity {
     pub cwd: String,
 }
 
+/// What the keyboard, or a look at the screen, is for. The two are independent of each other: the
+/// keyboard has one queue, and each waits there for the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyboardUser {
+    /// A turn of messages, or a reminder.
+    Turn,
+    /// A line that is not a message.
+    Nudge,
+}
+
 /// A message, and the form in which a turn presents the message.
 pub type ToldLetter = (Letter, Telling);
 
@@ -48,18 +61,20 @@ pub enum Input {
     Tick,
     /// The periodic check, in case a change of the journal went unnoticed.
     PeriodicCheck,
-    /// The journal has changed. With `has_mail`, this session has stored a message.
+    /// The journal has changed, and its last fact has this number by now.
     JournalChanged {
-        has_mail: bool,
+        head: u64,
     },
     /// Result of [`Action::ReadMail`].
     MailRead(MailView),
     /// Result of [`Action::ReadMail`]: the journal could not be read.
     MailUnreadable,
     /// Result of [`Action::Commit`]: the journal has recorded the operation for these messages.
+    /// `head` is the number of its last fact, at least.
     Committed {
         commit: CommitId,
         ids: Vec<MessageId>,
+        head: u64,
     },
     /// Result of [`Action::Commit`]: nothing was recorded. If `is_final`, a retry cannot succeed.
     NotCommitted {
@@ -68,21 +83,29 @@ pub enum Input {
         is_final: bool,
     },
     /// Result of [`Action::LeaseKeyboard`].
-    KeyboardLeased,
+    KeyboardLeased(KeyboardUser),
     /// Result of [`Action::LeaseKeyboard`]: a person has typed something and not submitted it.
-    KeyboardRefused,
+    KeyboardRefused(KeyboardUser),
     /// Result of [`Action::LeaseKeyboard`]: the terminal is gone.
-    KeyboardGone,
+    KeyboardGone(KeyboardUser),
     /// Result of [`Action::Type`]: the terminal has all of this text.
     Typed(String),
+    /// Result of [`Action::TypeLine`]: the terminal has all of the line.
+    LineTyped,
     /// Result of [`Action::PressEnter`].
-    EnterPressed,
-    /// Result of [`Action::Type`], [`Action::PressEnter`] or [`Action::Look`].
-    TerminalFailed(String),
+    EnterPressed(KeyboardUser),
+    /// Result of [`Action::Type`], [`Action::TypeLine`], [`Action::PressEnter`] or [`Action::Look`].
+    TerminalFailed {
+        by: KeyboardUser,
+        why: String,
+    },
     /// Result of [`Action::PressKeys`]: the keyboard's queue was full.
     KeysDropped,
     /// Result of [`Action::Look`].
-    Looked(Sighting),
+    Looked {
+        by: KeyboardUser,
+        sighting: Sighting,
+    },
     /// Result of [`Action::CheckInput`]: whether the program has left input unread.
     InputChecked {
         is_unread: bool,
@@ -141,8 +164,64 @@ pub enum Input {
     Released(PausedBy),
     /// The state of a loop has changed.
     LoopChanged(LoopWait),
+    /// Somebody wants a line typed. [`Action::EndNudge`] follows.
+    NudgeRequested(NudgeRequest),
+    /// Somebody wants to answer the question that was open at this time. [`Action::EndAnswerCheck`]
+    /// follows.
+    AnswerRequested {
+        token: RequestToken,
+        asked_at: Timestamp,
+    },
     /// The program has ended.
     Exited(Ending),
+}
+
+impl Input {
+    /// Whether this is the result of an action that the driver counts. Commits, reads of the mail and
+    /// checks for unread input are tracked elsewhere.
+    pub(super) fn is_counted_result(&self) -> bool {
+        match self {
+            Self::KeyboardLeased(_)
+            | Self::KeyboardRefused(_)
+            | Self::KeyboardGone(_)
+            | Self::Typed(_)
+            | Self::LineTyped
+            | Self::EnterPressed(_)
+            | Self::TerminalFailed { .. }
+            | Self::Looked { .. }
+            | Self::ApiConfirmed(_)
+            | Self::ApiAccepted(_)
+            | Self::ApiSilent(_)
+            | Self::ApiRefused { .. }
+            | Self::ApiDone
+            | Self::ApiNotContinued { .. }
+            | Self::TranscriptsRead(_) => true,
+            Self::Tick
+            | Self::PeriodicCheck
+            | Self::JournalChanged { .. }
+            | Self::MailRead(_)
+            | Self::MailUnreadable
+            | Self::Committed { .. }
+            | Self::NotCommitted { .. }
+            | Self::KeysDropped
+            | Self::InputChecked { .. }
+            | Self::ScreenChanged(_)
+            | Self::DialogChanged(_)
+            | Self::OutputSeen
+            | Self::KeysTyped { .. }
+            | Self::PasteMode(_)
+            | Self::HookCalled { .. }
+            | Self::HookPassedOn(_)
+            | Self::HookGone(_)
+            | Self::HookUnanswered { .. }
+            | Self::Paused(_)
+            | Self::Released(_)
+            | Self::LoopChanged(_)
+            | Self::NudgeRequested(_)
+            | Self::AnswerRequested { .. }
+            | Self::Exited(_) => false,
+        }
+    }
 }
 
 /// What a commit records.
@@ -195,19 +274,24 @@ pub enum Action {
         commit: CommitId,
         operation: Operation,
     },
-    LeaseKeyboard,
+    LeaseKeyboard(KeyboardUser),
     /// Give the keyboard back. No input follows.
-    ReleaseKeyboard,
+    ReleaseKeyboard(KeyboardUser),
     /// Type the text of a turn, in the given input mode of the program.
     Type {
         turn: Turn,
         mode: turn::Input,
     },
-    PressEnter(Vec<u8>),
+    /// Type a line that is not a message.
+    TypeLine(String),
+    PressEnter {
+        by: KeyboardUser,
+        keys: Vec<u8>,
+    },
     /// Press these keys outside a turn. An input follows only if the queue is full.
     PressKeys(Vec<u8>),
     /// Read the screen once all output of the program is on it.
-    Look,
+    Look(KeyboardUser),
     /// Check at once whether the program has unread input.
     CheckInput,
     /// Forget the keys that a person has typed: the screen shows that they left no draft. No input
@@ -246,4 +330,15 @@ pub enum Action {
     /// Move the read offsets of all transcripts to their present ends. No input follows.
     SkipTranscripts,
     ReadTranscripts,
+    /// Tell the sender of a nudge the outcome. No input follows.
+    EndNudge {
+        token: RequestToken,
+        outcome: NudgeOutcome,
+    },
+    /// Tell the sender of an answer whether the answer can be recorded now, or why not. No input
+    /// follows.
+    EndAnswerCheck {
+        token: RequestToken,
+        refusal: Option<String>,
+    },
 }

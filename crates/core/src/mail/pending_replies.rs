@@ -23,7 +23,6 @@ pub fn is_awaited(mail: &Letter, now: Timestamp) -> bool {
     };
     // A message that was seen does not expire, but its reply is no longer wanted after that time.
     let is_open = is_open && !message.has_run_out(now);
-    planted!(RemindsAnswered => return message.envelope.expects_reply && is_open);
     message.envelope.expects_reply && !mail.standing.answered && is_open
 }
 

@@ -192,7 +192,6 @@ impl Standing {
     /// Apply a step with its data.
     pub fn apply_progress(&mut self, progress: &Progress) {
         self.apply(progress.step);
-        planted!(ProofNotAwaited => return);
         if progress.step == Step::Offered
             && matches!(self.proven, Proven::Offered | Proven::Unproven)
         {

@@ -149,7 +149,6 @@ fn progress(now: Timestamp, mail: &Letter, said: &Said) -> Progress {
 }
 
 fn may_be_offered(now: Timestamp, mail: &Letter) -> Result<(), Kept> {
-    planted!(CancelledShown => if mail.standing.end.is_some() { return Ok(()); });
     let standing = mail.standing.at(&mail.message, now);
     match (standing.end, mail.message.envelope.not_before) {
         (Some(_), _) => return Err(Kept::Ended(standing.receipt())),

@@ -1,5 +1,5 @@
-//! The model of a program: it boots, reads its terminal piece by piece, works, asks, swallows
-//! Enter and falls silent. It knows nothing of desks; what it shows is what a session sees.
+//! The simulated program: it boots, reads its terminal piece by piece, works, asks, swallows Enter
+//! and falls silent. It knows nothing of delivery; a session sees only what the program shows.
 
 use super::calls::{Call, Typed};
 use super::script::{Act, Nature, Sight};

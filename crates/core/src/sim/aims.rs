@@ -1,10 +1,10 @@
 //! Which question an answer is meant for, and which one its keys really go into: by the program's
-//! own count of its questions, which the desk never sees.
+//! own count of its questions, which delivery never sees.
 //!
 //! An answer is meant for the question that stands open when it is stored; where none does, for
-//! none. Its keys never enter another, but where the desk could not know it:
-//! - the question came up after the last look that the desk was told of when it wanted the keys;
-//! - that look showed a question in the same words as one that the desk was shown before the answer
+//! none. Its keys never enter another, but where delivery could not know it:
+//! - the question came up after the last look that delivery was told of when it wanted the keys;
+//! - that look showed a question in the same words as one that delivery was shown before the answer
 //!   was sent, and no look between the two showed anything else;
 //! - the screen shows nothing, and nobody has told of a question;
 //! - the clock was set back after the answer was sent, and has caught up since: the sender's time
@@ -25,7 +25,7 @@ struct Meant {
     at: u64,
 }
 
-/// What the desk was shown last.
+/// What delivery was shown last.
 #[derive(Debug, Clone)]
 struct Shown {
     words: String,
@@ -46,7 +46,7 @@ pub(super) struct Aims {
     order: u64,
     meant: BTreeMap<MessageId, Meant>,
     shown: Option<Shown>,
-    /// What the desk was shown when it wanted these keys of an answer.
+    /// What delivery was shown when it wanted these keys of an answer.
     wanted: BTreeMap<(TurnNo, Part), (MessageId, Option<Shown>)>,
     /// When the clock was set back last.
     set_back: u64,
@@ -70,7 +70,7 @@ impl Aims {
         self.set_back = self.order;
     }
 
-    /// The desk is about to be told of these words, or of none.
+    /// Delivery is about to be told of these words, or of none.
     pub(super) fn shows(&mut self, words: Option<&str>, question: Option<Asked>) {
         self.order += 1;
         match (words, &mut self.shown) {
@@ -88,7 +88,7 @@ impl Aims {
         }
     }
 
-    /// The desk wants these keys of an answer typed, which was sent at a time that has come by now
+    /// Delivery wants these keys of an answer typed, which was sent at a time that has come by now
     /// or has not.
     pub(super) fn wants(&mut self, id: MessageId, has_come: bool, turn: TurnNo, part: Part) {
         let sent = self.meant.get(&id).map_or(0, |meant| meant.at);
@@ -120,7 +120,7 @@ impl Aims {
             let meant = meant.and_then(|meant| meant.question);
             let meant = meant.map_or("none".to_owned(), |(_, n)| n.to_string());
             format!(
-                "an answer ({}) to question {meant} goes into question {}, as the desk was shown: \
+                "an answer ({}) to question {meant} goes into question {}, as delivery was shown: \
                  {another:?}",
                 id.id8(),
                 open.1

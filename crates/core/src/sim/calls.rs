@@ -1,9 +1,9 @@
-//! The program's own hooks, as processes: what it calls at the end of its start, at a prompt and
-//! when it comes to rest. They arrive late, twice, in any order, or in the next session; and others
-//! come that say nothing of its own prompts: those of a side session, and texts that only look as
-//! if they had a message's header.
+//! The hook calls of the simulated program: at the end of its start, at a prompt and when it comes
+//! to rest. They arrive late, twice, in any order, or in the next session. Other hook calls tell
+//! nothing of its own prompts: those of a side session, and texts that only look like a message's
+//! header.
 //!
-//! What it really got is kept by the oracle; these are all that the desk hears of it. A side session
+//! What it really got is kept by the oracle; these are all that delivery hears of it. A side session
 //! is one that the program itself starts at its work, and that ends with it, so none is heard before
 //! the program is.
 

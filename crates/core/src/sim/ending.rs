@@ -1,4 +1,4 @@
-//! How every run ends: from some point on all goes well, and everything must come to its end.
+//! The end of every run: from some point on nothing fails, and every message must arrive or end.
 
 use super::law::{Checked, Law};
 use super::ledger::Known;
@@ -12,9 +12,9 @@ use crate::mail::tests::name;
 use crate::receipt::Order;
 use std::time::Duration;
 
-/// More steps than any run can need; one that goes on is going in circles.
+/// More steps than any run needs: a run that takes more goes in circles.
 const ENOUGH: u32 = 5_000;
-/// Everything that a script puts off is due within this.
+/// Everything that a script delays is due within this time.
 const LONGEST: Duration = Duration::from_secs(1_800);
 
 struct Limits {
@@ -23,8 +23,8 @@ struct Limits {
 }
 
 impl Play {
-    /// From here on all goes well: the disk works, the agent reads and asks nothing, the person
-    /// submits what was typed and lets go. Everything must come to its end.
+    /// End the run without failures: the disk works, the agent reads and asks nothing, and the person
+    /// submits the draft and releases the keyboard. Every message must arrive or end.
     pub(super) fn end_well(&mut self) -> Checked {
         self.trace.note(|| "from here on all goes well".to_owned());
         self.journal.disk = Disk::Works;
@@ -54,7 +54,7 @@ impl Play {
         Ok(())
     }
 
-    /// Goes on until nothing is left to do, and nobody wants to be woken.
+    /// Continue until nothing is left to do, and nothing wants to be woken.
     fn run_down(&mut self, limits: &Limits) -> Checked {
         loop {
             self.be_kind()?;
@@ -80,7 +80,7 @@ impl Play {
         }
     }
 
-    /// The person wants no more answers; else every one would be asked for ten times.
+    /// Archive what is owed; otherwise the agent would be reminded ten times of each message.
     fn forgive(&mut self) {
         let owed = self.journal.look(self.now.wall).owed;
         for letter in owed.iter().filter(|_| !self.nature.never_answers) {
@@ -105,10 +105,10 @@ impl Play {
         // What nobody else will submit: a draft, or a text that Enter did not.
         let told = &world.oracle.told;
         // Nor one of ours that is not there alone, or not whole.
-        let waiting = session.parked.as_ref().unwrap_or(&session.turn);
-        let is_stuck = !told.is_parked || !told::holds(&told.input_box, &waiting.text());
+        let waiting = session.waiting.as_ref().unwrap_or(&session.turn);
+        let is_stuck = !told.is_waiting_for_enter || !told::holds(&told.input_box, &waiting.text());
         // An interrupt that is under way may still empty the box itself.
-        let is_ours = !session.delivery().is_at_rest() && !told.is_parked;
+        let is_ours = !session.delivery().is_at_rest() && !told.is_waiting_for_enter;
         let is_left = told.is_shown() && is_stuck && !is_ours;
         if (session.terminal.has_draft || is_asked || is_left) && !has_typed {
             let answer = Waiting::Piece(Piece::Submit);

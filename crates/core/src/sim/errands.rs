@@ -2,15 +2,14 @@
 
 use super::aims::Part;
 use super::calls::Typed;
+use super::faults::FaultyDriver;
 use super::harness;
 use super::law::{Checked, Law};
-use super::planted::{self, Bug};
 use super::reasons;
 use super::session::{Cargo, Commit, Going, Lease, Peek, Read, Session, Stroke, World};
 use super::terminal::{Piece, Waiting};
 use super::watch::Watch;
-use crate::driver::{self, Action, Input, Operation};
-use crate::mail::Letter;
+use crate::driver::{self, Action, Input, KeyboardUser, Operation};
 use crate::session::Ending;
 use crate::turn;
 use std::time::Duration;
@@ -46,6 +45,7 @@ impl Session {
                 self.tell_seen(glance, Input::ScreenChanged, world)?;
             }
             Going::Peek => self.go_on_peeking(world)?,
+            Going::Nudge(going) => self.go_on_nudging(going, world)?,
             Going::Read => self.read(world)?,
             Going::Exit => self.notice_exit(world)?,
         }
@@ -67,24 +67,24 @@ impl Session {
         self.tell_next(Input::Tick, world)?;
         loop {
             let now = world.now;
-            let (action, checked) = {
-                let mut watch = Watch::new(
-                    world,
-                    &mut self.turn,
-                    &mut self.parked,
-                    &mut self.hooks,
-                    &mut self.given_up,
-                );
-                let action = self.driver.poll_action(now, &mut watch);
-                (action, watch.checked)
-            };
-            checked?;
+            let (driver, mut watch) = self.observed(world);
+            let action = driver.poll_action(now, &mut watch);
+            watch.checked?;
             let Some(action) = action else { break };
             self.take(action, world)?;
         }
+        if world.trace.is_kept() {
+            let mail = &self.driver.mail().pending;
+            for line in self.holds.news(world.now, self.driver.delivery(), mail) {
+                world.trace.note(|| format!("  log: {line}"));
+            }
+        }
         match self.ended {
-            Some(_) => Ok(()),
-            None => reasons::wakeups(world.now, self.delivery(), &self.driver.mail().pending),
+            Some(_) => {
+                let is_awaited = self.nudges.are_awaited();
+                Law::EveryWaitHasAReason.holds(!is_awaited, || "a nudge has no outcome")
+            }
+            None => reasons::wakeups(world.now, &self.driver),
         }
     }
 
@@ -105,15 +105,26 @@ impl Session {
 
     fn tell_next(&mut self, input: Input, world: &mut World<'_>) -> Checked {
         let now = world.now;
-        let mut watch = Watch::new(
-            world,
-            &mut self.turn,
-            &mut self.parked,
-            &mut self.hooks,
-            &mut self.given_up,
-        );
-        self.driver.handle(now, input, &mut watch);
+        let (driver, mut watch) = self.observed(world);
+        driver.handle(now, input, &mut watch);
         watch.checked
+    }
+
+    /// Return the driver and its observer.
+    fn observed<'a, 'w>(
+        &'a mut self,
+        world: &'a mut World<'w>,
+    ) -> (&'a mut FaultyDriver, Watch<'a, 'w>) {
+        let watch = Watch {
+            world,
+            turn: &mut self.turn,
+            waiting: &mut self.waiting,
+            hooks: &mut self.hooks,
+            given_up: &mut self.given_up,
+            decisions: &mut self.decisions,
+            checked: Ok(()),
+        };
+        (&mut self.driver, watch)
     }
 
     /// Tell the driver the result of an action. If the program has ended, tell that first.
@@ -130,13 +141,22 @@ impl Session {
                 operation,
                 said: None,
             }),
-            Action::LeaseKeyboard => {
-                self.lease = Some(Lease::Asked);
-                self.terminal.queue.push_back(Waiting::Turn);
+            Action::LeaseKeyboard(user) => {
+                *self.lease_of(user) = Some(Lease::Asked);
+                self.terminal.queue.push_back(Waiting::Lease(user));
             }
-            Action::ReleaseKeyboard => self.terminal.is_leased = false,
+            Action::ReleaseKeyboard(KeyboardUser::Turn) => self.terminal.is_leased = false,
+            Action::ReleaseKeyboard(KeyboardUser::Nudge) => self.nudge_releases(),
             Action::Type { turn, mode } => self.begin_text(&turn, mode, world),
-            Action::PressEnter(_) => {
+            Action::TypeLine(line) => return self.begin_line(line, world),
+            Action::PressEnter {
+                by: KeyboardUser::Nudge,
+                ..
+            } => return self.begin_line_enter(world),
+            Action::PressEnter {
+                by: KeyboardUser::Turn,
+                ..
+            } => {
                 self.aim(Part::Enter, world);
                 self.stroke = Some(Stroke::Enter);
             }
@@ -145,7 +165,12 @@ impl Session {
                 let piece = if is_erase { Piece::Erase } else { Piece::Break };
                 self.terminal.queue.push_back(Waiting::Piece(piece));
             }
-            Action::Look => self.peek = Some(Peek::Asked),
+            Action::Look(KeyboardUser::Turn) => self.peek = Some(Peek::Asked),
+            Action::Look(KeyboardUser::Nudge) => self.nudges.peek = Some(Peek::Asked),
+            Action::EndNudge { token, outcome } => return self.end_nudge(token, &outcome),
+            Action::EndAnswerCheck { token, refusal } => {
+                return self.end_answer_check(token, refusal.as_deref(), world);
+            }
             Action::CheckInput => {
                 let is_unread = self.terminal.is_unread();
                 return self.tell_next(Input::InputChecked { is_unread }, world);
@@ -173,6 +198,14 @@ impl Session {
         Ok(())
     }
 
+    /// The request of one user for the keyboard.
+    pub(super) fn lease_of(&mut self, user: KeyboardUser) -> &mut Option<Lease> {
+        match user {
+            KeyboardUser::Turn => &mut self.lease,
+            KeyboardUser::Nudge => &mut self.nudges.lease,
+        }
+    }
+
     /// Let the terminal forget a person's keys, provided that the driver was told of everything that
     /// the program has drawn.
     fn forget_keys(&mut self) {
@@ -186,10 +219,6 @@ impl Session {
 
     fn begin_text(&mut self, turn: &driver::Turn, mode: turn::Input, world: &mut World<'_>) {
         self.turn.letters = turn.letters();
-        if planted::is(Bug::TurnLookedUpLate) {
-            let ids = &self.turn.ids;
-            self.turn.letters = letters(&world.journal.look(world.now.wall).pending, ids);
-        }
         if self.turn.attempts > 1 {
             world.trace.note(|| "  typed a second time".to_owned());
         }
@@ -238,7 +267,11 @@ impl Session {
             Operation::Converse(_) | Operation::SettleEarlierOffers(_) => Ok(Vec::new()),
         };
         commit.said = Some(match recorded {
-            Ok(ids) => Input::Committed { commit: id, ids },
+            Ok(ids) => Input::Committed {
+                commit: id,
+                ids,
+                head: world.journal.head(),
+            },
             Err(_) => Input::NotCommitted {
                 commit: id,
                 why: "the disk fails".to_owned(),
@@ -273,17 +306,10 @@ impl Session {
     fn notice_exit(&mut self, world: &mut World<'_>) -> Checked {
         self.ended = Some(world.now.mono);
         (self.stroke, self.peek, self.read) = (None, None, None);
+        (self.nudges.stroke, self.nudges.peek) = (None, None);
         world.oracle.is_cut_off();
         self.tell(Input::Exited(Ending::Exit(0)), world)
     }
-}
-
-/// Return the letters with these ids, in the order of the ids.
-pub(super) fn letters(view: &[Letter], ids: &[crate::id::MessageId]) -> Vec<Letter> {
-    ids.iter()
-        .filter_map(|id| view.iter().find(|letter| letter.message.id == *id))
-        .cloned()
-        .collect()
 }
 
 /// Format a time of the run in seconds.

@@ -1,7 +1,7 @@
-//! The journal of the model world: the core's own decisions, around a commit that can fail, be
-//! lost with the power, or come back after a crash.
+//! The simulated journal: the core's own decisions, around a commit that can fail, be lost in a
+//! power cut, or come back after a crash.
 
-use super::planted::{self, Bug};
+use super::faults::Fault;
 use super::script::Disk;
 use crate::driver::MailView;
 use crate::fact::{Event, Fact};
@@ -12,16 +12,19 @@ use crate::message::Message;
 use crate::moment::Moment;
 use crate::name::AgentName;
 use crate::offer::{self, Said};
+use crate::owed;
 use crate::post::{self, Correspondence, Draft, Posting};
 use crate::promotion;
 use crate::receipt::{self, End, Order};
 use crate::session::{self, Ended, Ending, Sessions, Started};
 use crate::storm::{MINUTE, SENDER_SKEW};
 use jiff::Timestamp;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use uuid::Uuid;
 
-/// Whether a commit outlives a power cut; as the store has it for each kind of work.
+/// Whether a commit survives a power cut. Each kind of commit has the durability that the store
+/// gives it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Durability {
     Synced,
@@ -32,11 +35,11 @@ enum Durability {
 #[derive(Debug)]
 pub(super) struct DiskFailed;
 
-/// What became of a message that somebody wants stored.
+/// The result of posting a message.
 #[derive(Debug)]
 pub(super) enum Posted {
     Stands(MessageId),
-    /// It stands in the journal already.
+    /// The message is in the journal already.
     Stood(MessageId),
     Refused,
 }
@@ -44,6 +47,7 @@ pub(super) enum Posted {
 #[derive(Debug)]
 pub(super) struct Journal {
     agent: AgentName,
+    fault: Option<Fault>,
     facts: Vec<Fact>,
     synced: usize,
     /// The ids of what is synced.
@@ -51,16 +55,17 @@ pub(super) struct Journal {
     mail: Mail,
     sessions: Sessions,
     pub(super) disk: Disk,
-    /// Facts that could not be synced: in nobody's view, but a crash may bring them back.
+    /// Facts that could not be synced. They are in no view, but a crash may bring them back.
     ghost: Vec<Fact>,
     ids: u128,
     writes: usize,
 }
 
 impl Journal {
-    pub(super) fn new(agent: AgentName) -> Self {
+    pub(super) fn new(agent: AgentName, fault: Option<Fault>) -> Self {
         Self {
             agent,
+            fault,
             facts: Vec::new(),
             synced: 0,
             safe: BTreeSet::new(),
@@ -77,6 +82,11 @@ impl Journal {
         &self.facts
     }
 
+    /// The number of the last fact.
+    pub(super) fn head(&self) -> u64 {
+        self.facts.len() as u64
+    }
+
     /// How often anything was written or lost.
     pub(super) fn written(&self) -> usize {
         self.writes
@@ -91,7 +101,7 @@ impl Journal {
         self.safe.contains(&id.0)
     }
 
-    /// What waits for the agent, what it owes, and when the next changes by the clock.
+    /// Return the agent's mail as one read of the journal shows it.
     pub(super) fn look(&self, now: Timestamp) -> MailView {
         let due = self.mail.pending(&self.agent, now);
         let ours = self.mail.all().filter(|l| l.message.to == self.agent);
@@ -106,10 +116,34 @@ impl Journal {
                 .filter(|time| *time > now)
         });
         MailView {
+            head: self.head(),
             next_change: next.min(),
             pending: due.into_iter().cloned().collect(),
-            owed: self.mail.owed(&self.agent, now).cloned().collect(),
+            owed: self.owed(now),
         }
+    }
+
+    /// Return the messages that the agent may be reminded of.
+    fn owed(&self, now: Timestamp) -> Vec<Letter> {
+        if self.fault != Some(Fault::RemindsAnswered) {
+            return self.mail.owed(&self.agent, now).cloned().collect();
+        }
+        let ours = self.mail.all().filter(|l| l.message.to == self.agent);
+        let found = ours.map(|letter| self.found(letter).into_owned());
+        found
+            .filter(|letter| owed::may_be_reminded(letter, now))
+            .collect()
+    }
+
+    /// Return a letter as the journal finds it, which a fault may change.
+    fn found<'a>(&self, letter: &'a Letter) -> Cow<'a, Letter> {
+        let mut letter = Cow::Borrowed(letter);
+        match self.fault {
+            Some(Fault::CancelledShown) => letter.to_mut().standing.end = None,
+            Some(Fault::RemindsAnswered) => letter.to_mut().standing.answered = false,
+            _ => {}
+        }
+        letter
     }
 
     fn commit(&mut self, facts: Vec<Fact>, durability: Durability) -> Result<(), DiskFailed> {
@@ -160,7 +194,7 @@ impl Journal {
         events.map(|event| self.fact(at, &agent, event)).collect()
     }
 
-    /// What a posting is decided on; as the store looks it up.
+    /// Return what the decision about a posting needs, as the store looks it up.
     fn known(&self, now: Timestamp, draft: &Draft) -> Correspondence {
         let pair = |message: &Message| (message.envelope.from.clone(), message.to.clone());
         let is_pair = |l: &&Letter| pair(&l.message) == (draft.from.clone(), draft.to.clone());
@@ -202,16 +236,15 @@ impl Journal {
         for (agent, event) in also {
             facts.push(self.fact(now.wall, &agent, event));
         }
-        let durability = if planted::is(Bug::AnsweredUnsynced) {
-            Durability::Unsynced
-        } else {
-            Durability::Synced
+        let durability = match self.fault {
+            Some(Fault::AnsweredUnsynced) => Durability::Unsynced,
+            _ => Durability::Synced,
         };
         self.commit(facts, durability)?;
         Ok(Posted::Stands(draft.id))
     }
 
-    /// Records what is said of these messages; gives back for which of them it can be true.
+    /// Record a step of these messages. Return the messages that accept the step.
     pub(super) fn say(
         &mut self,
         now: Moment,
@@ -221,7 +254,8 @@ impl Journal {
         let (mut moved, mut events) = (Vec::new(), Vec::new());
         for id in ids {
             let letter = self.mail.get(*id);
-            let decided = letter.map(|l| offer::decide(now.wall, &self.agent, l, said));
+            let decided =
+                letter.map(|l| offer::decide(now.wall, &self.agent, &self.found(l), said));
             if let Some(Ok(event)) = decided {
                 events.push(event);
                 moved.push(*id);
@@ -264,7 +298,7 @@ impl Journal {
         self.commit(facts, durability)
     }
 
-    /// Records what ran out of time.
+    /// Record the expiry of messages whose time has run out.
     pub(super) fn expire(&mut self, now: Moment) -> Result<(), DiskFailed> {
         let has_run_out = |letter: &&Letter| {
             let end = letter.standing.at(&letter.message, now.wall).end;
@@ -278,7 +312,7 @@ impl Journal {
             .try_for_each(|id| self.order(now, &who, Order::Expire, id))
     }
 
-    /// A session begins: what the last one left is put away first.
+    /// Begin a session. The offers that the last session left open become uncertain first.
     pub(super) fn start(&mut self, now: Moment, started: &Started) -> Result<(), DiskFailed> {
         let latest = self.sessions.get(&self.agent);
         let events = session::start(started, latest);
@@ -318,8 +352,8 @@ impl Journal {
         self.commit(facts, Durability::Synced)
     }
 
-    /// All processes die at once. What was not synced survives in part, and what could not be
-    /// synced may turn out to be there. Gives back what that changed.
+    /// Cut the power. Unsynced facts survive in part, and facts that could not be synced may be there
+    /// after all. Return what has changed.
     pub(super) fn lose_power(&mut self, luck: u8) -> &'static str {
         self.writes += 1;
         let unsynced = self.facts.len() - self.synced;

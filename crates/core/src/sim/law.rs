@@ -1,8 +1,8 @@
-//! What must always hold, by name, and how a run says which of it was broken.
+//! The laws that must always hold, by name.
 
 use std::fmt;
 
-/// The design's invariants, as far as the core can keep or break them.
+/// The design's invariants that the core can keep or break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Law {
     /// 1: nobody hears "ok" before the message is synced.
@@ -30,7 +30,7 @@ pub(super) enum Law {
     StormsAreCut,
     /// Reminders: of what is owed and known, ten at most, one turn each time it falls idle.
     RemindersAreFew,
-    /// Nothing changes by the clock before the desk wants to be asked.
+    /// Nothing changes by the clock before delivery wants to be asked.
     WakeupsAreTrue,
 }
 
@@ -51,7 +51,7 @@ impl Law {
         })
     }
 
-    /// Holds if `is_kept`; else it is broken as `what` says.
+    /// Return an error that says `what`, unless the law `is_kept`.
     pub(super) fn holds<D: fmt::Display>(self, is_kept: bool, what: impl FnOnce() -> D) -> Checked {
         if is_kept { Ok(()) } else { self.broken(what()) }
     }

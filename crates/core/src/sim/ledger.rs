@@ -1,5 +1,5 @@
-//! What really happened to each message, kept beside the journal and by other means: facts are
-//! folded here once more, in the plainest way, and everything that reached a terminal is counted.
+//! What really happened to each message. It is kept independently of the journal: facts are folded
+//! here in the plainest way, and everything that reached a terminal is counted.
 
 use super::law::{Checked, Law};
 use super::sending::LIMITS;
@@ -15,10 +15,10 @@ use jiff::{SignedDuration, Timestamp};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// How often an agent is reminded of one message, at most.
+/// Maximum number of reminders of one message.
 const REMINDERS: u32 = 10;
 
-/// One message, as it really is.
+/// The true state of one message.
 #[derive(Debug, Clone)]
 pub(super) struct Known {
     came: usize,
@@ -33,13 +33,13 @@ pub(super) struct Known {
     pub(super) raw: bool,
     not_before: Option<Timestamp>,
     expires_at: Option<Timestamp>,
-    // What the journal has of it.
+    // Its steps in the journal.
     ended: Option<Step>,
     read: bool,
     shown: bool,
     seen: bool,
     pub(super) cut: bool,
-    /// An offer is on record, and no word of how it ended.
+    /// An offer is recorded, and its end is not.
     pub(super) offering: bool,
     offered: bool,
     /// The agent's proof of the last offer is awaited.
@@ -49,16 +49,16 @@ pub(super) struct Known {
     reminded: u32,
 }
 
-/// What reached a terminal or a prompt. No crash undoes it.
+/// What reached a terminal or a prompt; no crash undoes that.
 #[derive(Debug, Clone, Copy, Default)]
 struct Exposed {
-    /// How often something of it was put before an agent.
+    /// How often a part of the message was put before an agent.
     times: u32,
-    /// An offer stands in the journal, and the session has not said how it ended.
+    /// An offer is recorded, and the session has not recorded its end.
     is_open: bool,
-    /// In the offer under way, something was written.
+    /// A part was written in the offer under way.
     is_begun: bool,
-    /// In the offer under way, text and Enter were written whole to a live program.
+    /// Text and Enter were written completely to a live program in the offer under way.
     is_whole: bool,
 }
 
@@ -75,12 +75,12 @@ pub(super) struct Ledger {
     heard: usize,
     /// What each agent was given last.
     given: BTreeMap<AgentName, (u32, Timestamp)>,
-    /// What must stand behind a message that was stored.
+    /// The steps that must follow a stored message.
     also: VecDeque<(MessageId, Step)>,
 }
 
 impl Known {
-    /// A message that has just come, after so many others.
+    /// Return the state of a new message, after `came` others.
     fn of(fact: &Fact, envelope: &Envelope, came: usize) -> Self {
         Self {
             came,
@@ -109,7 +109,7 @@ impl Known {
         }
     }
 
-    /// What waits for an idle agent does so until its deadline.
+    /// Return the priority: a message waits for an idle agent until its deadline.
     pub(super) fn priority(&self, now: Timestamp) -> Priority {
         let is_late = self.deadline.is_some_and(|deadline| deadline <= now);
         match self.priority {
@@ -118,7 +118,7 @@ impl Known {
         }
     }
 
-    /// Where it stands in delivery order.
+    /// Return its place in delivery order.
     pub(super) fn place(&self, now: Timestamp) -> (Priority, Reverse<usize>, usize) {
         match self.priority(now) {
             Priority::IdleFirst => (Priority::IdleFirst, Reverse(self.came), 0),
@@ -136,7 +136,7 @@ impl Known {
         self.expires_at.is_some_and(|gone| gone <= now)
     }
 
-    /// Why its agent must not be reminded of it, if it must not.
+    /// Return why the agent must not be reminded of it, if so.
     fn is_not_owed(&self, now: Timestamp) -> Option<&'static str> {
         let reasons = [
             (!self.expects_reply, "nobody expects an answer"),
@@ -156,12 +156,12 @@ impl Known {
         self.not_before.is_none_or(|due| due <= now)
     }
 
-    /// Whether it has come to where nothing more is to be done for it.
+    /// Whether nothing more is to be done for it.
     pub(super) fn is_settled(&self, now: Timestamp) -> bool {
         self.has_ended(now) || self.offered || self.read || self.shown
     }
 
-    /// Why it must not be shown, if it must not.
+    /// Return why it must not be shown, if so.
     fn barred(&self, now: Timestamp) -> Option<&'static str> {
         let reasons = [
             (self.has_ended(now), "it has ended"),
@@ -214,12 +214,12 @@ impl Ledger {
         self.known.iter().map(|(id, known)| (*id, known))
     }
 
-    /// How many facts it has heard.
+    /// Number of facts heard so far.
     pub(super) fn heard(&self) -> usize {
         self.heard
     }
 
-    /// Hears the facts that are new, and whether each can be true.
+    /// Hear the new facts, and check that each can be true.
     pub(super) fn hear(&mut self, facts: &[Fact]) -> Checked {
         for fact in &facts[self.heard..] {
             self.judge(fact)?;
@@ -249,8 +249,8 @@ impl Ledger {
         self.judge_step(fact, progress, must_be.is_some())
     }
 
-    /// Check, when a session starts, that every message that was still queued in the program when it died
-    /// is pending again.
+    /// Check, when a session starts, that every message that was still queued in the program when
+    /// it died is pending again.
     fn check_requeued(&self) -> Checked {
         let is_over = |known: &Known| known.ended.is_some() || known.read || known.accepted;
         let stays = |id: &&MessageId| {
@@ -264,7 +264,7 @@ impl Ledger {
         })
     }
 
-    /// A step of a message; whether it had to be recorded with what came before it.
+    /// Judge a step of a message. `must_be` says whether the facts before it required the step.
     fn judge_step(&self, fact: &Fact, progress: &Progress, must_be: bool) -> Checked {
         let is_due = match progress.step {
             Step::Answered => must_be,
@@ -328,7 +328,8 @@ impl Ledger {
         }
     }
 
-    /// What must be recorded with a message: that it is too much, or what it answers.
+    /// Note the steps that must be recorded with a message: its failure in a storm, or the answered
+    /// message.
     fn must_follow(&mut self, fact: &Fact, envelope: &Envelope) -> Checked {
         let (from, to) = (&envelope.from, &fact.agent);
         let linked = |id: Option<MessageId>| id.and_then(|id| Some((id, self.known.get(&id)?)));
@@ -369,7 +370,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Of messages with the same key, one at most is on its way or has arrived.
+    /// Check that at most one message with the same key is on its way or has arrived.
     fn is_its_keys_first(&self, fact: &Fact, envelope: &Envelope) -> Checked {
         let counts = |known: &Known| match known.ended {
             Some(Step::Archived) => true,
@@ -464,7 +465,7 @@ impl Ledger {
         self.lost.remove(&id);
     }
 
-    /// What was accepted stays so.
+    /// Check that accepted messages stay accepted.
     pub(super) fn is_standing(&self, letter: &Letter) -> Checked {
         let id = letter.message.id;
         let is_accepted = self.get(id).is_some_and(|known| known.accepted);
@@ -477,18 +478,18 @@ impl Ledger {
         })
     }
 
-    /// Whether the journal knows that a message is about to be shown.
+    /// Whether an offer of the message is recorded and open.
     pub(super) fn is_open(&self, id: MessageId) -> bool {
         self.exposed.get(&id).is_some_and(|exposed| exposed.is_open)
     }
 
-    /// Whether something of a message was written in the offer under way.
+    /// Whether a part of the message was written in the offer under way.
     pub(super) fn is_begun(&self, id: MessageId) -> bool {
         let exposed = self.exposed.get(&id);
         exposed.is_some_and(|exposed| exposed.is_open && exposed.is_begun)
     }
 
-    /// Something of a message is put before the agent.
+    /// Note that a part of a message is put before the agent.
     pub(super) fn expose(&mut self, id: MessageId, is_marked: bool) -> Checked {
         let cut = self.known.get(&id).is_some_and(|known| known.cut);
         let exposed = self.exposed.entry(id).or_default();
@@ -518,7 +519,7 @@ impl Ledger {
 }
 
 impl Step {
-    /// Whether it is about an offer, or ends in none.
+    /// Whether the step belongs to an offer, or excludes further offers.
     fn is_of_offers(self) -> bool {
         match self {
             Self::Offering
@@ -540,7 +541,7 @@ impl Step {
     }
 }
 
-/// The first of these that is so.
+/// Return the first reason that applies.
 fn first(reasons: &[(bool, &'static str)]) -> Option<&'static str> {
     reasons
         .iter()

@@ -1,9 +1,10 @@
-//! The simulation: the engine under a model agent, a model person and a failing disk, driven by a
-//! seed, with what must always hold checked after every step.
+//! The simulation: the session driver with a simulated program, a person and a failing disk, driven
+//! by a seed. All laws are checked after every step.
 //!
-//! A seed makes a [`script::Script`]; [`play`] plays it; [`oracle`] judges. A seed that fails is
-//! printed with the shortest script that fails alike, and how to play it again. To add something
-//! that can happen, add a line to the script and its arm in [`play`].
+//! A seed makes a [`script::Script`]; [`play`] plays it; [`oracle`] judges. A failing seed is
+//! printed with the shortest script that breaks the same law, and the command that repeats it. To
+//! add something that can happen, add a line to the script and its arm in [`play`]. [`faults`]
+//! checks the laws.
 
 mod agent;
 mod aims;
@@ -11,14 +12,15 @@ mod calls;
 mod chance;
 mod ending;
 mod errands;
+mod faults;
 mod harness;
 mod hooked;
 mod journal;
 mod law;
 mod ledger;
+mod nudges;
 mod oracle;
 mod outcome;
-pub(crate) mod planted;
 mod play;
 mod reasons;
 mod scene;

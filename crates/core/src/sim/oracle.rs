@@ -1,5 +1,5 @@
-//! Watches a run and says when a law is broken. It hears what the desk hears, sees what it does,
-//! and judges by rules of its own, written down once more and as plainly as the design has them.
+//! Watches a run and says which law is broken. It hears what delivery hears, sees what delivery
+//! does, and judges by rules of its own, written as plainly as the design has them.
 
 use super::aims::Aims;
 use super::harness;
@@ -59,7 +59,7 @@ impl Oracle {
 
     /// Whether a message may be begun with now. Of an interrupt and an open question: it may try
     /// its key.
-    fn may_go(&self, now: Moment, desk: &Desk, id: MessageId) -> Checked {
+    fn may_go(&self, now: Moment, delivery: &Desk, id: MessageId) -> Checked {
         let Some(known) = self.ledger.get(id) else {
             return Law::TheRightMoment.broken("a message that nobody has stored");
         };
@@ -68,7 +68,7 @@ impl Oracle {
         if known.raw {
             self.is_an_answer(known)?;
         }
-        let activity = desk.activity().activity;
+        let activity = delivery.activity().activity;
         let is_its_moment = match (&activity, priority) {
             _ if self
                 .told
@@ -79,7 +79,7 @@ impl Oracle {
             (Activity::Starting | Activity::Exited, _) => false,
             // Only what may end the question goes before what it holds up.
             (Activity::Blocked(_), Priority::Interrupt) => true,
-            (_, _) if self.told.is_parked && !known.raw => false,
+            (_, _) if self.told.is_waiting_for_enter && !known.raw => false,
             (Activity::Blocked(_), _) if known.raw => true,
             (Activity::Blocked(_), priority) => priority == Priority::Interrupt,
             (Activity::Working, Priority::IdleFirst | Priority::Idle) => known.raw,
@@ -91,18 +91,19 @@ impl Oracle {
         let pauses = self.told.pauses.len();
         Law::TheRightMoment.holds(is_its_moment && is_read, || {
             format!(
-                "{} ({priority}) goes while {activity}, {pauses} pauses, read: {}, parked: {}",
+                "{} ({priority}) goes while {activity}, {pauses} pauses, read: {}, waiting for Enter: {}",
                 id.id8(),
                 self.told.unread.is_none(),
-                self.told.is_parked
+                self.told.is_waiting_for_enter
             )
         })
     }
 
-    /// Nobody's draft is in the way; what an interrupt made the program put back is not one.
+    /// Check that no draft is in the way. A text that the program put back after an interrupt is
+    /// none.
     fn is_clear(&self, is_raw: bool, what: &str) -> Checked {
         let told = &self.told;
-        let is_ours = told.is_parked || is_raw;
+        let is_ours = told.is_waiting_for_enter || is_raw;
         let has_draft = told.draft.is_some() || (told.is_shown() && !is_ours);
         let is_clear = !has_draft || (!is_raw && told.is_put_back());
         Law::CannotAct.holds(is_clear, || format!("{what} into a draft"))
@@ -120,11 +121,11 @@ impl Oracle {
         })
     }
 
-    /// What the desk begins with, of what it was shown.
+    /// Judge the turn that delivery begins, out of the pending mail.
     pub(super) fn begins(
         &mut self,
         now: Moment,
-        desk: &Desk,
+        delivery: &Desk,
         view: &[Letter],
         chosen: &Decision,
     ) -> Checked {
@@ -133,27 +134,33 @@ impl Oracle {
         };
         self.told.keys = 0;
         for id in ids {
-            self.may_go(now, desk, *id)?;
+            self.may_go(now, delivery, *id)?;
         }
-        let is_free = desk.activity().activity == Activity::Idle && self.told.unread.is_none();
+        let is_free = delivery.activity().activity == Activity::Idle && self.told.unread.is_none();
         Law::TheRightMoment.holds(!interrupt || !is_free, || {
             "an idle agent is interrupted".to_owned()
         })?;
-        let want = self.turn(now, desk, view, ids[0]);
+        let want = self.turn(now, delivery, view, ids[0]);
         let told = |ids: &[MessageId]| ids.iter().map(|id| id.id8()).collect::<Vec<_>>().join(" ");
         Law::DeliveryOrder.holds(*ids == want, || {
             format!("goes: {}; should go: {}", told(ids), told(&want))
         })
     }
 
-    /// The turn that should go next. Whether an interrupt still tries its key on a question is the
-    /// desk's to know, so there `first` counts.
-    fn turn(&self, now: Moment, desk: &Desk, view: &[Letter], first: MessageId) -> Vec<MessageId> {
-        let is_asked = matches!(desk.activity().activity, Activity::Blocked(_));
+    /// Return the turn that should go next. Only delivery knows whether an interrupt still tries
+    /// its key on a question, so there `first` counts.
+    fn turn(
+        &self,
+        now: Moment,
+        delivery: &Desk,
+        view: &[Letter],
+        first: MessageId,
+    ) -> Vec<MessageId> {
+        let is_asked = matches!(delivery.activity().activity, Activity::Blocked(_));
         // What waits for a hook of a working agent lets pass what cannot wait.
         let goes_alone = self.ledger.get(first).is_some_and(Known::goes_alone);
         let has_hooks = self.told.nature.is_some_and(|nature| nature.has_hooks);
-        let is_working = desk.activity().activity == Activity::Working;
+        let is_working = delivery.activity().activity == Activity::Working;
         let is_by_hook = has_hooks && is_working && goes_alone;
         let mut open: Vec<_> = view
             .iter()
@@ -163,11 +170,11 @@ impl Oracle {
                 let is_by_hook = is_by_hook && !known.goes_alone();
                 let is_skipped = (is_asked && !known.raw || is_by_hook) && id != first;
                 let is_there = known.is_due(now.wall) && letter.is_pending(now.wall);
-                is_there && !is_skipped && self.may_go(now, desk, id).is_ok()
+                is_there && !is_skipped && self.may_go(now, delivery, id).is_ok()
             })
             .collect();
         open.sort_by_key(|(_, known)| known.place(now.wall));
-        let input = desk.input();
+        let input = delivery.input();
         let mut bytes = 0;
         let fits = |(at, (letter, known)): &(usize, &(&Letter, &Known))| {
             bytes += turn::size(letter, turn::Telling::Here, input, PATH.len());
@@ -180,8 +187,8 @@ impl Oracle {
         turn.map(|(_, (letter, _))| letter.message.id).collect()
     }
 
-    /// What the desk wants done; `turn` is the one that is under way.
-    pub(super) fn does(&mut self, desk: &Desk, effect: &Effect, turn: &Turn) -> Checked {
+    /// Judge an effect that delivery wants; `turn` is the turn under way.
+    pub(super) fn does(&mut self, delivery: &Desk, effect: &Effect, turn: &Turn) -> Checked {
         match effect {
             Effect::Key(keys) if keys == harness::clear_keys().bytes() => self.erases(),
             Effect::Key(_) => self.presses(),
@@ -191,7 +198,7 @@ impl Oracle {
                     self.told.answers = self.told.asks();
                 }
                 self.is_clear(is_raw, "it is offered")?;
-                self.may_write(desk, is_raw, self.is_urgent(ids))
+                self.may_write(delivery, is_raw, self.is_urgent(ids))
             }
             Effect::Write { ids } => {
                 let is_raw = ids.iter().all(|id| self.is_raw(*id));
@@ -201,19 +208,19 @@ impl Oracle {
                 Law::NothingDoubled.holds(is_new || is_retry, || "a text is typed again")?;
                 self.is_recognised(is_raw, "text")?;
                 self.is_out_of_the_way(is_raw, "text")?;
-                self.may_write(desk, is_raw, self.is_urgent(ids))?;
+                self.may_write(delivery, is_raw, self.is_urgent(ids))?;
                 self.meets_its_question(is_raw)
             }
-            Effect::Remind { .. } => self.reminds(desk),
+            Effect::Remind { .. } => self.reminds(delivery),
             Effect::WriteReminder { .. } => {
                 self.told.reminders += 1;
                 let many = self.told.reminders;
                 Law::RemindersAreFew.holds(many == 1, || "a reminder is typed twice")?;
                 self.is_recognised(false, "a reminder")?;
                 self.is_out_of_the_way(false, "a reminder")?;
-                self.may_write(desk, false, false)
+                self.may_write(delivery, false, false)
             }
-            Effect::Enter => self.may_enter(desk, turn),
+            Effect::Enter => self.may_enter(delivery, turn),
             Effect::Resume => {
                 self.told.resume();
                 Ok(())
@@ -226,7 +233,7 @@ impl Oracle {
             Effect::Give { ids, .. } => {
                 let is_raw = ids.iter().any(|id| self.is_raw(*id));
                 Law::CannotAct.holds(!is_raw, || "a hook is given an answer")?;
-                self.may_write(desk, false, self.is_urgent(ids))
+                self.may_write(delivery, false, self.is_urgent(ids))
             }
             // Nobody in the simulation has a door.
             Effect::Abort | Effect::GoOn | Effect::Call { .. } => {
@@ -246,8 +253,8 @@ impl Oracle {
 
     fn is_offered(&mut self, ids: &[MessageId], turn: &Turn) {
         // Somebody else has pressed its Enter, and the agent says so.
-        if ids.iter().any(|id| self.told.parked.contains(id)) {
-            self.told.is_parked = false;
+        if ids.iter().any(|id| self.told.waiting.contains(id)) {
+            self.told.is_waiting_for_enter = false;
         }
         // A key may have been enough of an answer.
         let is_raw = ids.iter().all(|id| self.is_raw(*id));
@@ -298,10 +305,10 @@ impl Oracle {
         Law::TheRightMoment.holds(told.keys <= KEYS, || "a fourth interrupt key")
     }
 
-    fn reminds(&mut self, desk: &Desk) -> Checked {
-        let judged = desk.activity();
+    fn reminds(&mut self, delivery: &Desk) -> Checked {
+        let judged = delivery.activity();
         let is_idle = judged.activity == Activity::Idle;
-        let is_read = self.told.unread.is_none() && !self.told.is_parked;
+        let is_read = self.told.unread.is_none() && !self.told.is_waiting_for_enter;
         Law::RemindersAreFew.holds(is_idle && is_read, || "it is not idle")?;
         let since = Some(judged.since.mono);
         Law::RemindersAreFew.holds(
@@ -310,7 +317,7 @@ impl Oracle {
         )?;
         (self.told.reminded, self.told.reminders) = (since, 0);
         self.is_clear(false, "a reminder goes")?;
-        self.may_write(desk, false, false)
+        self.may_write(delivery, false, false)
     }
 
     fn is_raw(&self, id: MessageId) -> bool {
@@ -323,9 +330,9 @@ impl Oracle {
             .all(|id| known(id).is_some_and(Known::goes_alone))
     }
 
-    /// Whether the agent can be written to, by what the desk was told.
-    fn may_write(&self, desk: &Desk, is_raw: bool, is_urgent: bool) -> Checked {
-        let activity = desk.activity().activity;
+    /// Whether the agent can be written to, by what delivery was told.
+    fn may_write(&self, delivery: &Desk, is_raw: bool, is_urgent: bool) -> Checked {
+        let activity = delivery.activity().activity;
         let is_starting = activity == Activity::Starting;
         let is_asked = self.told.question.is_some();
         let is_open = !self.told.is_held(is_urgent);
@@ -338,7 +345,7 @@ impl Oracle {
     /// No draft is there.
     fn is_out_of_the_way(&self, is_raw: bool, what: &str) -> Checked {
         let told = &self.told;
-        let is_ours = told.is_parked || is_raw;
+        let is_ours = told.is_waiting_for_enter || is_raw;
         let is_free = told.draft.is_none() && (is_ours || !told.is_shown());
         Law::CannotAct.holds(is_free, || format!("{what} goes into a draft"))
     }
@@ -358,7 +365,7 @@ impl Oracle {
 
     /// Enter, only after a look at the screen where that tells something: no question, no draft,
     /// and once more only where the text still stands there.
-    fn may_enter(&self, desk: &Desk, turn: &Turn) -> Checked {
+    fn may_enter(&self, delivery: &Desk, turn: &Turn) -> Checked {
         let told = &self.told;
         let is_raw = turn.ids.iter().all(|id| self.is_raw(*id)) && turn.cargo == Cargo::Messages;
         Law::CannotAct.holds(told.draft.is_none(), || "Enter goes into a draft")?;
@@ -376,7 +383,7 @@ impl Oracle {
         Law::CannotAct.holds(turn.enters < ENTERS, || {
             format!("Enter is pressed again, after {} times", turn.enters)
         })?;
-        let is_over = desk.activity().activity == Activity::Exited;
+        let is_over = delivery.activity().activity == Activity::Exited;
         Law::TheRightMoment.holds(!is_over, || "Enter goes to nobody")
     }
 
@@ -444,8 +451,8 @@ impl Oracle {
     pub(super) fn gives_back(&mut self, turn: &Turn) -> Checked {
         let is_half_typed = std::mem::take(&mut self.is_half_typed);
         if is_half_typed && turn.is_open {
-            self.told.is_parked = true;
-            self.told.parked.clone_from(&turn.ids);
+            self.told.is_waiting_for_enter = true;
+            self.told.waiting.clone_from(&turn.ids);
             let is_alone = told::holds(&self.told.input_box, &turn.text());
             let works = self.told.shows_work || self.told.is_said_to_work;
             let is_barred = works || self.told.question.is_some() || self.told.draft.is_some();
@@ -460,6 +467,11 @@ impl Oracle {
     /// Nobody writes on what is half typed.
     pub(super) fn is_cut_off(&mut self) {
         self.is_half_typed = false;
+    }
+
+    /// The first bytes of a line go in that is no message.
+    pub(super) fn begins_line(&self) -> Checked {
+        Law::CannotAct.holds(!self.is_half_typed, || "a line falls into a text")
     }
 
     /// A key of a person's goes in, or the interrupt key.

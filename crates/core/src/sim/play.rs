@@ -1,8 +1,8 @@
-//! One run: a script played line by line over the journal, a session, its program and a person,
-//! with every law checked after every step.
+//! One run: a script is played line by line, and every law is checked after every step.
 
 use super::calls::{Called, Typed};
 use super::errands::clock;
+use super::faults::Fault;
 use super::journal::Journal;
 use super::law::{Checked, Law};
 use super::oracle::Oracle;
@@ -28,14 +28,14 @@ use jiff::SignedDuration;
 use std::time::Duration;
 use uuid::Uuid;
 
-/// No two steps are in the same instant, as the clock has it.
+/// Time between two steps: no two steps have the same time.
 const INSTANT: Duration = Duration::from_micros(1);
 
-/// What can come a step further.
+/// Something that can take its next step.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Next {
     Session(Going),
-    /// The session says how it ended.
+    /// The session records how its run ended.
     End,
     Sender(usize),
     Call(usize),
@@ -46,6 +46,7 @@ pub(super) struct Play {
     pub(super) now: Moment,
     pub(super) nature: Nature,
     crash: Option<Crash>,
+    fault: Option<Fault>,
     pub(super) steps: u32,
     pub(super) agent: AgentName,
     pub(super) journal: Journal,
@@ -55,19 +56,28 @@ pub(super) struct Play {
     pub(super) calls: Vec<Called>,
     pub(super) turns: Vec<Typed>,
     pub(super) drafts: Vec<Draft>,
-    /// Something was stored, and the session was not told.
+    /// A message was stored, and the session was not told.
     pub(super) has_missed_bell: bool,
     runs: u128,
-    /// How many hooks of agents without a session have asked for mail.
+    /// Number of hook calls of agents without a session that have asked for mail.
     pub(super) injects: u32,
-    /// As of the last check: how often the journal was written, and how much acknowledged.
+    /// Numbers of journal writes and of acknowledged messages at the last check.
     written: (usize, usize),
     pub(super) trace: Trace,
 }
 
-/// Plays a whole script; gives back what became of it, and how many steps there were.
+/// Play a whole script. Return the first broken law, the trace and the number of steps.
 pub(super) fn play(script: &Script, trace: Trace) -> (Checked, Trace, u32) {
-    let mut play = Play::new(script, trace);
+    play_with(None, script, trace)
+}
+
+/// Like [`play`], but with a fault.
+pub(super) fn play_with(
+    fault: Option<Fault>,
+    script: &Script,
+    trace: Trace,
+) -> (Checked, Trace, u32) {
+    let mut play = Play::new(script, trace, fault);
     let played = script
         .lines
         .iter()
@@ -77,14 +87,15 @@ pub(super) fn play(script: &Script, trace: Trace) -> (Checked, Trace, u32) {
 }
 
 impl Play {
-    pub(super) fn new(script: &Script, trace: Trace) -> Self {
+    pub(super) fn new(script: &Script, trace: Trace, fault: Option<Fault>) -> Self {
         let agent = name("coder");
         Self {
             now: ms(0),
             nature: script.nature,
             crash: script.crash,
+            fault,
             steps: 0,
-            journal: Journal::new(agent.clone()),
+            journal: Journal::new(agent.clone(), fault),
             agent,
             oracle: Oracle::default(),
             session: None,
@@ -100,7 +111,7 @@ impl Play {
         }
     }
 
-    /// The session, and what it works with.
+    /// Return the session and its surroundings.
     pub(super) fn session(&mut self) -> Option<(&mut Session, World<'_>)> {
         let world = World {
             now: self.now,
@@ -140,6 +151,16 @@ impl Play {
             }),
             Line::Order(order, n) => self.order(order, n)?,
             Line::Inject => self.inject()?,
+            Line::Nudge(n) => {
+                if let Some((session, mut world)) = self.session() {
+                    session.request_nudge(n, &mut world)?;
+                }
+            }
+            Line::CheckAnswer => {
+                if let Some((session, mut world)) = self.session() {
+                    session.request_answer(&mut world)?;
+                }
+            }
             Line::Word(n) => self.call_falsely(n),
             Line::Agent(act) => {
                 if let Some((session, mut world)) = self.session() {
@@ -161,7 +182,7 @@ impl Play {
         self.check()
     }
 
-    /// Everything that can come a step further now.
+    /// List everything that can take its next step now.
     pub(super) fn next(&self) -> Vec<Next> {
         let mut all = Vec::new();
         if let Some(session) = &self.session {
@@ -198,7 +219,7 @@ impl Play {
         self.check()
     }
 
-    /// What must hold after every step.
+    /// Check the laws that hold after every step.
     fn check(&mut self) -> Checked {
         self.collect_calls();
         let facts = self.journal.facts();
@@ -215,7 +236,7 @@ impl Play {
         Ok(())
     }
 
-    /// What was acknowledged is there and synced; asked where something was written since.
+    /// Check that every acknowledged message exists and is synced, if anything was written since.
     fn is_kept(&mut self) -> Checked {
         let written = (self.journal.written(), self.oracle.acknowledged().count());
         if self.written == written {
@@ -247,7 +268,7 @@ impl Play {
         self.check()
     }
 
-    /// Time passes; who wants to be woken meanwhile is.
+    /// Let time pass, and wake what wants to be woken meanwhile.
     fn wait(&mut self, millis: u32) -> Checked {
         let until = self.now.mono + Duration::from_millis(millis.into());
         while let Some(at) = self.wakeup().filter(|at| *at <= until) {
@@ -258,13 +279,13 @@ impl Play {
         Ok(())
     }
 
-    /// Time passes that nobody was given; then who is late is woken.
+    /// Let time pass without waking anything; then wake what is late.
     fn stall(&mut self, millis: u32) -> Checked {
         self.pass(Duration::from_millis(millis.into()));
         self.wake()
     }
 
-    /// The wall clock steps. Nobody is told of it; the slow tick finds out.
+    /// Set the wall clock. Only the periodic check finds out.
     fn set_clock(&mut self, seconds: i32) -> Checked {
         self.now.wall += SignedDuration::from_secs(seconds.into());
         if seconds < 0 {
@@ -278,9 +299,10 @@ impl Play {
         self.session.as_ref()?.wakeup(self.now)
     }
 
-    /// The bell rings.
+    /// Tell the session that the journal has changed.
     pub(super) fn ring(&mut self) -> Checked {
-        self.tell(Input::JournalChanged { has_mail: false })
+        let head = self.journal.head();
+        self.tell(Input::JournalChanged { head })
     }
 
     /// Tell the driver of something that happened outside.
@@ -312,7 +334,7 @@ impl Play {
         session.proceed(&mut world)
     }
 
-    /// Who sent through the session sends again, past it, under the same id.
+    /// Kill the session. Its senders send again under the same id, past the session.
     pub(super) fn kill(&mut self) {
         self.drop_session();
         for sender in &mut self.senders {
@@ -331,7 +353,7 @@ impl Play {
         let begun = started(self.runs);
         if self.journal.start(self.now, &begun).is_ok() {
             self.oracle.begin(self.nature, self.now);
-            self.session = Some(Session::new(self.nature, self.now, begun.run));
+            self.session = Some(Session::new(self.nature, self.now, begun.run, self.fault));
             self.has_missed_bell = false;
         }
         self.ring()
@@ -360,7 +382,7 @@ impl Play {
     }
 }
 
-/// A fact in a few words.
+/// Return a fact in a few words.
 fn told(fact: &Fact) -> String {
     let kind = fact.event.kind();
     match &fact.event {
@@ -379,7 +401,7 @@ fn told(fact: &Fact) -> String {
     }
 }
 
-/// The one that a script means by a number.
+/// Return the element that a script names by a number.
 pub(super) fn nth<T>(all: &[T], n: u8) -> Option<&T> {
     all.get(usize::from(n) % all.len().max(1))
 }

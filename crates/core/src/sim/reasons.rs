@@ -1,6 +1,7 @@
-//! What is asked of a desk after every step: is each wait explained, and truly; does the clock
-//! change nothing before the desk wants to be asked.
+//! Checks of delivery after every step: each wait has a true explanation, and the clock changes
+//! nothing before delivery wants to be woken.
 
+use super::faults::FaultyDriver;
 use super::law::{Checked, Law};
 use super::oracle::Oracle;
 use super::session::Session;
@@ -18,11 +19,11 @@ use crate::why::{self, Hold, Why};
 use jiff::Timestamp;
 use std::time::Duration;
 
-/// Asked of a desk that wants no wakeup at all.
+/// How far ahead delivery is checked if it wants no wakeup.
 const LONG: Duration = Duration::from_secs(3_600);
 const INSTANT: Duration = Duration::from_millis(1);
 
-/// What holds a message, and whether that can be so.
+/// Check that what is said to hold a message can be true.
 pub(super) fn check(
     now: Moment,
     oracle: &Oracle,
@@ -31,9 +32,7 @@ pub(super) fn check(
 ) -> Checked {
     let why = match session {
         Some(session) => {
-            let held = session
-                .delivery()
-                .hold(now, letter, &session.driver.mail().pending);
+            let held = session.driver.hold(now, letter);
             why::why_live(letter, now.wall, held)
         }
         None => why::why(letter, now.wall),
@@ -104,7 +103,7 @@ fn is_true(now: Moment, told: &Told, letter: &Letter, hold: &Hold, session: &Ses
         "settling" => (told.input_box == BoxState::Empty, told.box_since),
         "not-before" => (!letter.message.is_due(now.wall), None),
         "next" => (is_next(now, letter, session), None),
-        // What these say stands in the desk alone, or in the journal.
+        // Only delivery or the journal knows whether these are true.
         _ => (true, None),
     };
     let since: Option<Timestamp> = since.map(|since| since.wall.max(why::due(letter)));
@@ -127,13 +126,14 @@ fn is_next(now: Moment, letter: &Letter, session: &Session) -> bool {
     is_due || session.is_busy_with(id) || session.driver.is_about_to_read() || !session.has_seen(id)
 }
 
-/// A tick before the desk's next wakeup must find nothing to do, and it must not ask again for a
+/// A tick before delivery's next wakeup must find nothing to do, and it must not ask again for a
 /// time that has come.
-pub(super) fn wakeups(now: Moment, desk: &Desk, view: &[Letter]) -> Checked {
-    let next = desk.next_wakeup();
+pub(super) fn wakeups(now: Moment, driver: &FaultyDriver) -> Checked {
+    let (delivery, view) = (driver.delivery(), &driver.mail().pending);
+    let next = driver.next_wakeup();
     Law::WakeupsAreTrue.holds(
         next.is_none_or(|at| at > now.mono),
-        || "the desk wants to be asked again and again",
+        || "delivery wants to be asked again and again",
     )?;
     let before = next.map_or(now.mono + LONG, |at| at - INSTANT);
     if before <= now.mono {
@@ -143,13 +143,13 @@ pub(super) fn wakeups(now: Moment, desk: &Desk, view: &[Letter]) -> Checked {
         mono: before,
         ..now
     };
-    let mut later = desk.clone();
+    let mut later = delivery.clone();
     let effects = later.on(then, Event::Tick);
-    let due = |desk: &Desk, at: Moment| match desk.next(at, view) {
+    let due = |delivery: &Desk, at: Moment| match delivery.next(at, view) {
         Decision::Offer { ids, interrupt } => Some((ids, interrupt)),
         Decision::Wait { .. } => None,
     };
-    let (now_due, then_due) = (due(desk, now), due(&later, then));
+    let (now_due, then_due) = (due(delivery, now), due(&later, then));
     Law::WakeupsAreTrue.holds(effects.is_empty() && now_due == then_due, || {
         format!(
             "it is to be woken at {next:?}; before, by the clock alone, {now_due:?} becomes \

@@ -1,12 +1,12 @@
-//! Short scenes that chance alone would seldom make: a draft, a question, a program that does not
-//! read, or an answer that is owed, each with something that comes between.
+//! Short scenes that random lines would seldom make: a draft, a question, a program that does not
+//! read, or an owed reply, each with an interruption.
 
 use super::chance::Chance;
 use super::script::{Act, Deed, Line, Link, Post, Way, Writer};
 use crate::delivery::PausedBy;
 use crate::priority::Priority;
 
-/// A few lines that belong together. They are lines like all others, and can be cut one by one.
+/// Return a few lines that belong together. The shrinker can remove each of them.
 pub(super) fn scene(chance: &mut Chance) -> Vec<Line> {
     match chance.below(5) {
         0 => draft(chance),
@@ -41,7 +41,7 @@ fn mail(chance: &mut Chance) -> Line {
     Line::Post(post(chance.pick(&Priority::ALL)))
 }
 
-/// Something that comes between.
+/// Return an interruption.
 fn trouble(chance: &mut Chance) -> Line {
     chance.pick(&[
         Line::Agent(Act::Ask),
@@ -59,7 +59,7 @@ fn trouble(chance: &mut Chance) -> Line {
     ])
 }
 
-/// What a person has typed is left alone, and mail comes.
+/// A person leaves a draft, and mail comes.
 fn draft(chance: &mut Chance) -> Vec<Line> {
     vec![
         Line::Person(Deed::Type),
@@ -98,7 +98,7 @@ fn question(chance: &mut Chance) -> Vec<Line> {
     ]
 }
 
-/// The program takes what is typed and does not read it.
+/// The program does not read its input.
 fn deaf(chance: &mut Chance) -> Vec<Line> {
     vec![
         mail(chance),
@@ -115,7 +115,7 @@ fn deaf(chance: &mut Chance) -> Vec<Line> {
     ]
 }
 
-/// An answer is expected, and the agent falls idle a few times.
+/// A reply is expected, and the agent becomes idle a few times.
 fn debt(chance: &mut Chance) -> Vec<Line> {
     let asked = Post {
         expects_reply: true,
@@ -136,7 +136,7 @@ fn debt(chance: &mut Chance) -> Vec<Line> {
     lines
 }
 
-/// Two agents answer each other, or one of them does not stop.
+/// Two agents reply to each other, or one of them does not stop.
 fn storm(chance: &mut Chance) -> Vec<Line> {
     let mut lines = Vec::new();
     for n in 0..7 {

@@ -58,8 +58,8 @@ pub(super) struct Nature {
     pub(super) has_hooks: bool,
     /// Its hooks tell what was submitted, and when it rests.
     pub(super) proves: bool,
-    /// Queues prompts that are submitted while the agent works. The queue is lost when the agent dies.
-    /// A hook reports when the model is given a prompt.
+    /// Queues prompts that are submitted while the agent works. The queue is lost when the agent
+    /// dies. A hook reports when the model is given a prompt.
     pub(super) queues: bool,
 }
 
@@ -96,6 +96,10 @@ pub(super) enum Line {
     Order(Order, u8),
     /// A hook puts what waits before the agent.
     Inject,
+    /// Somebody wants a line typed that is no message.
+    Nudge(u8),
+    /// Somebody asks whether an answer would reach its question.
+    CheckAnswer,
     /// A hook is called that proves nothing.
     Word(u8),
     Agent(Act),
@@ -197,6 +201,16 @@ const PAUSES: [PausedBy; 4] = [
 
 impl Script {
     pub(super) fn from_seed(seed: u64) -> Self {
+        let mut script = Self::of_mail(seed);
+        if seed % 5 < 2 {
+            let mut chance = Chance::new(seed.rotate_left(16));
+            script.lines = with_nudges(&mut chance, script.lines);
+        }
+        script
+    }
+
+    /// The script of a seed without nudges.
+    pub(super) fn of_mail(seed: u64) -> Self {
         let mut chance = Chance::new(seed);
         let mut nature = nature(&mut chance);
         // Half of all runs begin with an agent that is ready.
@@ -227,6 +241,24 @@ impl Script {
             crash: None,
         }
     }
+}
+
+/// The same, with nudges in between.
+fn with_nudges(chance: &mut Chance, lines: Vec<Line>) -> Vec<Line> {
+    let mut all = Vec::new();
+    for line in lines {
+        all.push(line);
+        if chance.one_in(8) {
+            all.push(Line::Nudge(chance.byte()));
+            all.push(Line::Run(chance.byte() % 8));
+            all.push(Line::Wait(chance.pick(&[1, 30, 200, 1_500, 5_100])));
+        }
+        if chance.one_in(16) {
+            all.push(Line::CheckAnswer);
+            all.push(Line::Wait(chance.pick(&[1, 30, 600])));
+        }
+    }
+    all
 }
 
 /// The same, with calls of hooks in between.

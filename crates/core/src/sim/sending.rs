@@ -1,11 +1,10 @@
-//! Those outside: who sends, sends again, calls back, and what hooks put before the agent.
+//! Senders outside the session, a person's orders, and hooks of agents without a session.
 
 use super::journal::Posted;
 use super::law::Checked;
 use super::play::{Play, nth};
 use super::script::{Link, Post, Way, Writer};
 use super::session::Session;
-use crate::driver::Input;
 use crate::id::MessageId;
 use crate::inject;
 use crate::mail::Letter;
@@ -18,21 +17,21 @@ use crate::storm::Limits;
 use jiff::SignedDuration;
 use uuid::Uuid;
 
-/// Little, so that it is met.
+/// Small limits, so that runs reach them.
 pub(super) const LIMITS: Limits = Limits { hops: 2, rate: 5 };
 
-/// Somebody who wants a message stored.
+/// A sender that wants a message stored.
 #[derive(Debug)]
 pub(super) struct Sender {
     pub(super) draft: Draft,
     pub(super) way: Way,
-    /// Where it stands; not yet heard by the sender.
+    /// The stored message, which the sender is still to be told.
     pub(super) stored: Option<MessageId>,
 }
 
 impl Play {
     pub(super) fn post(&mut self, post: Post) {
-        // Its first digits are what tells it apart.
+        // The first digits must differ, because a header shows only those.
         let id = (self.drafts.len() as u128 + 1) << 96;
         let id = MessageId(Uuid::from_u128(id));
         let now = self.now.wall;
@@ -99,8 +98,7 @@ impl Play {
         match (posted, self.senders[n].way) {
             (Ok(Posted::Stands(id) | Posted::Stood(id)), Way::Socket | Way::Direct) => {
                 self.senders[n].stored = Some(id);
-                let has_mail = self.senders[n].way == Way::Socket;
-                self.tell(Input::JournalChanged { has_mail })?;
+                self.ring()?;
             }
             (Ok(Posted::Stands(_) | Posted::Stood(_)), Way::Killed) => {
                 self.senders.remove(n);
@@ -149,18 +147,18 @@ impl Play {
         self.ring()
     }
 
-    /// The person orders something about a message.
+    /// Carry out a person's order about a message.
     pub(super) fn order(&mut self, order: Order, n: u8) -> Checked {
         if let Some(draft) = nth(&self.drafts, n) {
             let human = name("human");
-            // What fails is told to whoever ordered it, and changes nothing.
+            // A refused order changes nothing.
             let _ = self.journal.order(self.now, &human, order, draft.id);
         }
         self.ring()
     }
 }
 
-/// Short, long, nasty: what people write.
+/// Return a message's text: short, long or hostile.
 fn body(n: u8) -> String {
     match n % 8 {
         0 => "\u{1b}[201~\r rm -rf /".to_owned(),

@@ -4,15 +4,19 @@
 use super::agent::Agent;
 use super::aims::Asked;
 use super::calls::Typed;
+use super::faults::{Fault, FaultyDriver};
 use super::harness;
 use super::hooked::Hooked;
 use super::journal::Journal;
+use super::nudges::{NudgeGoing, Nudges};
 use super::oracle::{Oracle, PATH};
 use super::script::Nature;
 use super::terminal::{Terminal, TurnNo};
 use super::trace::Trace;
 use crate::delivery::{Desk, Manner, Reach};
-use crate::driver::{CommitId, Input, MailView, Operation, RunIdentity, SessionDriver, Start};
+use crate::driver::{
+    CommitId, Decisions, HoldLog, Input, MailView, Operation, RunIdentity, SessionDriver, Start,
+};
 use crate::harness::Sighting;
 use crate::id::MessageId;
 use crate::mail::Letter;
@@ -150,7 +154,7 @@ pub(super) fn turn_entry(letter: &Letter) -> turn::Entry<'_> {
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) run: Uuid,
-    pub(super) driver: SessionDriver,
+    pub(super) driver: FaultyDriver,
     pub(super) agent: Agent,
     pub(super) terminal: Terminal,
     pub(super) read: Option<Read>,
@@ -164,7 +168,11 @@ pub(super) struct Session {
     pub(super) is_news: bool,
     pub(super) turn: Turn,
     /// A turn that waits for its Enter, while another turn goes before it.
-    pub(super) parked: Option<Turn>,
+    pub(super) waiting: Option<Turn>,
+    pub(super) nudges: Nudges,
+    /// Puts the driver's decisions into words, as a session's log does.
+    pub(super) decisions: Decisions,
+    pub(super) holds: HoldLog,
     /// Hook calls that were given mail.
     pub(super) hooks: Vec<Hooked>,
     /// Number of hook calls.
@@ -196,19 +204,21 @@ pub(super) enum Going {
     /// The driver is told what the screen shows.
     Seen,
     Peek,
+    Nudge(NudgeGoing),
     /// The program reads a piece of its input.
     Read,
     Exit,
 }
 
 impl Session {
-    pub(super) fn new(nature: Nature, now: Moment, run: Uuid) -> Self {
+    pub(super) fn new(nature: Nature, now: Moment, run: Uuid, fault: Option<Fault>) -> Self {
         let manner = Manner {
             harness: harness::manifest(nature),
             path_bytes: PATH.len(),
             reach: Reach::Terminal,
             has_hooks: nature.proves,
         };
+        let decisions = Decisions::new(manner.harness.clone());
         let start = Start {
             manner,
             run: RunIdentity {
@@ -220,7 +230,7 @@ impl Session {
         };
         Self {
             run,
-            driver: SessionDriver::new(start, now),
+            driver: FaultyDriver::new(SessionDriver::new(start, now), fault),
             agent: Agent::new(nature, now.mono),
             terminal: Terminal::default(),
             read: None,
@@ -231,7 +241,10 @@ impl Session {
             sighted: Glance::default(),
             is_news: false,
             turn: Turn::new(Cargo::Messages, Vec::new()),
-            parked: None,
+            waiting: None,
+            nudges: Nudges::default(),
+            decisions,
+            holds: HoldLog::default(),
             hooks: Vec::new(),
             hook_calls: 0,
             given_up: Vec::new(),
@@ -313,6 +326,9 @@ impl Session {
         // The result of a look is told before a change of the screen.
         let is_told = matches!(self.peek, Some(Peek::Said(_)));
         add(self.peek.is_some(), Going::Peek);
+        for nudge in self.nudges.going(self.terminal.has_room()) {
+            add(true, Going::Nudge(nudge));
+        }
         if self.delivery().looks() {
             add(self.agent.has_drawn, Going::Screen);
             add(self.is_news && !is_told, Going::Seen);

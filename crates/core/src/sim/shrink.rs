@@ -1,8 +1,8 @@
-//! A script that fails, cut down to the lines that matter.
+//! Reduces a failing script to the lines that matter.
 
 use super::script::Script;
 
-/// The shortest script found of which `fails` is still true.
+/// Return the shortest script found for which `fails` is still true.
 pub(super) fn shrink(script: &Script, fails: impl Fn(&Script) -> bool) -> Script {
     let mut least = script.clone();
     let mut chunk = least.lines.len().div_ceil(2);

@@ -1,6 +1,7 @@
-//! The model of a terminal's way in: what waits to be typed, who has the keyboard, and what the
+//! The simulated input of a terminal: what waits to be typed, who has the keyboard, and what the
 //! program has not read yet.
 
+use crate::driver::KeyboardUser;
 use std::collections::VecDeque;
 
 /// Which turn of a whole run a text belongs to.
@@ -30,22 +31,22 @@ pub(super) enum Piece {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Waiting {
     Piece(Piece),
-    /// Somebody wants the keyboard for a whole turn.
-    Turn,
-    /// So many keys have left no trace: they are no draft.
+    /// The session wants the keyboard for a turn or a nudge.
+    Lease(KeyboardUser),
+    /// This many keys have left no trace, so they are no draft.
     Forget(u32),
 }
 
-/// What the keyboard has done.
+/// What the keyboard has done just now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Done {
     Wrote(Piece),
-    Granted,
+    Granted(KeyboardUser),
     /// A person has typed something and not submitted it.
-    HasDraft,
+    HasDraft(KeyboardUser),
 }
 
-/// How many pieces a terminal takes that nobody reads.
+/// Maximum number of unread pieces in the terminal.
 const ROOM: usize = 4;
 
 #[derive(Debug, Default)]
@@ -54,11 +55,11 @@ pub(super) struct Terminal {
     unread: VecDeque<Piece>,
     pub(super) is_leased: bool,
     pub(super) has_draft: bool,
-    /// Whether that is to be told.
+    /// Whether the driver is still to be told of `has_draft`.
     pub(super) is_draft_news: bool,
-    /// How many keys there were.
+    /// Number of a person's keys so far.
     pub(super) keys: u32,
-    /// The next write of a turn breaks off.
+    /// Whether the next write of a turn breaks off.
     pub(super) is_breaking: bool,
 }
 
@@ -76,17 +77,17 @@ impl Terminal {
         !self.is_leased
             && self.queue.front().is_some_and(|next| match next {
                 Waiting::Piece(_) => self.has_room(),
-                Waiting::Turn | Waiting::Forget(_) => true,
+                Waiting::Lease(_) | Waiting::Forget(_) => true,
             })
     }
 
-    /// What waits first is typed, or has the keyboard.
+    /// Type the first piece that waits, or grant the keyboard.
     pub(super) fn type_next(&mut self) -> Option<Done> {
         match self.queue.pop_front()? {
-            Waiting::Turn if self.has_draft => Some(Done::HasDraft),
-            Waiting::Turn => {
+            Waiting::Lease(user) if self.has_draft => Some(Done::HasDraft(user)),
+            Waiting::Lease(user) => {
                 self.is_leased = true;
-                Some(Done::Granted)
+                Some(Done::Granted(user))
             }
             Waiting::Forget(keys) => {
                 self.is_draft_news |= self.has_draft && keys == self.keys;

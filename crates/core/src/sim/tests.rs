@@ -1,6 +1,6 @@
+use super::faults::Fault;
 use super::law::{Broken, Law};
-use super::planted::{self, Bug};
-use super::play::play;
+use super::play::{play, play_with};
 use super::script::{Act, Crash, Line, Nature, Post, Script, Sight, Way, Writer};
 use super::shrink::shrink;
 use super::trace::Trace;
@@ -13,7 +13,7 @@ const PARTS: u64 = 4;
 
 /// How many scripts are crashed at every step.
 const CRASHED: u64 = 12;
-/// Within how many seeds a planted bug must be found.
+/// Number of seeds within which a fault must be found.
 const WITHIN: u64 = 2_000;
 
 #[expect(
@@ -26,18 +26,22 @@ fn asked(name: &str) -> Option<u64> {
 }
 
 fn fails(script: &Script) -> Option<Broken> {
-    play(script, Trace::default()).0.err()
+    fails_with(None, script)
 }
 
-fn breaks(script: &Script, law: Law) -> bool {
-    fails(script).is_some_and(|broken| broken.law == law)
+fn fails_with(fault: Option<Fault>, script: &Script) -> Option<Broken> {
+    play_with(fault, script, Trace::default()).0.err()
+}
+
+fn breaks(fault: Option<Fault>, script: &Script, law: Law) -> bool {
+    fails_with(fault, script).is_some_and(|broken| broken.law == law)
 }
 
 /// All that is to be known of a failure: the law, the shortest script, what happens in it, and how
 /// to play the seed again.
-fn report(what: &str, script: &Script, broken: &Broken) -> String {
-    let least = shrink(script, |less| breaks(less, broken.law));
-    let (played, trace, _) = play(&least, Trace::kept());
+fn report(fault: Option<Fault>, what: &str, script: &Script, broken: &Broken) -> String {
+    let least = shrink(script, |less| breaks(fault, less, broken.law));
+    let (played, trace, _) = play_with(fault, &least, Trace::kept());
     let broken = played.err().unwrap_or_else(|| broken.clone());
     format!(
         "{what} breaks a law.\n{broken}\n\n{:?}\n{}\n{broken}\n\n{} of {} lines are left.",
@@ -49,19 +53,19 @@ fn report(what: &str, script: &Script, broken: &Broken) -> String {
 }
 
 /// What is wrong with a seed, in full.
-fn verdict(seed: u64) -> Result<(), String> {
+fn verdict(fault: Option<Fault>, seed: u64) -> Result<(), String> {
     let script = Script::from_seed(seed);
-    let Some(broken) = fails(&script) else {
+    let Some(broken) = fails_with(fault, &script) else {
         return Ok(());
     };
-    let report = report(&format!("seed {seed}"), &script, &broken);
+    let report = report(fault, &format!("seed {seed}"), &script, &broken);
     Err(format!(
         "{report}\nreplay: PH_SIM_SEED={seed} cargo test -p posthaste-core every_seed -- --nocapture"
     ))
 }
 
 fn expect_good(seed: u64) {
-    if let Err(report) = verdict(seed) {
+    if let Err(report) = verdict(None, seed) {
         panic!("{report}");
     }
 }
@@ -126,7 +130,7 @@ fn laws_hold_wherever_it_crashes() {
                 };
                 if let Some(broken) = fails(&crashed) {
                     let what = format!("seed {seed} with {line:?} instead of step {at}");
-                    panic!("{}", report(&what, &crashed, &broken));
+                    panic!("{}", report(None, &what, &crashed, &broken));
                 }
             }
         }
@@ -194,7 +198,7 @@ fn a_hook_that_never_answers_does_not_keep_its_message() {
         crash: None,
     };
     if let Some(broken) = fails(&script) {
-        panic!("{}", report("seed 651307", &script, &broken));
+        panic!("{}", report(None, "seed 651307", &script, &broken));
     }
 }
 
@@ -218,7 +222,13 @@ fn runs_meet_what_they_must_survive() {
         "marked as a repeat",
         "stands already",
         "is refused",
-        "given up",
+        "log: a receipt could not be recorded",
+        "log: nudge typed",
+        "nudge refused reason=\"a person is typing\"",
+        "nudge refused reason=\"it was asked for too long ago",
+        "nudge refused reason=\"it reads like a question",
+        "Enter was not pressed",
+        "log: answer refused reason=\"its question changed just now",
         "Enter is withheld",
         "lost with the power",
         "came back after the crash",
@@ -276,14 +286,14 @@ fn a_seed_is_the_same_run_every_time() {
 
 #[test]
 fn a_failure_names_its_seed_its_law_and_its_replay() {
-    let report = planted::with(Bug::OfferedTooEarly, || {
-        (0..WITHIN).find_map(|s| verdict(s).err())
-    });
-    let report = report.expect("a bug that is planted");
+    let fault = Some(Fault::OfferedTooEarly);
+    let report = (0..WITHIN).find_map(|seed| verdict(fault, seed).err());
+    let report = report.expect("the fault is found");
     for part in [
         "seed ",
         "NoClaimBeyondProof: ",
         "delivery wants Offered",
+        "log: offered messages=",
         "fact: offered",
         "lines are left",
         "replay: PH_SIM_SEED=",
@@ -293,64 +303,72 @@ fn a_failure_names_its_seed_its_law_and_its_replay() {
 }
 
 #[test]
-fn planted_bugs_are_found() {
-    let check = |bug: Bug, laws: &[Law]| {
-        planted::with(bug, || {
-            let found = (0..WITHIN).find_map(|seed| {
-                let script = Script::from_seed(seed);
-                Some((seed, fails(&script)?, script))
-            });
-            let Some((seed, broken, script)) = found else {
-                panic!("{bug:?} is not found within {WITHIN} seeds");
-            };
-            assert!(
-                laws.contains(&broken.law),
-                "{bug:?}, seed {seed}: {broken}, and not {laws:?}"
-            );
-            let least = shrink(&script, |less| breaks(less, broken.law));
-            assert!(least.lines.len() < script.lines.len() && breaks(&least, broken.law));
-            println!(
-                "{bug:?}: seed {seed}, {} of {} lines: {broken}",
-                least.lines.len(),
-                script.lines.len()
-            );
+fn every_fault_breaks_its_law() {
+    let check = |fault: Fault, laws: &[Law]| {
+        let with = Some(fault);
+        let found = (0..WITHIN).find_map(|seed| {
+            let script = Script::from_seed(seed);
+            Some((seed, fails_with(with, &script)?, script))
         });
+        let Some((seed, broken, script)) = found else {
+            panic!("{fault:?} is not found within {WITHIN} seeds");
+        };
+        assert!(
+            laws.contains(&broken.law),
+            "{fault:?}, seed {seed}: {broken}, and not {laws:?}"
+        );
+        let least = shrink(&script, |less| breaks(with, less, broken.law));
+        assert!(least.lines.len() < script.lines.len() && breaks(with, &least, broken.law));
+        println!(
+            "{fault:?}: seed {seed}, {} of {} lines: {broken}",
+            least.lines.len(),
+            script.lines.len()
+        );
     };
-    check(Bug::AnsweredUnsynced, &[Law::OnDiskFirst]);
-    check(Bug::TurnLookedUpLate, &[Law::NothingLost]);
+    check(Fault::AnsweredUnsynced, &[Law::OnDiskFirst]);
+    check(Fault::MessageLeftOut, &[Law::NothingLost]);
     check(
-        Bug::WrittenFirst,
+        Fault::WrittenFirst,
         &[Law::NothingDoubled, Law::OnlyRecognised],
     );
-    check(Bug::OfferedTooEarly, &[Law::NoClaimBeyondProof]);
-    check(Bug::TypedAgain, &[Law::NothingDoubled]);
-    check(Bug::RepeatUnmarked, &[Law::NothingDoubled]);
-    check(Bug::CancelledShown, &[Law::TheRightMoment]);
-    check(Bug::EnterIntoQuestion, &[Law::CannotAct]);
-    check(Bug::DraftIgnored, &[Law::CannotAct]);
-    check(Bug::PauseIgnored, &[Law::TheRightMoment]);
-    check(Bug::TypedWhileStarting, &[Law::TheRightMoment]);
-    check(Bug::IdleFirstInOrder, &[Law::DeliveryOrder]);
-    check(Bug::SleepsThrough, &[Law::WakeupsAreTrue]);
-    check(Bug::GivesUpOnDisk, &[Law::NothingStarved]);
+    check(Fault::OfferedTooEarly, &[Law::NoClaimBeyondProof]);
+    check(Fault::TypedAgain, &[Law::NothingDoubled]);
+    check(Fault::RepeatUnmarked, &[Law::NothingDoubled]);
+    check(
+        Fault::CancelledShown,
+        &[Law::TheRightMoment, Law::RemindersAreFew],
+    );
+    check(Fault::EnterIntoQuestion, &[Law::CannotAct]);
+    check(Fault::DraftIgnored, &[Law::CannotAct]);
+    check(Fault::PauseIgnored, &[Law::TheRightMoment]);
+    check(Fault::TypedWhileStarting, &[Law::TheRightMoment]);
+    check(Fault::IdleFirstInOrder, &[Law::DeliveryOrder]);
+    check(Fault::SleepsThrough, &[Law::WakeupsAreTrue]);
+    check(Fault::GivesUpOnDisk, &[Law::NothingStarved]);
     // Held for a reason that is none, and for good.
     check(
-        Bug::NeverLetsGo,
+        Fault::NeverLetsGo,
         &[Law::EveryWaitHasAReason, Law::NothingStarved],
     );
-    check(Bug::NoReason, &[Law::EveryWaitHasAReason]);
-    check(Bug::EnterUnlooked, &[Law::CannotAct]);
-    check(Bug::RetypedOnRetry, &[Law::NothingDoubled]);
-    check(Bug::RemindsAnswered, &[Law::RemindersAreFew]);
-    check(Bug::AnswersAnother, &[Law::CannotAct]);
-    check(Bug::WrittenUnrecognised, &[Law::OnlyRecognised]);
+    check(Fault::NoReason, &[Law::EveryWaitHasAReason]);
+    check(Fault::EnterUnlooked, &[Law::CannotAct]);
+    check(Fault::RetypedOnRetry, &[Law::NothingDoubled]);
+    check(Fault::RemindsAnswered, &[Law::RemindersAreFew]);
+    check(Fault::AnswersAnother, &[Law::CannotAct]);
+    check(Fault::WrittenUnrecognised, &[Law::OnlyRecognised]);
     check(
-        Bug::EnterUnrecognised,
+        Fault::EnterUnrecognised,
         &[Law::OnlyRecognised, Law::CannotAct],
     );
-    check(Bug::HandedTooEarly, &[Law::NoClaimBeyondProof]);
-    check(Bug::AcceptedByEnter, &[Law::NoClaimBeyondProof]);
-    check(Bug::AcceptedElsewhere, &[Law::NoClaimBeyondProof]);
-    check(Bug::AcceptedWhenQueued, &[Law::NoClaimBeyondProof]);
-    check(Bug::ProofNotAwaited, &[Law::NothingLost]);
+    check(Fault::HandedTooEarly, &[Law::NoClaimBeyondProof]);
+    check(Fault::AcceptedByEnter, &[Law::NoClaimBeyondProof]);
+    check(Fault::AcceptedElsewhere, &[Law::NoClaimBeyondProof]);
+    check(Fault::AcceptedWhenQueued, &[Law::NoClaimBeyondProof]);
+    check(Fault::ProofNotAwaited, &[Law::NothingLost]);
+    check(Fault::NudgedLate, &[Law::CannotAct]);
+    check(
+        Fault::NudgedUnrecognised,
+        &[Law::OnlyRecognised, Law::CannotAct],
+    );
+    check(Fault::NudgedTooEarly, &[Law::NoClaimBeyondProof]);
 }

@@ -1,5 +1,5 @@
-//! What the desk was told, by those who saw it, and what it has begun since: kept beside the desk
-//! and by other means, to judge it by.
+//! What delivery was told, and what it has begun since. It is kept independently of delivery, to
+//! judge delivery by.
 
 use super::calls::SIDE;
 use super::script::{Nature, Sight};
@@ -16,9 +16,9 @@ const STEADY_AFTER: Duration = Duration::from_millis(100);
 pub(super) struct Told {
     pub(super) nature: Option<Nature>,
     pub(super) begun: Option<Moment>,
-    /// What keys tell.
+    /// Since when the keys tell of a draft.
     pub(super) draft: Option<Moment>,
-    /// What the input box holds, and since when.
+    /// The input box, as last shown, and since when.
     pub(super) input_box: BoxState,
     pub(super) box_since: Option<Moment>,
     /// The first look that showed the box so, with so much output before it.
@@ -30,21 +30,21 @@ pub(super) struct Told {
     asked: u64,
     pub(super) pauses: Vec<(PausedBy, Moment)>,
     pub(super) unread: Option<Moment>,
-    /// What a look at the screen shows that the desk hears of in this moment.
+    /// What a look at the screen shows that delivery hears of in this moment.
     pub(super) looked: Option<Sighting>,
     /// A hook of the program's says that it works.
     pub(super) is_said_to_work: bool,
-    /// When the desk was told something last.
+    /// When delivery was told something last.
     now: Option<Moment>,
     /// How often the interrupt key was pressed for one message.
     pub(super) keys: u8,
-    /// A text waits for its Enter, with the keyboard given back.
-    pub(super) is_parked: bool,
-    /// What stands in it.
-    pub(super) parked: Vec<MessageId>,
+    /// A text waits for its Enter, with the keyboard released.
+    pub(super) is_waiting_for_enter: bool,
+    /// The messages of that text.
+    pub(super) waiting: Vec<MessageId>,
     /// The keyboard is asked for again, for a text that waits for its Enter.
     resumes: bool,
-    /// Keys have told of a draft's end since.
+    /// The keys have told of a draft's end since then.
     has_cleared: bool,
     /// The question that stood open when an answer was begun with, by its number.
     pub(super) answers: Option<u64>,
@@ -63,7 +63,7 @@ impl Told {
         }
     }
 
-    /// The desk is about to be told this.
+    /// Delivery is about to be told this.
     pub(super) fn tell(&mut self, now: Moment, event: &Event) {
         self.looked = None;
         self.now = Some(now);
@@ -91,7 +91,7 @@ impl Told {
             Event::Barred => {
                 if std::mem::take(&mut self.resumes) {
                     self.draft = self.draft.or((!self.has_cleared).then_some(now));
-                    self.is_parked = true;
+                    self.is_waiting_for_enter = true;
                 }
             }
             Event::Resumed => self.resumes = false,
@@ -154,7 +154,7 @@ impl Told {
     /// Record that delivery resumes a text that waited for its Enter.
     pub(super) fn resume(&mut self) {
         self.resumes = true;
-        self.is_parked = false;
+        self.is_waiting_for_enter = false;
         self.has_cleared = false;
     }
 
@@ -210,6 +210,14 @@ impl Told {
         let since = self.first_look.map(|(at, _)| at.mono + STEADY_AFTER);
         let now = self.now.map(|now| now.mono);
         is_looked_at && since.is_some_and(|since| now.is_some_and(|now| since <= now))
+    }
+
+    /// Whether the box was empty at the last look, and at an earlier one at least `STEADY_AFTER` ago,
+    /// with no output in between.
+    pub(super) fn is_steadily_empty(&self, now: Moment) -> bool {
+        let since = self.first_look.map(|(at, _)| at.mono + STEADY_AFTER);
+        let is_steady = since.is_some_and(|since| since <= now.mono);
+        self.input_box == BoxState::Empty && !self.shows_work && is_steady
     }
 
     /// Whether the screen check that delivery now handles shows this text in the box, and nothing

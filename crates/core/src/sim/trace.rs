@@ -1,4 +1,4 @@
-//! What happened in a run, in words; kept only where somebody will read it.
+//! The events of a run in words. They are kept only for a run that is printed.
 
 #[derive(Debug, Default)]
 pub(super) struct Trace(Option<Vec<String>>);
@@ -12,6 +12,11 @@ impl Trace {
         if let Some(lines) = &mut self.0 {
             lines.push(what());
         }
+    }
+
+    /// Whether somebody will read it.
+    pub(super) fn is_kept(&self) -> bool {
+        self.0.is_some()
     }
 
     pub(super) fn text(&self) -> String {

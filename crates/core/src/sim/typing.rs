@@ -6,7 +6,7 @@ use super::errands::clock;
 use super::law::{Checked, Law};
 use super::session::{Cargo, Glance, Lease, Peek, Session, Stroke, World};
 use super::terminal::{Done, Piece};
-use crate::driver::Input;
+use crate::driver::{Input, KeyboardUser};
 use crate::harness::Sighting;
 use crate::mail::Letter;
 
@@ -14,8 +14,12 @@ impl Session {
     pub(super) fn type_next(&mut self, world: &mut World<'_>) -> Checked {
         match self.terminal.type_next() {
             Some(Done::Wrote(_)) => world.oracle.types()?,
-            Some(Done::Granted) => self.lease = Some(Lease::Said(Input::KeyboardLeased)),
-            Some(Done::HasDraft) => self.lease = Some(Lease::Said(Input::KeyboardRefused)),
+            Some(Done::Granted(user)) => {
+                *self.lease_of(user) = Some(Lease::Said(Input::KeyboardLeased(user)));
+            }
+            Some(Done::HasDraft(user)) => {
+                *self.lease_of(user) = Some(Lease::Said(Input::KeyboardRefused(user)));
+            }
             None => {}
         }
         Ok(())
@@ -36,7 +40,7 @@ impl Session {
                 // Of a reminder nothing more is said.
                 self.turn.is_open &= self.turn.cargo == Cargo::Messages;
                 self.terminal.write(Piece::Enter(self.turn.no));
-                self.stroke = Some(Stroke::Said(Input::EnterPressed));
+                self.stroke = Some(Stroke::Said(Input::EnterPressed(KeyboardUser::Turn)));
             }
             Some(Stroke::Said(input)) => return self.report(input, world),
             None => {}
@@ -55,7 +59,10 @@ impl Session {
         let is_broken = std::mem::take(&mut self.terminal.is_breaking);
         self.stroke = Some(if is_broken {
             world.oracle.is_cut_off();
-            Stroke::Said(Input::TerminalFailed("input/output error".to_owned()))
+            Stroke::Said(Input::TerminalFailed {
+                by: KeyboardUser::Turn,
+                why: "input/output error".to_owned(),
+            })
         } else {
             Stroke::Rest
         });
@@ -80,7 +87,8 @@ impl Session {
             Some(Peek::Said(glance)) => {
                 let words = glance.sighting.dialog.as_deref();
                 world.oracle.aims.shows(words, glance.asks);
-                self.report(Input::Looked(glance.sighting), world)
+                let (by, sighting) = (KeyboardUser::Turn, glance.sighting);
+                self.report(Input::Looked { by, sighting }, world)
             }
             None => Ok(()),
         }

@@ -6,51 +6,42 @@ use super::hooked::Hooked;
 use super::law::Checked;
 use super::session::{Cargo, Turn, World};
 use crate::delivery::{Decision, Desk, Effect, Event};
-use crate::driver::Observer;
+use crate::driver::{Decisions, Line, NudgeOutcome, Observer};
 use crate::id::MessageId;
 use crate::mail::Letter;
 use crate::moment::Moment;
 
 pub(super) struct Watch<'a, 'w> {
-    world: &'a mut World<'w>,
-    turn: &'a mut Turn,
-    parked: &'a mut Option<Turn>,
-    hooks: &'a mut Vec<Hooked>,
-    given_up: &'a mut Vec<MessageId>,
+    pub(super) world: &'a mut World<'w>,
+    pub(super) turn: &'a mut Turn,
+    pub(super) waiting: &'a mut Option<Turn>,
+    pub(super) hooks: &'a mut Vec<Hooked>,
+    pub(super) given_up: &'a mut Vec<MessageId>,
+    pub(super) decisions: &'a mut Decisions,
     /// The first law that was broken.
     pub(super) checked: Checked,
 }
 
-impl<'a, 'w> Watch<'a, 'w> {
-    pub(super) fn new(
-        world: &'a mut World<'w>,
-        turn: &'a mut Turn,
-        parked: &'a mut Option<Turn>,
-        hooks: &'a mut Vec<Hooked>,
-        given_up: &'a mut Vec<MessageId>,
-    ) -> Self {
-        Self {
-            world,
-            turn,
-            parked,
-            hooks,
-            given_up,
-            checked: Ok(()),
-        }
-    }
-
+impl Watch<'_, '_> {
     fn check(&mut self, checked: Checked) {
         if self.checked.is_ok() {
             self.checked = checked;
         }
     }
 
+    /// Keep the line that a session would log.
+    fn log(&mut self, line: Option<Line>) {
+        if let Some(line) = line {
+            self.world.trace.note(|| format!("  log: {line}"));
+        }
+    }
+
     fn begin_turn(&mut self, cargo: Cargo, ids: &[MessageId]) {
         let last = std::mem::replace(self.turn, Turn::new(cargo, ids.to_vec()));
         // No effect reports that a reminder broke off, so an open reminder may have ended.
-        let is_told = last.cargo == Cargo::Messages || self.world.oracle.told.is_parked;
+        let is_told = last.cargo == Cargo::Messages || self.world.oracle.told.is_waiting_for_enter;
         if last.is_open && is_told {
-            *self.parked = Some(last);
+            *self.waiting = Some(last);
         }
     }
 
@@ -65,8 +56,8 @@ impl<'a, 'w> Watch<'a, 'w> {
         if ids.iter().any(|id| self.turn.ids.contains(id)) {
             self.turn.is_open = false;
         }
-        let is_in = |parked: &mut Turn| ids.iter().any(|id| parked.ids.contains(id));
-        self.parked.take_if(is_in);
+        let is_in = |waiting: &mut Turn| ids.iter().any(|id| waiting.ids.contains(id));
+        self.waiting.take_if(is_in);
     }
 }
 
@@ -74,6 +65,10 @@ impl Observer for Watch<'_, '_> {
     fn hears(&mut self, now: Moment, event: &Event) {
         let trace = &mut self.world.trace;
         trace.note(|| format!("  {} delivery hears {event:?}", clock(now.mono)));
+        if trace.is_kept() {
+            let line = self.decisions.hears(event);
+            self.log(line);
+        }
         self.world.oracle.told.tell(now, event);
     }
 
@@ -95,14 +90,18 @@ impl Observer for Watch<'_, '_> {
     fn wants(&mut self, now: Moment, delivery: &Desk, effect: &Effect) {
         let trace = &mut self.world.trace;
         trace.note(|| format!("  {} delivery wants {effect:?}", clock(now.mono)));
+        if trace.is_kept() {
+            let line = self.decisions.wants(delivery, effect);
+            self.log(line);
+        }
         let checked = self.world.oracle.does(delivery, effect, self.turn);
         self.check(checked);
         match effect {
             Effect::Offer { ids } => self.begin_turn(Cargo::Messages, ids),
             Effect::Remind { ids } => self.begin_turn(Cargo::Reminder, ids),
             Effect::Resume => {
-                if let Some(parked) = self.parked.take() {
-                    *self.turn = parked;
+                if let Some(waiting) = self.waiting.take() {
+                    *self.turn = waiting;
                 }
             }
             Effect::Write { ids } | Effect::WriteReminder { ids } => self.write(ids),
@@ -132,14 +131,24 @@ impl Observer for Watch<'_, '_> {
         self.check(checked);
     }
 
-    fn retries(&mut self, _ids: &[MessageId], why: &str) {
-        self.world
-            .trace
-            .note(|| format!("  tried again later: {why}"));
+    fn retries(&mut self, ids: &[MessageId], why: &str) {
+        let line = self.decisions.retries(ids, why);
+        self.log(Some(line));
     }
 
     fn gives_up(&mut self, ids: &[MessageId], why: &str) {
-        self.world.trace.note(|| format!("  given up: {why}"));
+        let line = self.decisions.gives_up(ids, why);
+        self.log(Some(line));
         self.given_up.extend(ids);
+    }
+
+    fn ends_nudge(&mut self, outcome: &NudgeOutcome) {
+        let line = self.decisions.ends_nudge(outcome);
+        self.log(Some(line));
+    }
+
+    fn refuses_answer(&mut self, reason: &str) {
+        let line = self.decisions.refuses_answer(reason);
+        self.log(Some(line));
     }
 }

@@ -30,6 +30,11 @@ impl Books {
         }
     }
 
+    /// The number of the journal's last fact after the latest commit of this process.
+    pub(crate) fn head(&self) -> u64 {
+        self.writer.head()
+    }
+
     /// Asks something of the journal.
     pub(crate) async fn ask<T: Send + 'static>(
         &self,

@@ -5,8 +5,7 @@ use posthaste_core::Timestamp;
 use posthaste_wire::method::GOOD_FOR;
 use std::time::Duration;
 
-/// What is said of something that was asked for too long ago.
-pub(crate) const TOO_LATE: &str = "it was asked for too long ago, and whoever did has given up";
+pub(crate) use posthaste_core::driver::TOO_LATE;
 
 pub(crate) fn local(time: Timestamp) -> DateTime {
     posthaste_store::times::zone().to_datetime(time)

@@ -4,7 +4,7 @@
 use crate::host::books::Books;
 use crate::host::log;
 use crate::routes::transcript;
-use crate::state::errands::{NEVER_PROVEN, log_uncertain};
+use crate::state::actions::{NEVER_PROVEN, log_uncertain};
 use posthaste_core::offer::Said;
 use posthaste_core::session::{Ended, Ending};
 use posthaste_core::{AgentName, Conversation, delivery};

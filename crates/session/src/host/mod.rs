@@ -14,7 +14,7 @@ use crate::pty::child;
 use crate::routes::carrier::Carrier;
 use crate::routes::door::Key;
 use crate::socket::listen::{self, Listening};
-use crate::state::{Clerk, Outset};
+use crate::state::{SessionState, Setup};
 use books::Books;
 use console::Console;
 use layer::{Outfit, Told};
@@ -51,8 +51,8 @@ use tokio::task::JoinHandle;
 use tracing::{error, info};
 use uuid::Uuid;
 
-/// How many wishes may wait for the owner of the state; who comes when it is full waits.
-const WISHES: usize = 256;
+/// How many requests may wait for the owner of the state; who comes when it is full waits.
+const REQUESTS: usize = 256;
 /// What a program hears where its session is killed; the next session ends one that stays.
 const ORPHANED: Signal = Signal::HUP;
 /// How long connections may take for what they are still owed when the session ends.
@@ -363,7 +363,7 @@ impl Running {
         audience: Audience,
     ) {
         let console = Console::open(place, &record, &self.harness, pty);
-        let (wishes, mut wished) = mpsc::channel(WISHES);
+        let (requests, mut requested) = mpsc::channel(REQUESTS);
         let (taken, taken_by) = watch::channel(None);
         let (interactive, is_interactive) = watch::channel(false);
         let (ended, how_ended) = watch::channel(None);
@@ -381,7 +381,7 @@ impl Running {
             terminal: console.terminal,
             keyboard: console.keyboard,
             hub: console.hub,
-            wishes,
+            requests,
             mail: Rc::new(Notify::new()),
             ring: Arc::new(Notify::new()),
             round: Rc::new(Notify::new()),
@@ -396,7 +396,7 @@ impl Running {
         });
         let doors = self.open_doors(&shared);
         let carrier = self.carrier(&shared, &record, trouble);
-        let clerk = Clerk::new(Outset {
+        let state = SessionState::new(Setup {
             shared: shared.clone(),
             record,
             pulse: console.pulse,
@@ -411,11 +411,11 @@ impl Running {
             without_home: self.without_home,
             resumed: self.resumed.take(),
         });
-        let status = clerk.run(&mut wished, &mut child, console.drained).await;
+        let status = state.run(&mut requested, &mut child, console.drained).await;
         let how = ending(&status);
         self.conclude(&shared, carrier, &how).await;
         // Who asks from here on is told that it ends, and finds how in the journal.
-        drop(wished);
+        drop(requested);
         let _ = ended.send(Some(how.to_string()));
         farewell(&shared, doors, audience).await;
     }

@@ -38,7 +38,7 @@ pub(crate) enum Typed {
     /// Keys that no person typed: interrupts, and what a program types through the socket.
     Bytes(Vec<u8>),
     /// Somebody wants the keyboard for a whole turn.
-    Turn(Request),
+    Turn(LeaseRequest),
     /// The screen shows that nothing came of the keys so far: they are no draft. They are known by
     /// how many times there were some.
     Forget(u64),
@@ -57,7 +57,7 @@ pub(crate) struct Typing {
 
 /// Asks for the keyboard for a whole turn. It is given back when its strokes end.
 #[derive(Debug)]
-pub(crate) struct Request {
+pub(crate) struct LeaseRequest {
     /// Told once it is this one's turn; an error where a person has a draft.
     granted: oneshot::Sender<Result<(), HasDraft>>,
     strokes: mpsc::Receiver<Stroke>,
@@ -151,7 +151,7 @@ impl Keyboard {
     pub(crate) async fn lease(&self) -> Option<Result<Lease, HasDraft>> {
         let (granted, is_granted) = oneshot::channel();
         let (strokes, typed) = mpsc::channel(1);
-        let request = Request {
+        let request = LeaseRequest {
             granted,
             strokes: typed,
         };
@@ -233,7 +233,7 @@ fn line_feed(pty: &AsyncFd<OwnedFd>, keys: &[u8], otherwise: LineFeed) -> LineFe
 
 async fn take_turn(
     pty: &AsyncFd<OwnedFd>,
-    mut request: Request,
+    mut request: LeaseRequest,
     draft: &Draft,
 ) -> std::io::Result<()> {
     if draft.is_open() {

@@ -6,7 +6,7 @@
 
 use crate::Shared;
 use crate::host::log;
-use crate::state::errands::{self, Report};
+use crate::state::actions::{self, Report};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use http_body_util::{BodyExt, Full, Limited};
@@ -134,7 +134,7 @@ pub(crate) async fn put(
         .iter()
         .map(|(letter, _)| letter.message.id)
         .collect();
-    let text = match errands::told(&shared, &letters, turn::text) {
+    let text = match actions::told(&shared, &letters, turn::text) {
         Ok(text) => text,
         Err(error) => return Report::Input(refused(offer, ids, error.to_string())),
     };

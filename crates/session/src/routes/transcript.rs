@@ -3,7 +3,7 @@
 //! A session reads only the rows that were added after the offers whose proof it awaits. Paths come
 //! from hooks and are untrusted: only regular files owned by this user are opened, read-only.
 
-use crate::state::errands::Report;
+use crate::state::actions::Report;
 use posthaste_core::harness::transcript;
 use rustix::fs::{FileType, Mode, OFlags};
 use std::fs::File;

@@ -11,7 +11,7 @@ use crate::pty::terminal::Ask;
 use crate::pty::viewer::{Framed, Outlet, Viewer, ViewerId};
 use crate::socket::Socket;
 use crate::socket::lines::{Rest, Taken};
-use crate::state::Wish;
+use crate::state::StateRequest;
 use posthaste_screen::Size;
 use posthaste_wire::frames::{self, Decoder, Frame, FromClient, ToClient};
 use posthaste_wire::plain::{Attach, Reply};
@@ -53,7 +53,7 @@ pub(crate) async fn serve(shared: &Rc<Shared>, request: &Attach, rest: Rest, soc
     let size = format_args!("{}x{}", size.cols, size.rows);
     info!(target: log::VIEWERS, viewer = id.0, client, %size, read_only, "attached");
     if request.take && !request.read_only {
-        shared.wish(Wish::Take(id)).await;
+        shared.request(StateRequest::Take(id)).await;
     }
     let keys = Keys {
         shared,
@@ -72,7 +72,7 @@ pub(crate) async fn serve(shared: &Rc<Shared>, request: &Attach, rest: Rest, soc
     }
     showing.shutdown().await;
     shared.terminal.ask(Ask::Detach(id)).await;
-    shared.wish(Wish::Release(id)).await;
+    shared.request(StateRequest::Release(id)).await;
     info!(target: log::VIEWERS, viewer = id.0, "detached");
     socket.shutdown();
 }
@@ -243,10 +243,12 @@ impl Keys<'_> {
                     self.shared.terminal.ask(Ask::Resize(self.id, size)).await;
                 }
                 Ok(FromClient::Take) if !self.is_read_only => {
-                    self.shared.wish(Wish::Take(self.id)).await;
+                    self.shared.request(StateRequest::Take(self.id)).await;
                 }
                 Ok(FromClient::Take) => {}
-                Ok(FromClient::Release) => self.shared.wish(Wish::Release(self.id)).await,
+                Ok(FromClient::Release) => {
+                    self.shared.request(StateRequest::Release(self.id)).await
+                }
                 Ok(FromClient::Redraw) => {
                     self.shared.terminal.ask(Ask::Redraw(self.id)).await;
                 }

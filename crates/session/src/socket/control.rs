@@ -4,7 +4,7 @@
 use crate::Shared;
 use crate::socket::dispatch::{Sink, denial, failure, is_injected};
 use crate::socket::peer::{Look, Peer};
-use crate::state::Wish;
+use crate::state::StateRequest;
 use posthaste_core::build::{LoopOrder, Request};
 use posthaste_core::{AgentName, PromptId};
 use posthaste_store::operation::ApplyLoopOrder;
@@ -82,7 +82,11 @@ pub(crate) async fn inject(shared: &Shared, peer: &Peer, prompt: String, sink: S
 pub(crate) async fn interactive(shared: &Shared, peer: &Peer, enabled: bool, sink: Sink) {
     let (who, on) = (asker(shared, peer), enabled);
     match order(shared, LoopOrder::Interactive { who, on }).await {
-        Ok(()) => shared.wish(Wish::Interactive { enabled, sink }).await,
+        Ok(()) => {
+            shared
+                .request(StateRequest::Interactive { enabled, sink })
+                .await
+        }
         Err(failure) => sink.refuse(failure),
     }
 }

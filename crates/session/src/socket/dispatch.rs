@@ -9,7 +9,7 @@ use crate::socket::control;
 use crate::socket::hub::Outbox;
 use crate::socket::peer::{Look, Peer};
 use crate::socket::post;
-use crate::state::Wish;
+use crate::state::StateRequest;
 use posthaste_core::{IdPrefix, Letter, Order};
 use posthaste_store::operation::ApplyOrder;
 use posthaste_store::{Denied, Error, Listing, files};
@@ -146,10 +146,10 @@ async fn carry_out(shared: &Rc<Shared>, outbox: &Rc<Outbox>, peer: &Peer, call: 
     match call {
         Call::GetStatus(_) => get_status(shared, sink).await,
         Call::Stop(_) if shared.is_loop => control::stop(shared, peer, sink).await,
-        Call::Stop(_) => shared.wish(Wish::Stop(sink)).await,
-        Call::Kill(_) => shared.wish(Wish::Kill(sink)).await,
+        Call::Stop(_) => shared.request(StateRequest::Stop(sink)).await,
+        Call::Kill(_) => shared.request(StateRequest::Kill(sink)).await,
         Call::Checkpoint(_) if shared.is_loop => control::checkpoint(shared, peer, sink).await,
-        Call::Checkpoint(_) => shared.wish(Wish::Checkpoint(sink)).await,
+        Call::Checkpoint(_) => shared.request(StateRequest::Checkpoint(sink)).await,
         Call::InjectPrompt(prompt) if shared.is_loop => {
             control::inject(shared, peer, prompt.prompt.0, sink).await;
         }
@@ -188,11 +188,17 @@ async fn carry_out(shared: &Rc<Shared>, outbox: &Rc<Outbox>, peer: &Peer, call: 
         }
         Call::Pause(_) if shared.is_loop => control::pause(sink),
         Call::Resume(_) if shared.is_loop => control::resume(shared, peer, sink).await,
-        Call::Pause(_) => shared.wish(Wish::Pause { on: true, sink }).await,
-        Call::Resume(_) => shared.wish(Wish::Pause { on: false, sink }).await,
+        Call::Pause(_) => shared.request(StateRequest::Pause { on: true, sink }).await,
+        Call::Resume(_) => {
+            shared
+                .request(StateRequest::Pause { on: false, sink })
+                .await
+        }
         Call::Session(_) => {
             let tell = move |session| sink.answer::<method::Session>(&session);
-            shared.wish_to_know(Wish::Session(Box::new(tell))).await;
+            shared
+                .request_current(StateRequest::Session(Box::new(tell)))
+                .await;
         }
         Call::Peek(peek) => sink.outcome::<method::Peek>(look(shared, &peek).await),
         Call::HookEvent(hook) => hook_event(shared, outbox.clone(), hook, sink).await,
@@ -202,20 +208,26 @@ async fn carry_out(shared: &Rc<Shared>, outbox: &Rc<Outbox>, peer: &Peer, call: 
 
 async fn get_status(shared: &Shared, sink: Sink) {
     let recent = shared.terminal.recent(RECENT).await;
-    shared.wish_to_know(Wish::Status { recent, sink }).await;
+    shared
+        .request_current(StateRequest::Status { recent, sink })
+        .await;
 }
 
 /// On a plain session the mode is its connection's, and ends with it.
 async fn set_interactive(shared: &Shared, outbox: &Outbox, enabled: bool, sink: Sink) {
     outbox.set_interactive(enabled);
-    shared.wish(Wish::Interactive { enabled, sink }).await;
+    shared
+        .request(StateRequest::Interactive { enabled, sink })
+        .await;
 }
 
 async fn why(shared: &Shared, id: IdPrefix, sink: Sink) {
     match find(shared, id).await {
         Ok(letter) => {
             let letter = Box::new(letter);
-            shared.wish_to_know(Wish::Why { letter, sink }).await;
+            shared
+                .request_current(StateRequest::Why { letter, sink })
+                .await;
         }
         Err(failure) => sink.refuse(failure),
     }
@@ -223,12 +235,12 @@ async fn why(shared: &Shared, id: IdPrefix, sink: Sink) {
 
 async fn nudge(shared: &Shared, line: method::Nudge, sink: Sink) {
     let (text, asked_at) = (line.text.0, line.asked_at);
-    let wish = Wish::Nudge {
+    let request = StateRequest::Nudge {
         text,
         asked_at,
         sink,
     };
-    shared.wish(wish).await;
+    shared.request(request).await;
 }
 
 /// What a hook is given is in the hand of its connection until that says that it has passed it on.
@@ -237,14 +249,14 @@ async fn hook_event(shared: &Shared, outbox: Rc<Outbox>, hook: method::HookEvent
         outbox.set_hand(hooked.offer);
         sink.answer::<method::HookEvent>(&hooked);
     });
-    shared.wish(Wish::Hook { hook, tell }).await;
+    shared.request(StateRequest::Hook { hook, tell }).await;
 }
 
 async fn hook_taken(shared: &Shared, outbox: &Outbox, taken: &method::HookTaken, sink: Sink) {
     match outbox.take_hand() {
         Some(hand) if hand == taken.offer => {
             sink.answer::<method::HookTaken>(&method::Noted::Noted);
-            shared.wish(Wish::Taken(hand)).await;
+            shared.request(StateRequest::Taken(hand)).await;
         }
         other => {
             outbox.set_hand(other);
@@ -290,10 +302,12 @@ pub(crate) async fn leave(shared: &Shared, outbox: &Outbox) {
     if outbox.is_interactive() {
         let (sink, _) = Sink::new(None, Target::Nobody);
         let enabled = false;
-        shared.wish(Wish::Interactive { enabled, sink }).await;
+        shared
+            .request(StateRequest::Interactive { enabled, sink })
+            .await;
     }
     if let Some(hand) = outbox.take_hand() {
-        shared.wish(Wish::Dropped(hand)).await;
+        shared.request(StateRequest::Dropped(hand)).await;
     }
 }
 
@@ -422,7 +436,9 @@ pub(crate) async fn plain(
         Ok(plain::Request::Status) => {
             let (tell, told) = oneshot::channel();
             let tell = move |agent| drop(tell.send(agent));
-            shared.wish_to_know(Wish::Agent(Box::new(tell))).await;
+            shared
+                .request_current(StateRequest::Agent(Box::new(tell)))
+                .await;
             match told.await {
                 Ok(agent) => plain::Reply::agent(agent),
                 Err(_) => plain::Reply::refused("the session is ending"),
@@ -443,7 +459,7 @@ pub(crate) async fn plain(
                 takes_context: false,
                 run: None,
             };
-            shared.wish(Wish::Hook { hook, tell }).await;
+            shared.request(StateRequest::Hook { hook, tell }).await;
             // An agent's hook must not fail because its session is ending.
             let _ = told.await;
             plain::Reply::ok()
@@ -452,7 +468,7 @@ pub(crate) async fn plain(
             // The reply first; then the child is ended.
             outbox.push(&plain::Reply::ok().line());
             let (sink, _) = Sink::new(None, Target::Nobody);
-            shared.wish(Wish::Stop(sink)).await;
+            shared.request(StateRequest::Stop(sink)).await;
             return Next::Close;
         }
         Err(refusal) => plain::Reply::from(refusal),

@@ -5,9 +5,8 @@ use crate::host::clock;
 use crate::host::log;
 use crate::socket::dispatch::{denial, failure};
 use crate::socket::peer::{Look, Peer};
-use crate::state::Wish;
+use crate::state::StateRequest;
 use jiff::SignedDuration;
-use posthaste_core::delivery::Answerable;
 use posthaste_core::why::{self, Why};
 use posthaste_core::{
     AgentName, Body, Draft, Evidence, IdPrefix, MessageId, Priority, Timestamp, owed,
@@ -17,14 +16,9 @@ use posthaste_store::{Error, files};
 use posthaste_wire::method::{Send, Sent};
 use posthaste_wire::rpc::Failure;
 use posthaste_wire::{Message, plain};
-use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use tracing::info;
 use uuid::Uuid;
-
-/// How long an answer waits for its question to be on the screen.
-const QUESTION_SHOWN_WITHIN: Duration = Duration::from_secs(2);
-const QUESTION_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Who sends. What a sender says of itself is believed as far as nothing speaks against it: none
 /// of it is proof against the same user. But who runs in an agent's session is that agent.
@@ -123,40 +117,26 @@ async fn find(shared: &Shared, prefix: IdPrefix) -> Result<MessageId, Failure> {
     Ok(found.map_err(|error| failure(&error))?.message.id)
 }
 
-/// Check that the program has a question that an answer would reach. Wait while a question has only
-/// just appeared: an answer recorded too early could be matched to another question.
+/// Check that an answer would reach the question that was open when it was asked for. The driver waits
+/// while that question has only just appeared.
 async fn answerable(shared: &Shared, to: &AgentName, asked_at: Timestamp) -> Result<(), Failure> {
-    let refused = |why: &str| {
-        info!(target: log::DELIVERY, reason = why, "answer refused");
-        Failure::invalid_params(format!("{to}: {why}"))
-    };
+    let refused = |why: &str| Failure::invalid_params(format!("{to}: {why}"));
     if *to != shared.agent {
-        return Err(refused("what is typed as it is goes to its own session"));
+        let why = "what is typed as it is goes to its own session";
+        info!(target: log::DELIVERY, reason = why, "answer refused");
+        return Err(refused(why));
     }
-    let deadline = Instant::now() + QUESTION_SHOWN_WITHIN;
-    let mut first = None;
-    loop {
-        let (tell, told) = oneshot::channel();
-        let tell = move |answerable| {
-            let _ = tell.send(answerable);
-        };
-        shared.wish(Wish::Answerable(Box::new(tell))).await;
-        let (open, is_settled) = match told.await {
-            Ok(Answerable::Yes(open)) => (open, true),
-            Ok(Answerable::NotYet(open)) => (Some(open), Instant::now() >= deadline),
-            Ok(Answerable::No(why)) => return Err(refused(why)),
-            Err(_) => return Err(refused("the session is ending")),
-        };
-        let is_newer = open.is_some_and(|open| open.since > asked_at);
-        if is_newer || *first.get_or_insert(open) != open {
-            return Err(refused(
-                "its question changed just now; nothing was answered",
-            ));
-        }
-        if is_settled {
-            return Ok(());
-        }
-        tokio::time::sleep(QUESTION_POLL_INTERVAL).await;
+    let (tell, told) = oneshot::channel();
+    let tell = Box::new(move |refusal| {
+        let _ = tell.send(refusal);
+    });
+    shared
+        .request(StateRequest::CheckAnswer { asked_at, tell })
+        .await;
+    match told.await {
+        Ok(None) => Ok(()),
+        Ok(Some(why)) => Err(refused(&why)),
+        Err(_) => Err(refused("the session is ending")),
     }
 }
 

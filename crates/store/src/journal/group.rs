@@ -11,7 +11,7 @@ use crate::home::Home;
 use crate::operation::{Decided, Durability, Operation};
 use crate::search;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TrySendError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -116,6 +116,8 @@ pub struct Writer {
     requests: SyncSender<Request>,
     /// Operations that are submitted and not committed yet.
     in_flight: Arc<AtomicUsize>,
+    /// Seq of the journal's last fact after the latest commit.
+    head: Arc<AtomicU64>,
 }
 
 /// The thread behind a [`Writer`]. It ends when the last writer is dropped.
@@ -137,15 +139,20 @@ impl Writer {
         let journal = Journal::open(home.clone(), patience)?;
         journal.limit_cache()?;
         let (requests, queue) = mpsc::sync_channel(QUEUE_CAPACITY);
+        let head = Arc::new(AtomicU64::new(0));
         let thread = std::thread::Builder::new()
             .name("journal-writer".to_owned())
-            .spawn(move || serve(journal, &queue))
+            .spawn({
+                let head = head.clone();
+                move || serve(journal, &queue, &head)
+            })
             .map_err(io("start a writer for", home.path()))?;
         let home = home.clone();
         let writer = Self {
             home,
             requests,
             in_flight: Arc::default(),
+            head,
         };
         Ok((writer, WriterThread { thread }))
     }
@@ -182,6 +189,12 @@ impl Writer {
         self.enqueue(Request::Query(Box::new(query)))
     }
 
+    /// Return the seq of the journal's last fact after the latest commit. It is set before that
+    /// commit is answered and its bells ring.
+    pub fn head(&self) -> u64 {
+        self.head.load(Ordering::Acquire)
+    }
+
     fn enqueue(&self, request: Request) -> Result<()> {
         self.requests
             .try_send(request)
@@ -192,7 +205,7 @@ impl Writer {
     }
 }
 
-fn serve(mut journal: Journal, queue: &Receiver<Request>) {
+fn serve(mut journal: Journal, queue: &Receiver<Request>, head: &AtomicU64) {
     let mut is_indexed = false;
     loop {
         let next = if is_indexed {
@@ -222,7 +235,7 @@ fn serve(mut journal: Journal, queue: &Receiver<Request>) {
         let committed = group.len();
         if committed > 0 {
             is_indexed = false;
-            commit(&mut journal, group);
+            commit(&mut journal, group, head);
         }
         for query in queries {
             query(&mut journal);
@@ -241,7 +254,7 @@ fn serve(mut journal: Journal, queue: &Receiver<Request>) {
 }
 
 /// Commit a group, and answer every sender in it.
-fn commit(journal: &mut Journal, group: Vec<(Box<dyn Write>, InFlight)>) {
+fn commit(journal: &mut Journal, group: Vec<(Box<dyn Write>, InFlight)>, head: &AtomicU64) {
     let home = journal.home().clone();
     let (writes, in_flight): (Vec<_>, Vec<_>) = group.into_iter().unzip();
     let mut ready = Vec::with_capacity(writes.len());
@@ -254,11 +267,13 @@ fn commit(journal: &mut Journal, group: Vec<(Box<dyn Write>, InFlight)>) {
     let durability = ready.iter().map(|write| write.durability()).max();
     let durability = durability.unwrap_or(Durability::Unsynced);
     let committed = journal.write(durability, |tx| {
-        ready.iter_mut().try_for_each(|write| write.run(tx))
+        ready.iter_mut().try_for_each(|write| write.run(tx))?;
+        Ok(tx.head())
     });
     drop(in_flight);
     match committed {
-        Ok(((), agents)) => {
+        Ok((last, agents)) => {
+            head.store(last, Ordering::Release);
             for write in ready {
                 write.answer(&home, Ok(()));
             }

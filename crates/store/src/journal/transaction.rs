@@ -41,6 +41,11 @@ impl<'a> Transaction<'a> {
         Ok(self.agents)
     }
 
+    /// Seq of the last fact.
+    pub(crate) fn head(&self) -> u64 {
+        self.head
+    }
+
     /// Run `decide`, which decides about `items` one by one, each on what those before it have left.
     /// If one is denied, take back what was appended for the others.
     pub(crate) fn undo_if_denied<T>(

@@ -14,15 +14,15 @@ fn sized(n: u128, bytes: usize) -> Letter {
 fn what_goes_when() {
     // For interrupt, normal, idle-first, idle and raw, each alone: goes ("+"), goes after the
     // interrupt key ("key"), or the rule that holds it.
-    let check = |what: &str, desk: &Desk, want: [&str; 5]| {
+    let check = |what: &str, delivery: &Desk, want: [&str; 5]| {
         let lanes = Priority::ALL.map(|priority| letter(1, priority));
         let lanes = lanes.into_iter().chain([raw(1)]);
         for (letter, want) in lanes.zip(want) {
             let pending = [letter];
-            let got = match desk.next(ms(3_000), &pending) {
+            let got = match delivery.next(ms(3_000), &pending) {
                 Decision::Offer { interrupt, .. } if interrupt => "key",
                 Decision::Offer { .. } => "+",
-                Decision::Wait { .. } => rule(desk.hold(ms(3_000), &pending[0], &pending)),
+                Decision::Wait { .. } => rule(delivery.hold(ms(3_000), &pending[0], &pending)),
             };
             assert_eq!(got, want, "{what}: {:?}", pending[0].message.envelope);
         }
@@ -70,8 +70,8 @@ fn what_goes_when() {
 
 #[test]
 fn one_turn_holds_what_is_due_together() {
-    let check = |desk: &Desk, pending: &[Letter], want: &[u128]| {
-        let ids = match desk.next(ms(3_000), pending) {
+    let check = |delivery: &Desk, pending: &[Letter], want: &[u128]| {
+        let ids = match delivery.next(ms(3_000), pending) {
             Decision::Offer { ids, .. } => ids,
             Decision::Wait { .. } => Vec::new(),
         };
@@ -79,7 +79,7 @@ fn one_turn_holds_what_is_due_together() {
         assert_eq!(ids, want);
     };
     use Priority::{Idle, IdleFirst, Interrupt, Normal};
-    let pasting = |desk| after(desk, &[Event::Paste(true)]);
+    let pasting = |delivery| after(delivery, &[Event::Paste(true)]);
     let all = [
         letter(1, Interrupt),
         letter(2, Interrupt),
@@ -148,11 +148,12 @@ fn a_deadline_ends_the_wait_for_an_idle_agent() {
 
 #[test]
 fn a_hold_says_since_when_and_on_what_evidence() {
-    let check = |desk: &Desk, letter: &Letter, others: &[Letter], want: [&str; 3], since: u64| {
-        let hold = desk.hold(ms(3_500), letter, others).unwrap();
-        assert_eq!([hold.rule, &hold.evidence, &hold.release], want);
-        assert_eq!(hold.since, ms(since).wall, "{}", hold.rule);
-    };
+    let check =
+        |delivery: &Desk, letter: &Letter, others: &[Letter], want: [&str; 3], since: u64| {
+            let hold = delivery.hold(ms(3_500), letter, others).unwrap();
+            assert_eq!([hold.rule, &hold.evidence, &hold.release], want);
+            assert_eq!(hold.since, ms(since).wall, "{}", hold.rule);
+        };
     let mut idle_letter = letter(9, Priority::Idle);
     let want = ["working", "output", "the agent is idle"];
     check(&working(), &idle_letter, &[], want, 3_000);
@@ -184,33 +185,33 @@ fn a_hold_says_since_when_and_on_what_evidence() {
     ];
     check(&idle(), &plain, &queue, want, 2_000);
     assert_eq!(idle().hold(ms(3_500), &queue[0], &queue), None);
-    let mut desk = idle();
-    desk.act(ms(3_000), &queue);
+    let mut delivery = idle();
+    delivery.act(ms(3_000), &queue);
     let want = [
         "in-flight",
         "00000000 is being offered",
         "that one is written",
     ];
-    check(&desk, &plain, &queue, want, 3_000);
-    assert_eq!(desk.hold(ms(3_500), &queue[0], &queue), None);
+    check(&delivery, &plain, &queue, want, 3_000);
+    assert_eq!(delivery.hold(ms(3_500), &queue[0], &queue), None);
     let want = [
         "not-reading",
         "its way began 2 s ago",
         "the program reads its input, or ends",
     ];
-    let slow = |desk: &Desk| {
-        let hold = desk.hold(ms(5_000), &queue[0], &queue).unwrap();
+    let slow = |delivery: &Desk| {
+        let hold = delivery.hold(ms(5_000), &queue[0], &queue).unwrap();
         assert_eq!([hold.rule, &hold.evidence, &hold.release], want);
         assert_eq!(hold.since, ms(3_000).wall);
     };
-    slow(&desk);
-    desk.on(ms(3_500), Event::Recorded(vec![queue[0].message.id]));
-    slow(&desk);
-    assert_eq!(desk.hold(ms(3_900), &queue[0], &queue), None);
-    desk.on(ms(3_900), Event::Wrote(String::new()));
-    assert_eq!(desk.hold(ms(3_910), &queue[0], &queue), None);
-    desk.on(ms(3_960), Event::Tick);
-    slow(&desk);
+    slow(&delivery);
+    delivery.on(ms(3_500), Event::Recorded(vec![queue[0].message.id]));
+    slow(&delivery);
+    assert_eq!(delivery.hold(ms(3_900), &queue[0], &queue), None);
+    delivery.on(ms(3_900), Event::Wrote(String::new()));
+    assert_eq!(delivery.hold(ms(3_910), &queue[0], &queue), None);
+    delivery.on(ms(3_960), Event::Tick);
+    slow(&delivery);
 
     let mut later = letter(7, Priority::Normal);
     later.message.envelope.not_before = Some(ms(9_000).wall);
@@ -227,14 +228,14 @@ fn a_hold_says_since_when_and_on_what_evidence() {
 #[test]
 fn a_step_of_the_wall_clock_moves_no_wait() {
     let pending = [letter(1, Priority::Normal)];
-    let mut desk = idle();
-    desk.act(ms(3_000), &pending);
-    desk.on(ms(3_001), Event::Recorded(vec![id(1)]));
-    desk.on(ms(3_002), Event::Wrote(String::new()));
+    let mut delivery = idle();
+    delivery.act(ms(3_000), &pending);
+    delivery.on(ms(3_001), Event::Recorded(vec![id(1)]));
+    delivery.on(ms(3_002), Event::Wrote(String::new()));
     let stepped = |millis: u64, hours: i64| Moment {
         wall: ms(millis).wall + SignedDuration::from_hours(hours),
         ..ms(millis)
     };
-    assert_eq!(said(&desk.on(stepped(3_003, 5), Event::Tick)), "");
-    assert_eq!(said(&desk.on(stepped(3_060, -5), Event::Tick)), "enter");
+    assert_eq!(said(&delivery.on(stepped(3_003, 5), Event::Tick)), "");
+    assert_eq!(said(&delivery.on(stepped(3_060, -5), Event::Tick)), "enter");
 }

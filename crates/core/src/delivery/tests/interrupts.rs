@@ -52,17 +52,17 @@ fn an_interrupt_presses_its_key_and_waits() {
         let spell = (0..5).map(move |s| (from + 1 + 1_000 * s, Hear(Event::Output), ""));
         spell.collect::<Vec<_>>()
     };
-    let mut desk = play(working(), &[begin()]);
-    desk = play(desk, &goes_on(3_000));
-    desk = play(desk, &[tick(7_999, ""), tick(8_000, "key [3]")]);
-    desk = play(desk, &goes_on(8_000));
-    let hold = desk.hold(ms(12_500), &pending[0], &pending).unwrap();
+    let mut delivery = play(working(), &[begin()]);
+    delivery = play(delivery, &goes_on(3_000));
+    delivery = play(delivery, &[tick(7_999, ""), tick(8_000, "key [3]")]);
+    delivery = play(delivery, &goes_on(8_000));
+    let hold = delivery.hold(ms(12_500), &pending[0], &pending).unwrap();
     assert_eq!(hold.rule, "interrupting");
     assert_eq!(hold.evidence, "the interrupt key was pressed 2 time(s)");
-    desk = play(desk, &[tick(13_000, "key [3]")]);
-    desk = play(desk, &goes_on(13_000));
-    desk = play(desk, &[tick(17_999, ""), tick(18_000, "offer 1")]);
-    play(desk, &[(18_001, recorded(&[1]), "write 1")]);
+    delivery = play(delivery, &[tick(13_000, "key [3]")]);
+    delivery = play(delivery, &goes_on(13_000));
+    delivery = play(delivery, &[tick(17_999, ""), tick(18_000, "offer 1")]);
+    play(delivery, &[(18_001, recorded(&[1]), "write 1")]);
     // Whoever takes the keyboard meanwhile has it.
     for event in [
         Event::Draft,
@@ -80,30 +80,30 @@ fn an_interrupt_presses_its_key_and_waits() {
 
 #[test]
 fn a_key_that_found_no_room_does_not_count() {
-    let mut desk = working();
+    let mut delivery = working();
     let urgent = [letter(1, Priority::Interrupt)];
-    let evidence = |desk: &Desk, at| {
-        let hold = desk.hold(ms(at), &urgent[0], &urgent);
+    let evidence = |delivery: &Desk, at| {
+        let hold = delivery.hold(ms(at), &urgent[0], &urgent);
         hold.expect("it is held").evidence
     };
-    desk.act(ms(3_000), &urgent);
+    delivery.act(ms(3_000), &urgent);
     assert_eq!(
-        evidence(&desk, 3_000),
+        evidence(&delivery, 3_000),
         "the interrupt key was pressed 1 time(s)"
     );
-    assert_eq!(said(&desk.on(ms(3_000), Event::Unpressed)), "");
+    assert_eq!(said(&delivery.on(ms(3_000), Event::Unpressed)), "");
     assert_eq!(
-        evidence(&desk, 3_000),
+        evidence(&delivery, 3_000),
         "the interrupt key was pressed 0 time(s)"
     );
     // Its time comes again, and not sooner.
     for at in (3_500..8_000).step_by(1_000) {
-        assert_eq!(said(&desk.on(ms(at), Event::Output)), "");
+        assert_eq!(said(&delivery.on(ms(at), Event::Output)), "");
     }
-    let pressed = said(&desk.on(ms(8_000), Event::Tick));
+    let pressed = said(&delivery.on(ms(8_000), Event::Tick));
     assert!(pressed.starts_with("key"), "{pressed}");
     assert_eq!(
-        evidence(&desk, 8_000),
+        evidence(&delivery, 8_000),
         "the interrupt key was pressed 1 time(s)"
     );
 }
@@ -126,8 +126,8 @@ fn an_interrupt_dismisses_a_question_or_is_held() {
         tick(13_000, "key [3]"),
         tick(18_000, ""),
     ];
-    let desk = play(blocked(), &stays);
-    let hold = desk.hold(ms(18_000), &pending[0], &pending).unwrap();
+    let delivery = play(blocked(), &stays);
+    let hold = delivery.hold(ms(18_000), &pending[0], &pending).unwrap();
     assert_eq!(
         (hold.rule, hold.reason.as_str()),
         (
@@ -142,8 +142,8 @@ fn an_interrupt_dismisses_a_question_or_is_held() {
         (18_003, Hear(Event::Wrote(String::new())), ""),
         (18_060, Hear(Event::Tick), "enter"),
     ];
-    let mut desk = play(desk, &answer);
-    let effects = desk.on(ms(18_061), Event::Entered);
+    let mut delivery = play(delivery, &answer);
+    let effects = delivery.on(ms(18_061), Event::Entered);
     let evidence = "written whole to the terminal of the running program, in answer to: Run rm?";
     assert!(matches!(&effects[..], [Effect::Offered { evidence: e, .. }] if e == evidence));
     let after = [
@@ -152,5 +152,5 @@ fn an_interrupt_dismisses_a_question_or_is_held() {
         (18_600, Hear(Event::Output), ""),
         (18_601, Act(&pending[..1]), "key [3]"),
     ];
-    play(desk, &after);
+    play(delivery, &after);
 }

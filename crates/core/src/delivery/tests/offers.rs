@@ -7,7 +7,7 @@ fn an_offer_is_recorded_written_entered_and_proven() {
     use Doing::{Act, Hear};
     let pending = [letter(1, Priority::Normal), letter(2, Priority::Normal)];
     let next = [letter(2, Priority::Idle)];
-    let desk = play(
+    let delivery = play(
         idle(),
         &[
             (3_000, Act(&pending), "offer 1"),
@@ -26,7 +26,7 @@ fn an_offer_is_recorded_written_entered_and_proven() {
             (5_053, Act(&next), "offer 2"),
         ],
     );
-    assert!(!desk.is_writing());
+    assert!(!delivery.is_writing());
 }
 
 #[test]
@@ -91,13 +91,13 @@ fn an_offer_that_is_cut_off_is_uncertain() {
         Event::WriteFailed("EIO".into()),
     ] {
         for further in 0..=2 {
-            let desk = play(idle(), &begin);
-            let desk = play(desk, &more[..further]);
+            let delivery = play(idle(), &begin);
+            let delivery = play(delivery, &more[..further]);
             let end = [
                 (3_061, Hear(ending.clone()), "uncertain 1"),
                 (3_062, Hear(Event::Entered), ""),
             ];
-            play(desk, &end);
+            play(delivery, &end);
         }
     }
 }
@@ -107,7 +107,7 @@ fn enter_is_pressed_onto_no_draft_and_into_no_question() {
     use Doing::{Act, Hear};
     let pending = [letter(1, Priority::Normal)];
     let check = |bar: Event, rule_name: &str| {
-        let desk = play(
+        let delivery = play(
             idle(),
             &[
                 (3_000, Act(&pending), "offer 1"),
@@ -118,9 +118,9 @@ fn enter_is_pressed_onto_no_draft_and_into_no_question() {
                 (4_000, Hear(Event::Tick), ""),
             ],
         );
-        let hold = desk.hold(ms(4_000), &pending[0], &[]);
+        let hold = delivery.hold(ms(4_000), &pending[0], &[]);
         assert_eq!(rule(hold), rule_name);
-        desk
+        delivery
     };
     let drafted = check(Event::Draft, "draft");
     assert!(drafted.is_writing());
@@ -143,17 +143,17 @@ fn nothing_is_typed_onto_input_that_nobody_has_read() {
     use Doing::{Act, Hear};
     for priority in [Priority::Normal, Priority::IdleFirst, Priority::Idle] {
         let pending = [letter(1, priority)];
-        let desk = play(
+        let delivery = play(
             idle(),
             &[
                 (3_000, Hear(Event::Unread(true)), ""),
                 (3_001, Act(&pending), ""),
             ],
         );
-        let hold = desk.hold(ms(3_002), &pending[0], &pending);
+        let hold = delivery.hold(ms(3_002), &pending[0], &pending);
         assert_eq!(rule(hold), "not-reading");
         play(
-            desk,
+            delivery,
             &[
                 (3_010, Hear(Event::Unread(false)), ""),
                 (3_011, Act(&pending), "offer 1"),
@@ -168,9 +168,9 @@ fn nothing_is_typed_onto_input_that_nobody_has_read() {
         (3_001, Act(&urgent), "key [3]"),
         (3_002, Hear(Event::Tick), ""),
     ];
-    let desk = play(idle(), &begin);
-    assert_eq!(desk.next_wakeup(), Some(ms(8_001).mono));
-    play(desk, &[(3_500, Hear(Event::Unread(false)), "offer 1")]);
+    let delivery = play(idle(), &begin);
+    assert_eq!(delivery.next_wakeup(), Some(ms(8_001).mono));
+    play(delivery, &[(3_500, Hear(Event::Unread(false)), "offer 1")]);
     let never = [
         (8_001, Hear(Event::Tick), "key [3]"),
         (13_001, Hear(Event::Tick), "key [3]"),
@@ -189,8 +189,11 @@ fn an_offer_that_a_person_was_faster_than_is_none() {
         (3_002, Hear(Event::Barred), ""),
         (3_003, Act(&pending), ""),
     ];
-    let desk = play(idle(), &lines);
-    assert_eq!(rule(desk.hold(ms(3_003), &pending[0], &pending)), "draft");
+    let delivery = play(idle(), &lines);
+    assert_eq!(
+        rule(delivery.hold(ms(3_003), &pending[0], &pending)),
+        "draft"
+    );
     let again = [
         (3_004, Hear(Event::DraftGone), ""),
         (3_004, Act(&pending[..]), "offer 1"),
@@ -200,7 +203,7 @@ fn an_offer_that_a_person_was_faster_than_is_none() {
         (3_007, Hear(Event::Wrote(String::new())), ""),
         (3_060, Hear(Event::Tick), "enter"),
     ];
-    play(desk, &again);
+    play(delivery, &again);
 }
 
 #[test]
@@ -212,16 +215,16 @@ fn a_journal_that_fails_is_tried_again_in_a_while() {
         (3_001, Hear(Event::NotRecorded("disk full".into())), ""),
         (3_002, Act(&pending), ""),
     ];
-    let desk = play(idle(), &lines);
-    let hold = desk.hold(ms(3_002), &pending[0], &pending).unwrap();
+    let delivery = play(idle(), &lines);
+    let hold = delivery.hold(ms(3_002), &pending[0], &pending).unwrap();
     assert_eq!(
         (hold.rule, hold.evidence.as_str()),
         ("storage", "disk full")
     );
-    assert_eq!(desk.next_wakeup(), Some(ms(4_001).mono));
+    assert_eq!(delivery.next_wakeup(), Some(ms(4_001).mono));
     let again = [
         (4_001, Hear(Event::Tick), ""),
         (4_001, Act(&pending[..]), "offer 1"),
     ];
-    play(desk, &again);
+    play(delivery, &again);
 }

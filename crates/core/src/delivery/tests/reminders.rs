@@ -7,7 +7,7 @@ fn an_agent_is_reminded_each_time_it_becomes_idle_again() {
     use Doing::{Act, Hear, Remind};
     let owes = [owed(1, 0), owed(2, 9), owed(3, 10)];
     let mail = [letter(4, Priority::Normal)];
-    let desk = play(
+    let delivery = play(
         idle(),
         &[
             (3_000, Remind(&owes), "remind 1,2"),
@@ -31,8 +31,8 @@ fn an_agent_is_reminded_each_time_it_becomes_idle_again() {
             (63_056, Act(&mail), "offer 4"),
         ],
     );
-    assert!(!desk.is_writing());
-    for desk in [
+    assert!(!delivery.is_writing());
+    for delivery in [
         starting(),
         working(),
         blocked(),
@@ -40,7 +40,7 @@ fn an_agent_is_reminded_each_time_it_becomes_idle_again() {
         drafting(),
         exited(),
     ] {
-        play(desk, &[(3_000, Remind(&owes), "")]);
+        play(delivery, &[(3_000, Remind(&owes), "")]);
     }
     // What comes between the fact and the first byte goes before it.
     for event in [
@@ -69,39 +69,42 @@ fn reminders_in_a_row_come_further_and_further_apart() {
     let owes = [owed(1, 0)];
     let mail = [letter(4, Priority::Normal)];
     // When the next comes after a turn that ended at this time.
-    let turn = |desk: &mut Desk, from: u64, effects: Vec<Effect>| {
+    let turn = |delivery: &mut Desk, from: u64, effects: Vec<Effect>| {
         assert_eq!(effects.len(), 1, "at {from}");
         let ids = match &effects[0] {
             Effect::Remind { ids } | Effect::Offer { ids } => ids.clone(),
             other => panic!("{other:?}"),
         };
-        desk.on(ms(from), Event::Recorded(ids));
-        desk.on(ms(from), Event::Wrote(String::new()));
-        desk.on(ms(from + 50), Event::Tick);
-        desk.on(ms(from + 50), Event::Entered);
-        desk.on(ms(from + 2_050), Event::Tick);
-        assert!(desk.remind(ms(from + 2_050), &owes).is_empty(), "at {from}");
+        delivery.on(ms(from), Event::Recorded(ids));
+        delivery.on(ms(from), Event::Wrote(String::new()));
+        delivery.on(ms(from + 50), Event::Tick);
+        delivery.on(ms(from + 50), Event::Entered);
+        delivery.on(ms(from + 2_050), Event::Tick);
+        assert!(
+            delivery.remind(ms(from + 2_050), &owes).is_empty(),
+            "at {from}"
+        );
     };
-    let mut desk = idle();
+    let mut delivery = idle();
     let mut now = 3_000;
     for minutes in [1, 2, 4, 8] {
-        let effects = desk.remind(ms(now), &owes);
-        turn(&mut desk, now, effects);
+        let effects = delivery.remind(ms(now), &owes);
+        turn(&mut delivery, now, effects);
         now += 50 + minutes * 60_000;
-        assert_eq!(desk.next_wakeup(), Some(ms(now).mono), "nothing sooner");
-        assert!(desk.remind(ms(now - 1), &owes).is_empty());
-        desk.on(ms(now), Event::Tick);
+        assert_eq!(delivery.next_wakeup(), Some(ms(now).mono), "nothing sooner");
+        assert!(delivery.remind(ms(now - 1), &owes).is_empty());
+        delivery.on(ms(now), Event::Tick);
     }
-    let effects = desk.remind(ms(now), &owes);
-    turn(&mut desk, now, effects);
+    let effects = delivery.remind(ms(now), &owes);
+    turn(&mut delivery, now, effects);
     // A turn of something else is a reason.
     now += 3_000;
-    let effects = desk.act(ms(now), &mail);
+    let effects = delivery.act(ms(now), &mail);
     assert_eq!(effects.len(), 1);
-    desk.on(ms(now), Event::Recorded(vec![id(4)]));
-    desk.on(ms(now), Event::Wrote(String::new()));
-    desk.on(ms(now + 50), Event::Tick);
-    desk.on(ms(now + 50), Event::Entered);
-    desk.on(ms(now + 2_050), Event::Tick);
-    assert_eq!(desk.remind(ms(now + 2_050), &owes).len(), 1);
+    delivery.on(ms(now), Event::Recorded(vec![id(4)]));
+    delivery.on(ms(now), Event::Wrote(String::new()));
+    delivery.on(ms(now + 50), Event::Tick);
+    delivery.on(ms(now + 50), Event::Entered);
+    delivery.on(ms(now + 2_050), Event::Tick);
+    assert_eq!(delivery.remind(ms(now + 2_050), &owes).len(), 1);
 }

@@ -1,6 +1,7 @@
 //! Whatever happens: no offer is lost, doubled or made in a bad moment, and every wait has a reason.
 
 use super::*;
+use crate::delivery::terminal::State;
 use proptest::prelude::*;
 
 fn priorities() -> impl Strategy<Value = Vec<Priority>> {
@@ -43,11 +44,11 @@ proptest! {
     fn an_idle_agent_gets_everything_in_order(priorities in priorities(), paste: bool) {
         let mut pending = in_order(&priorities);
         let want: Vec<_> = pending.iter().map(|l| l.message.id).collect();
-        let desk = after(idle(), &[Event::Paste(paste)]);
+        let delivery = after(idle(), &[Event::Paste(paste)]);
         let mut got = Vec::new();
-        while let Decision::Offer { ids, interrupt } = desk.next(ms(3_000), &pending) {
+        while let Decision::Offer { ids, interrupt } = delivery.next(ms(3_000), &pending) {
             prop_assert!(!interrupt, "an idle agent gets no key");
-            let size = |l: &Letter| turn::size(l, turn::Telling::Here, desk.input(), PATH);
+            let size = |l: &Letter| turn::size(l, turn::Telling::Here, delivery.input(), PATH);
             let turn: Vec<_> = pending.iter().filter(|l| ids.contains(&l.message.id)).collect();
             prop_assert!(turn.len() == 1 || turn.iter().map(|l| size(l)).sum::<usize>() <= turn::TURN);
             let alone = |l: &&Letter| l.message.envelope.priority == Priority::Interrupt;
@@ -63,21 +64,21 @@ proptest! {
         priorities in priorities(),
         happenings in proptest::collection::vec((happening(), 0..3_000_u64), 1..120),
     ) {
-        let mut desk = idle();
+        let mut delivery = idle();
         let mut watch = Watch { pending: in_order(&priorities), ..Watch::default() };
         let mut now = 2_000;
         for (event, pass) in happenings {
             now += pass;
             let event = watch.comes(event);
-            let mut effects = desk.on(ms(now), event);
-            effects.extend(desk.act(ms(now), &watch.pending));
+            let mut effects = delivery.on(ms(now), event);
+            effects.extend(delivery.act(ms(now), &watch.pending));
             for effect in effects {
                 watch.judge(effect)?;
             }
-            if let Phase::Resting { .. } = desk.phase {
+            if let State::Resting(_) = delivery.terminal.state {
                 watch.is_over();
             }
-            every_wait_has_a_reason(&desk, now, &watch.pending)?;
+            every_wait_has_a_reason(&delivery, now, &watch.pending)?;
         }
     }
 }
@@ -86,19 +87,19 @@ type Judged = Result<(), TestCaseError>;
 
 /// Whoever is not due is held by a rule.
 pub(in crate::delivery) fn every_wait_has_a_reason(
-    desk: &Desk,
+    delivery: &Desk,
     now: u64,
     pending: &[Letter],
 ) -> Judged {
     for letter in pending {
-        let is_due = matches!(desk.next(ms(now), pending), Decision::Offer { .. });
-        let held = desk.hold(ms(now), letter, pending).is_some();
+        let is_due = matches!(delivery.next(ms(now), pending), Decision::Offer { .. });
+        let held = delivery.hold(ms(now), letter, pending).is_some();
         prop_assert!(held || is_due, "{letter:?}");
     }
     Ok(())
 }
 
-/// What has happened around a desk, and what is under way.
+/// What has happened around delivery, and what is under way.
 #[derive(Default)]
 struct Watch {
     pending: Vec<Letter>,

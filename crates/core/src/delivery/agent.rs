@@ -1,0 +1,113 @@
+//! The agent as the session judges it: its activity, its questions, and whether another process has
+//! its conversation. It decides nothing about mail.
+
+use super::question::Questions;
+use crate::activity::{Activity, Judgement};
+use crate::harness::{Heard, Judge, Manifest, Says, Sighting, Source, Turn};
+use crate::moment::Moment;
+use std::sync::Arc;
+
+/// Another process that has the agent's conversation.
+#[derive(Debug, Clone)]
+pub(super) struct Handover {
+    pub(super) since: Moment,
+    pub(super) job: String,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct AgentState {
+    pub(super) harness: Arc<Manifest>,
+    /// When the program was started.
+    pub(super) begun: Moment,
+    pub(super) judge: Judge,
+    pub(super) heard: Heard,
+    pub(super) questions: Questions,
+    /// The sign of work on the screen at the last look, whatever better sources say.
+    pub(super) shows_work: Option<String>,
+    /// The agent went on working after the last interrupt key.
+    pub(super) ignores_interrupts: bool,
+    pub(super) handed_over: Option<Handover>,
+}
+
+impl AgentState {
+    pub(super) fn new(harness: Arc<Manifest>, now: Moment) -> Self {
+        Self {
+            judge: Judge::new(&harness, now),
+            harness,
+            begun: now,
+            heard: Heard::default(),
+            questions: Questions::default(),
+            shows_work: None,
+            ignores_interrupts: false,
+            handed_over: None,
+        }
+    }
+
+    /// Return the activity. An open question counts for more than silence or output.
+    pub(super) fn judgement(&self) -> Judgement {
+        let judged = self.judge.judgement();
+        match (&self.questions.open, &judged.activity) {
+            (Some(dialog), Activity::Starting | Activity::Idle | Activity::Working) => Judgement {
+                activity: Activity::Blocked(dialog.what.clone()),
+                since: dialog.since,
+                evidence: dialog.evidence.clone(),
+                heard: dialog.heard,
+            },
+            (Some(_), Activity::Blocked(_) | Activity::Exited) | (None, _) => judged,
+        }
+    }
+
+    pub(super) fn activity(&self) -> Activity {
+        self.judgement().activity
+    }
+
+    pub(super) fn has_exited(&self) -> bool {
+        self.activity() == Activity::Exited
+    }
+
+    /// Whether the harness can tell that no question is open.
+    pub(super) fn knows_dialogs(&self) -> bool {
+        self.harness.knows_dialogs()
+    }
+
+    pub(super) fn is_asking(&self) -> bool {
+        self.questions.open.is_some()
+    }
+
+    /// Return whether anything but output shows that the agent works, where nothing may be typed
+    /// meanwhile. A sign on the screen counts even if a better source says "idle".
+    pub(super) fn is_at_work(&self) -> bool {
+        let is_barred = !self.harness.submit.while_working && self.harness.input_box.is_some();
+        is_barred && (self.shows_work.is_some() || self.judge.surely_works())
+    }
+
+    pub(super) fn is_handed_over(&self) -> bool {
+        self.handed_over.is_some() && !self.has_exited()
+    }
+
+    /// What the agent's hooks say it does within its turn.
+    pub(super) fn doing(&self) -> Option<Turn> {
+        let is_heard = self.judgement().heard.is_some();
+        self.heard.doing().filter(|_| is_heard)
+    }
+
+    /// Take over what a look at the screen tells of the agent, except its question.
+    pub(super) fn look(&mut self, now: Moment, sighting: &Sighting) {
+        let mut claims = sighting.claims.iter();
+        let work = claims.find(|claim| claim.says == Says::Working);
+        self.shows_work = work.map(|claim| claim.evidence.clone());
+        let since = self.handed_over.take().map_or(now, |before| before.since);
+        let job = sighting.program.handed_over.clone();
+        self.handed_over = job.map(|job| Handover { since, job });
+        self.judge.seen(now, &sighting.claims);
+        if sighting.ready {
+            self.judge.ready(now);
+        }
+    }
+
+    /// End a question that a hook has told of.
+    pub(super) fn end_told_question(&mut self) {
+        self.heard.answered();
+        self.judge.forget(Source::Hook);
+    }
+}

@@ -1,0 +1,316 @@
+//! The route through the agent's own hook.
+//!
+//! Nothing is typed, so neither the input box nor a draft matters here. An offer is recorded before
+//! the hook is given anything, and made once the hook reports that it has passed the mail on; until
+//! then it can only become uncertain.
+//!
+//! ```text
+//! Recording ─▶ Given ─▶ offered, or uncertain (gone, or silent for 5 s)
+//!     └──────▶ withdrawn
+//! ```
+
+use super::hold::LONG;
+use super::proof::{Sent, Unproven};
+use super::{Desk, Effect, Lane, Reach, Rule};
+use crate::activity::Activity;
+use crate::harness::{Proof, Report, Route, Turn};
+use crate::id::MessageId;
+use crate::mail::Letter;
+use crate::moment::Moment;
+use crate::turn::{self, Input};
+use crate::why::Hold;
+use std::time::Duration;
+
+/// How long a hook may take to report that it has passed its mail on, and the API to answer.
+pub(super) const ANSWERED_WITHIN: Duration = Duration::from_secs(5);
+const PASSED_ON: &str = "its hook has passed it on to the program";
+const SHOWN: &str = "its transcript shows the id in what its hook was given";
+const GONE: &str = "its hook ended before it had passed it on";
+const LATE: &str = "its hook did not say in time that it had passed it on";
+
+/// Messages for one call of a hook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookOffer {
+    pub number: u64,
+    pub ids: Vec<MessageId>,
+}
+
+/// An offer that bypasses the terminal.
+#[derive(Debug, Clone)]
+pub(super) struct Bypass {
+    pub(super) number: u64,
+    pub(super) ids: Vec<MessageId>,
+    pub(super) sent: Vec<Sent>,
+    pub(super) since: Moment,
+}
+
+impl Bypass {
+    /// The messages of this offer that the journal lets be offered.
+    pub(super) fn sent(&self) -> impl Iterator<Item = &Sent> {
+        let sent = self.sent.iter();
+        sent.filter(|sent| self.ids.contains(&sent.id))
+    }
+
+    pub(super) fn uncertain(self, why: &str) -> Effect {
+        Effect::Uncertain {
+            ids: self.ids,
+            reason: why.to_owned(),
+        }
+    }
+
+    /// Explain an offer that takes long.
+    pub(super) fn slow(&self, now: Moment, reason: &str, release: &str) -> Option<Hold> {
+        let waited = now.mono.saturating_sub(self.since.mono);
+        (waited >= LONG).then(|| Hold {
+            rule: "in-flight",
+            since: self.since.wall,
+            reason: reason.to_owned(),
+            evidence: format!("its way began {} s ago", waited.as_secs()),
+            release: release.to_owned(),
+        })
+    }
+}
+
+pub(super) fn withdrawn(ids: Vec<MessageId>, why: &str) -> Effect {
+    let reason = format!("nothing was handed over: {why}");
+    Effect::Withdraw { ids, reason }
+}
+
+#[derive(Debug, Clone)]
+enum State {
+    Recording,
+    /// The hook has the mail, and must report until then.
+    Given {
+        until: Duration,
+    },
+}
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct HookRoute {
+    offers: Vec<(Bypass, State)>,
+    /// What was passed on, and is not accepted yet.
+    pub(super) unproven: Unproven,
+    /// Whether the last hook that takes mail told of a question.
+    has_asked: bool,
+}
+
+impl HookRoute {
+    pub(super) fn next_wakeup(&self) -> Option<Duration> {
+        let until = |(_, state): &(Bypass, State)| match state {
+            State::Recording => None,
+            State::Given { until } => Some(*until),
+        };
+        self.offers.iter().filter_map(until).min()
+    }
+
+    fn get(&self, id: MessageId) -> Option<&Bypass> {
+        let mut offers = self.offers.iter().map(|(offer, _)| offer);
+        offers.find(|offer| offer.ids.contains(&id))
+    }
+
+    pub(super) fn has(&self, id: MessageId) -> bool {
+        self.get(id).is_some()
+    }
+
+    fn position(&self, number: u64) -> Option<usize> {
+        self.offers
+            .iter()
+            .position(|(offer, _)| offer.number == number)
+    }
+
+    pub(super) fn take(&mut self, number: u64) -> Option<Bypass> {
+        let at = self.position(number)?;
+        Some(self.offers.remove(at).0)
+    }
+
+    /// Explain a message that a hook is given, if that takes long.
+    pub(super) fn explain(&self, now: Moment, id: MessageId) -> Option<Option<Hold>> {
+        let reason = "it is on its way to the agent's hook, which has not taken it yet";
+        let release = "the hook says that it has passed it on, or ends";
+        Some(self.get(id)?.slow(now, reason, release))
+    }
+
+    /// The journal has recorded the offer of these messages. Give them to the hook, unless a rule
+    /// holds them now. Return nothing if there is no such offer.
+    pub(super) fn recorded(
+        &mut self,
+        now: Moment,
+        number: u64,
+        ids: &[MessageId],
+        rule: Option<Rule>,
+    ) -> Option<Vec<Effect>> {
+        let at = self.position(number)?;
+        if ids.is_empty() || rule.is_some() {
+            self.offers.remove(at);
+            let rule = rule.filter(|_| !ids.is_empty());
+            let taken_back = rule.map(|rule| withdrawn(ids.to_vec(), rule.name()));
+            return Some(taken_back.into_iter().collect());
+        }
+        let (offer, state) = &mut self.offers[at];
+        offer.ids = ids.to_vec();
+        let until = now.mono + ANSWERED_WITHIN;
+        *state = State::Given { until };
+        let ids = ids.to_vec();
+        Some(vec![Effect::Give { number, ids }])
+    }
+
+    /// The hook has gone without a report.
+    pub(super) fn gone(&mut self, number: u64) -> Option<Effect> {
+        Some(self.take(number)?.uncertain(GONE))
+    }
+
+    /// Give up the offers of hooks that do not report any more.
+    pub(super) fn tick(&mut self, now: Moment) -> Vec<Effect> {
+        let is_late = |(_, state): &mut (Bypass, State)| match state {
+            State::Recording => false,
+            State::Given { until } => *until <= now.mono,
+        };
+        let late = self.offers.extract_if(.., is_late);
+        late.map(|(offer, _)| offer.uncertain(LATE)).collect()
+    }
+
+    /// Return the effect of messages that a transcript shows as passed on by a hook.
+    pub(super) fn prove(&mut self, given: &str) -> Option<Effect> {
+        let ids = self.unproven.take_shown(given);
+        let (evidence, route) = (SHOWN.to_owned(), Route::Hook);
+        (!ids.is_empty()).then_some(Effect::Accepted {
+            ids,
+            evidence,
+            route,
+        })
+    }
+}
+
+impl Desk {
+    fn has_hook_route(&self) -> bool {
+        let harness = &self.manner.harness;
+        self.manner.reach == Reach::Terminal
+            && harness.routes.first() == Some(&Route::Hook)
+            && !harness.hook.context.is_empty()
+    }
+
+    /// Whether mail for a working agent waits for its next hook, and leaves the screen alone.
+    pub(super) fn awaits_hook(&self) -> bool {
+        // No hook says that a question was answered: where work is seen after one, it was, or it
+        // is about to open, and the terminal is no place to be.
+        let is_at_work = match self.agent.heard.doing() {
+            Some(Turn::Submitted | Turn::Tool | Turn::Working | Turn::Blocked) => true,
+            Some(Turn::Idle) => false,
+            None => self.hook.has_asked,
+        };
+        let is_working = self.agent.activity() == Activity::Working;
+        self.has_hook_route() && is_at_work && is_working
+    }
+
+    /// Offer due mail to a hook that was called just now and would pass mail on. The offer must be
+    /// recorded, and the result told as [`super::Event::Handed`] or [`super::Event::NotHanded`].
+    pub fn hand(&mut self, now: Moment, report: &Report, pending: &[Letter]) -> Option<HookOffer> {
+        if !self.has_hook_route() || !self.agent.heard.is_own(report) {
+            return None;
+        }
+        self.hook.has_asked = report.turn == Some(Turn::Blocked);
+        if !report.takes || self.agent.heard.is_aside() || self.bypass_rule().is_some() {
+            return None;
+        }
+        let letters = self.due_by_hook(now, pending);
+        if letters.is_empty() {
+            return None;
+        }
+        let ids: Vec<_> = letters.iter().map(|letter| letter.message.id).collect();
+        let sent = letters.into_iter().map(Sent::of).collect();
+        let number = self.number_offer();
+        let offer = Bypass {
+            number,
+            ids: ids.clone(),
+            sent,
+            since: now,
+        };
+        self.hook.offers.push((offer, State::Recording));
+        Some(HookOffer { number, ids })
+    }
+
+    fn due_by_hook<'a>(&self, now: Moment, pending: &'a [Letter]) -> Vec<&'a Letter> {
+        let is_due = |letter: &&Letter| {
+            let id = letter.message.id;
+            letter.is_pending(now.wall)
+                && Lane::at(letter, now.wall) == Lane::Normal
+                && !self.terminal.has(id)
+                && !self.is_handing(id)
+        };
+        let mut bytes = 0;
+        let fits = |(at, letter): &(usize, &Letter)| {
+            let telling = self.telling(letter);
+            bytes += turn::size(letter, telling, Input::Pasted, self.manner.path_bytes);
+            *at == 0 || bytes <= turn::TURN
+        };
+        let due = pending.iter().filter(is_due).enumerate().take_while(fits);
+        due.map(|(_, letter)| letter).collect()
+    }
+
+    /// The hook has passed its mail on. Only the transcript can prove that the model was given it.
+    pub(super) fn passed_on(&mut self, number: u64) -> Option<Effect> {
+        let offer = self.hook.take(number)?;
+        for sent in offer.sent() {
+            self.hook.unproven.add(sent);
+        }
+        Some(Effect::Offered {
+            ids: offer.ids,
+            evidence: PASSED_ON.to_owned(),
+            route: Route::Hook,
+            proof_awaited: self.manner.harness.proof.contains(&Proof::Transcript),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::activity::tests::ms;
+    use crate::mail::tests::message;
+
+    fn offered(ids: &[MessageId]) -> HookRoute {
+        let offer = Bypass {
+            number: 1,
+            ids: ids.to_vec(),
+            sent: Vec::new(),
+            since: ms(0),
+        };
+        HookRoute {
+            offers: vec![(offer, State::Recording)],
+            ..HookRoute::default()
+        }
+    }
+
+    #[test]
+    fn a_recorded_offer_is_given_unless_a_rule_holds_it() {
+        let id = message(1, "alice", "bob").id;
+        let check = |number, ids: &[MessageId], rule, want: Option<Vec<Effect>>, is_kept| {
+            let mut hook = offered(&[id]);
+            assert_eq!(hook.recorded(ms(0), number, ids, rule), want);
+            assert_eq!(hook.has(id), is_kept);
+        };
+        let give = Effect::Give {
+            number: 1,
+            ids: vec![id],
+        };
+        check(1, &[id], None, Some(vec![give]), true);
+        check(1, &[], None, Some(Vec::new()), false);
+        let taken_back = withdrawn(vec![id], "paused");
+        check(1, &[id], Some(Rule::Paused), Some(vec![taken_back]), false);
+        check(2, &[id], None, None, true);
+    }
+
+    #[test]
+    fn a_hook_that_does_not_report_in_time_leaves_its_mail_uncertain() {
+        let id = message(1, "alice", "bob").id;
+        let mut hook = offered(&[id]);
+        assert_eq!(hook.next_wakeup(), None);
+        hook.recorded(ms(1_000), 1, &[id], None);
+        assert_eq!(hook.next_wakeup(), Some(ms(6_000).mono));
+        assert_eq!(hook.tick(ms(5_999)), []);
+        let ids = vec![id];
+        let reason = LATE.to_owned();
+        assert_eq!(hook.tick(ms(6_000)), [Effect::Uncertain { ids, reason }]);
+        assert!(!hook.has(id));
+    }
+}

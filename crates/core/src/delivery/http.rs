@@ -1,0 +1,362 @@
+//! The route through the agent's own HTTP API.
+//!
+//! Nothing is typed, so neither the input box nor a draft matters here. There is one call at a
+//! time. If the API does not answer, the terminal is the route for a while.
+//!
+//! ```text
+//! Idle ─▶ Recording ─▶ Put ─▶ offered ─▶ Idle
+//!              └────────┴───▶ refused or silent ─▶ Idle, and left alone for 30 s
+//! ```
+
+use super::hook::{ANSWERED_WITHIN, Bypass, withdrawn};
+use super::proof::Unproven;
+use super::terminal::{Cargo, Flight};
+use super::{Desk, Effect, Lane, Rule};
+use crate::activity::Activity;
+use crate::harness::{Report, Route};
+use crate::id::MessageId;
+use crate::moment::Moment;
+use crate::text;
+use crate::why::Hold;
+use jiff::Timestamp;
+use std::time::Duration;
+
+/// For how long an API that did not answer is left alone.
+const LEFT_ALONE: Duration = Duration::from_secs(30);
+const TAKEN: &str = "its own HTTP door has taken it";
+const NO_ANSWER: &str = "it did not answer";
+const SILENT: &str = "its own HTTP door did not say whether it has it";
+const LATE: &str = "its own HTTP door did not say in time that it has it";
+const ANSWERS: &str = "the door answers, or has not for some seconds";
+
+/// The API did not answer, or not as it should.
+#[derive(Debug, Clone)]
+struct Failure {
+    /// Until when it is left alone.
+    until: Duration,
+    why: String,
+}
+
+/// The call that is under way.
+#[derive(Debug, Clone, Default)]
+enum Call {
+    #[default]
+    Idle,
+    /// The API is checked, and the offer recorded.
+    Recording(Bypass),
+    Put(Put),
+}
+
+/// The API is given these messages.
+#[derive(Debug, Clone)]
+struct Put {
+    offer: Bypass,
+    until: Duration,
+    /// Whether the agent was working when they were given.
+    is_mid_turn: bool,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct HttpRoute {
+    call: Call,
+    failure: Option<Failure>,
+    /// The conversation that hooks have told of last.
+    conversation: Option<String>,
+    /// What went there and is not accepted yet.
+    unproven: Unproven,
+    /// Whether something went there in the middle of a turn that is not over yet.
+    is_mid_turn: bool,
+}
+
+impl HttpRoute {
+    pub(super) fn next_wakeup(&self) -> Option<Duration> {
+        let late = match &self.call {
+            Call::Idle | Call::Recording(_) => None,
+            Call::Put(put) => Some(put.until),
+        };
+        let left_alone = self.failure.as_ref().map(|failure| failure.until);
+        late.into_iter().chain(left_alone).min()
+    }
+
+    pub(super) fn tick(&mut self, now: Moment) -> Option<Effect> {
+        self.failure.take_if(|failure| failure.until <= now.mono);
+        match &self.call {
+            Call::Put(put) if put.until <= now.mono => self.silent(now, put.offer.number, LATE),
+            Call::Idle | Call::Recording(_) | Call::Put(_) => None,
+        }
+    }
+
+    fn offer(&self) -> Option<&Bypass> {
+        match &self.call {
+            Call::Idle => None,
+            Call::Recording(offer) | Call::Put(Put { offer, .. }) => Some(offer),
+        }
+    }
+
+    pub(super) fn is_calling(&self) -> bool {
+        self.offer().is_some()
+    }
+
+    pub(super) fn has(&self, id: MessageId) -> bool {
+        self.offer().is_some_and(|offer| offer.ids.contains(&id))
+    }
+
+    fn take(&mut self, number: u64) -> Option<Call> {
+        let offer = self.offer()?;
+        (offer.number == number).then(|| std::mem::take(&mut self.call))
+    }
+
+    /// The journal has recorded the offer of these messages. Put them, unless a rule holds them now.
+    pub(super) fn recorded(
+        &mut self,
+        now: Moment,
+        number: u64,
+        ids: Vec<MessageId>,
+        rule: Option<Rule>,
+        is_mid_turn: bool,
+    ) -> Option<Effect> {
+        let Call::Recording(mut offer) = self.take(number)? else {
+            return None;
+        };
+        if ids.is_empty() {
+            return None;
+        }
+        if let Some(rule) = rule {
+            return Some(withdrawn(ids, rule.name()));
+        }
+        offer.ids.clone_from(&ids);
+        offer.sent().for_each(|sent| self.unproven.add(sent));
+        self.call = Call::Put(Put {
+            offer,
+            until: now.mono + ANSWERED_WITHIN,
+            is_mid_turn,
+        });
+        Some(Effect::Give { number, ids })
+    }
+
+    /// The API was given nothing, and these messages are taken back.
+    pub(super) fn refused(
+        &mut self,
+        now: Moment,
+        number: u64,
+        ids: Vec<MessageId>,
+        why: &str,
+    ) -> Option<Effect> {
+        self.take(number);
+        self.fail(now, why);
+        self.unproven.forget(&ids);
+        let why = format!("its own HTTP door: {why}");
+        (!ids.is_empty()).then(|| withdrawn(ids, &why))
+    }
+
+    /// The API has the messages. Return the offer. An idle agent begins a turn with it, and hears all
+    /// that came before.
+    fn accepted(&mut self, number: u64) -> Option<Bypass> {
+        match self.take(number)? {
+            Call::Put(put) => {
+                self.is_mid_turn = put.is_mid_turn;
+                Some(put.offer)
+            }
+            Call::Idle | Call::Recording(_) => None,
+        }
+    }
+
+    /// Nobody knows whether the API has the messages.
+    pub(super) fn silent(&mut self, now: Moment, number: u64, why: &str) -> Option<Effect> {
+        let offer = match self.take(number)? {
+            Call::Idle => return None,
+            Call::Recording(offer) | Call::Put(Put { offer, .. }) => offer,
+        };
+        self.fail(now, NO_ANSWER);
+        Some(offer.uncertain(why))
+    }
+
+    pub(super) fn dropped(&mut self, now: Moment, number: u64) -> Option<Effect> {
+        self.silent(now, number, SILENT)
+    }
+
+    fn fail(&mut self, now: Moment, why: &str) {
+        self.failure = Some(Failure {
+            until: now.mono + LEFT_ALONE,
+            why: text::one_line(why, 200),
+        });
+    }
+
+    /// The API did not answer when the agent was to continue: it is asked once more when it is not
+    /// left alone any more.
+    pub(super) fn not_continued(&mut self, now: Moment, why: &str) {
+        self.fail(now, why);
+        self.is_mid_turn = true;
+    }
+
+    /// Hooks tell of this conversation. Another conversation may have an API, whatever became of the
+    /// API of the one before.
+    pub(super) fn enter(&mut self, conversation: Option<&str>) {
+        if conversation.is_some() && conversation != self.conversation.as_deref() {
+            self.conversation = conversation.map(str::to_owned);
+            self.failure = None;
+            self.is_mid_turn = false;
+        }
+    }
+
+    /// Return the messages that a hook event proves to be given to the model.
+    pub(super) fn hear(&mut self, report: &Report) -> Vec<MessageId> {
+        let given = report.given.as_deref();
+        given.map_or_else(Vec::new, |text| self.unproven.take_shown(text))
+    }
+
+    /// Explain a message that the API is given, if that takes long.
+    pub(super) fn explain(&self, now: Moment, id: MessageId) -> Option<Option<Hold>> {
+        let offer = self.offer().filter(|offer| offer.ids.contains(&id))?;
+        let reason = "it is on its way to the agent's own HTTP door, which has not answered yet";
+        Some(offer.slow(now, reason, ANSWERS))
+    }
+
+    /// Explain a message that waits behind the call that is under way.
+    pub(super) fn explain_behind(&self, due: Timestamp) -> Option<Hold> {
+        let offer = self.offer()?;
+        let first = offer.ids.first().map(|id| id.id8()).unwrap_or_default();
+        Some(Hold {
+            rule: "in-flight",
+            since: offer.since.wall.max(due),
+            reason: "another message is on its way to the agent's own HTTP door".to_owned(),
+            evidence: format!("{first} is being offered"),
+            release: ANSWERS.to_owned(),
+        })
+    }
+}
+
+/// Say why a message goes by the terminal, or waits for it, although the agent has an API.
+pub(super) fn detour(why: &str) -> String {
+    format!("; not by its own HTTP door: {why}")
+}
+
+impl Desk {
+    fn has_http_route(&self) -> bool {
+        self.manner.harness.routes.first() == Some(&Route::Http)
+    }
+
+    /// The conversation that the API leads to, if mail may go that way.
+    pub fn conversation(&self) -> Option<&str> {
+        let is_open = self.has_http_route() && self.http.failure.is_none();
+        self.agent.heard.session().filter(|_| is_open)
+    }
+
+    /// Why the API is left alone, if it is.
+    pub(super) fn http_failure(&self) -> Option<&str> {
+        let failure = self.http.failure.as_ref().filter(|_| self.has_http_route());
+        failure.map(|failure| failure.why.as_str())
+    }
+
+    /// Say for a person why the API is left alone, and for how long.
+    pub fn door_told(&self, now: Moment) -> Option<String> {
+        let why = self.http_failure()?;
+        let until = self.http.failure.as_ref()?.until;
+        let rest = until.saturating_sub(now.mono).as_secs() + 1;
+        Some(format!("it is left alone for {rest} s more: {why}"))
+    }
+
+    /// Whether messages of a lane go by the API now. An answer is for the terminal, and so is the key
+    /// that dismisses a question.
+    pub(super) fn goes_by_http(&self, lane: Lane) -> bool {
+        let is_steady = match self.agent.activity() {
+            Activity::Idle | Activity::Working => true,
+            Activity::Starting | Activity::Blocked(_) | Activity::Exited => false,
+        };
+        lane != Lane::Raw && is_steady && self.conversation().is_some()
+    }
+
+    /// Return the effect that has the agent continue. A turn that ends with a denial leaves unheard
+    /// what came in the middle of it. If a message is on its way, the agent continues with that.
+    pub(super) fn continue_turn(&mut self) -> Option<Effect> {
+        let is_over = self.http.is_mid_turn && self.agent.activity() == Activity::Idle;
+        let is_quiet = self.terminal.is_free() && !self.http.is_calling();
+        if !is_over || !is_quiet || self.conversation().is_none() {
+            return None;
+        }
+        self.http.is_mid_turn = false;
+        Some(Effect::GoOn)
+    }
+
+    /// Begin an offer by the API, if that is the way of this turn.
+    pub(super) fn call(&mut self, flight: &Flight) -> Option<Effect> {
+        if flight.cargo != Cargo::Messages || !self.goes_by_http(flight.lane) {
+            return None;
+        }
+        self.terminal.state = super::terminal::State::Free;
+        let number = self.number_offer();
+        let ids = flight.ids.clone();
+        self.http.call = Call::Recording(Bypass {
+            number,
+            ids: ids.clone(),
+            sent: flight.sent.clone(),
+            since: flight.since,
+        });
+        Some(Effect::Call { number, ids })
+    }
+
+    /// The API has the messages.
+    pub(super) fn api_accepted(&mut self, now: Moment, number: u64) -> Option<Effect> {
+        let offer = self.http.accepted(number)?;
+        self.agent.judge.given(now, Some(offer.since.mono));
+        Some(Effect::Offered {
+            ids: offer.ids,
+            evidence: TAKEN.to_owned(),
+            route: Route::Http,
+            proof_awaited: true,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::activity::tests::ms;
+    use crate::mail::tests::message;
+
+    fn calling(id: MessageId) -> HttpRoute {
+        let offer = Bypass {
+            number: 1,
+            ids: vec![id],
+            sent: Vec::new(),
+            since: ms(0),
+        };
+        HttpRoute {
+            call: Call::Recording(offer),
+            ..HttpRoute::default()
+        }
+    }
+
+    #[test]
+    fn an_api_that_fails_is_left_alone_for_30_s() {
+        let id = message(1, "alice", "bob").id;
+        let (ids, why) = (vec![id], "404");
+        let refused = withdrawn(ids.clone(), "its own HTTP door: 404");
+        let reason = LATE.to_owned();
+        let silent = Effect::Uncertain { ids, reason };
+
+        let mut http = calling(id);
+        assert_eq!(http.refused(ms(0), 1, vec![id], why), Some(refused));
+        assert_eq!(http.next_wakeup(), Some(LEFT_ALONE));
+
+        let mut http = calling(id);
+        http.recorded(ms(0), 1, vec![id], None, true);
+        assert_eq!(http.tick(ms(4_999)), None);
+        assert_eq!(http.tick(ms(5_000)), Some(silent));
+        assert!(!http.is_calling() && http.failure.is_some());
+        http.tick(ms(35_000));
+        assert!(http.failure.is_none());
+    }
+
+    #[test]
+    fn a_call_in_the_middle_of_a_turn_is_remembered_until_the_turn_ends() {
+        let id = message(1, "alice", "bob").id;
+        let mut http = calling(id);
+        assert!(http.accepted(1).is_none(), "it was not put yet");
+        let mut http_2 = calling(id);
+        http_2.recorded(ms(0), 1, vec![id], None, true);
+        assert!(http_2.accepted(1).is_some() && http_2.is_mid_turn);
+        http_2.enter(Some("another conversation"));
+        assert!(!http_2.is_mid_turn);
+    }
+}

@@ -1,0 +1,356 @@
+//! The model of the program's input box: what the screen shows there, what a person has typed, and
+//! whether the program reads its input. Keys and screen can each tell of a draft, and either alone is
+//! enough to hold messages.
+
+use crate::harness::{BoxState, Manifest, Mismatch, Sighting};
+use crate::moment::Moment;
+use crate::turn::Input;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Minimum time between the two screen checks that must both show an empty box, with no output in
+/// between.
+const STEADY_AFTER: Duration = Duration::from_millis(100);
+/// Upper limit for the time between the checks, which doubles whenever the second check differs.
+const STEADY_AFTER_AT_MOST: Duration = Duration::from_secs(3);
+
+#[derive(Debug, Clone, Copy)]
+struct Typing {
+    since: Moment,
+    /// Every key came while a question was open.
+    to_question: bool,
+}
+
+/// The first of the looks at the screen that showed the box as it is now.
+#[derive(Debug, Clone, Copy)]
+struct FirstLook {
+    at: Moment,
+    /// How much output the program had written by then.
+    output: u64,
+}
+
+/// The looks at an empty box: text is typed only after two equal ones.
+#[derive(Debug, Clone, Default)]
+struct Looks {
+    first: Option<FirstLook>,
+    /// Enough time has passed since the first look.
+    is_steady: bool,
+    /// How often the second look showed another screen.
+    changes: u32,
+}
+
+/// The input box as the last look at the screen showed it.
+#[derive(Debug, Clone, Default)]
+struct Screen {
+    state: BoxState,
+    /// Since when the screen shows this state.
+    since: Option<Moment>,
+    /// Since when the screen shows the box at all.
+    recognised_since: Option<Moment>,
+    /// The text before the cursor.
+    at_cursor: Option<String>,
+    looks: Looks,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct InputBox {
+    harness: Arc<Manifest>,
+    /// How the program takes text now.
+    pub(super) mode: Input,
+    /// Since when the terminal holds input that the program has not read.
+    pub(super) unread: Option<Moment>,
+    /// The keys of a draft.
+    keys: Option<Typing>,
+    /// The keys have told of a draft's end since the keyboard was last asked for again.
+    pub(super) is_end_told: bool,
+    screen: Screen,
+    /// The box was empty when it was last recognised, and nobody has typed since.
+    was_empty: bool,
+    /// An interrupt key was pressed while the box was empty, so any text that appears was restored
+    /// by the program.
+    put_back: bool,
+    /// A text of ours that Enter did not submit.
+    left: Option<String>,
+}
+
+impl InputBox {
+    pub(super) fn new(harness: Arc<Manifest>) -> Self {
+        Self {
+            harness,
+            mode: Input::Typed,
+            unread: None,
+            keys: None,
+            is_end_told: false,
+            screen: Screen::default(),
+            was_empty: false,
+            put_back: false,
+            left: None,
+        }
+    }
+
+    /// Whether the harness describes the box, so that nothing is typed unless the screen shows it.
+    pub(super) fn is_described(&self) -> bool {
+        self.harness.input_box.is_some()
+    }
+
+    /// Note that the terminal holds unread input, or none any more. Return whether the program has
+    /// read its input just now.
+    pub(super) fn hear_unread(&mut self, now: Moment, is_unread: bool) -> bool {
+        if is_unread {
+            self.unread = self.unread.or(Some(now));
+            return false;
+        }
+        self.unread.take().is_some()
+    }
+
+    pub(super) fn typed(&mut self, now: Moment, is_asked: bool) {
+        let before = self.keys;
+        self.keys = Some(Typing {
+            since: before.map_or(now, |typing| typing.since),
+            to_question: is_asked && before.is_none_or(|typing| typing.to_question),
+        });
+        self.was_empty = false;
+        self.put_back = false;
+    }
+
+    /// The person has submitted or cleared the draft.
+    pub(super) fn gone(&mut self) {
+        self.is_end_told = true;
+        self.keys = None;
+    }
+
+    /// The keyboard is refused because of a draft. Count a draft until the keys tell of its end; if
+    /// they have told of it already, they will not tell of it again.
+    pub(super) fn refused(&mut self, now: Moment) {
+        if !self.is_end_told {
+            self.typed(now, false);
+        }
+    }
+
+    /// Take over what a look at the screen shows of the box.
+    pub(super) fn look(&mut self, now: Moment, sighting: Sighting) {
+        self.screen.at_cursor = sighting.before;
+        self.see(now, sighting.input_box, sighting.output);
+        self.tick(now);
+    }
+
+    /// Record the box state from a screen check and the output count at that time.
+    fn see(&mut self, now: Moment, state: BoxState, output: u64) {
+        let is_same = state == self.screen.state;
+        if !is_same
+            || self
+                .screen
+                .looks
+                .first
+                .is_none_or(|look| look.output != output)
+        {
+            self.screen.looks.first = Some(FirstLook { at: now, output });
+            self.screen.looks.is_steady = false;
+        }
+        if is_same {
+            return;
+        }
+        self.screen.recognised_since = match state.is_recognised() {
+            true => self.screen.recognised_since.or(Some(now)),
+            false => None,
+        };
+        if state == BoxState::Empty && matches!(self.screen.state, BoxState::Holds(_)) {
+            self.put_back = false;
+        }
+        match &state {
+            BoxState::Holds(held) if self.left.as_ref() == Some(&held.text) => {}
+            BoxState::Holds(_) | BoxState::Empty => self.left = None,
+            BoxState::Unrecognised(_) | BoxState::Undescribed => {}
+        }
+        self.was_empty = match state {
+            // With keys under way, the program may not have drawn them yet.
+            BoxState::Empty => self.keys.is_none(),
+            BoxState::Holds(_) => false,
+            BoxState::Unrecognised(_) | BoxState::Undescribed => self.was_empty,
+        };
+        self.screen.state = state;
+        self.screen.since = Some(now);
+    }
+
+    pub(super) fn state(&self) -> &BoxState {
+        &self.screen.state
+    }
+
+    pub(super) fn at_cursor(&self) -> Option<&str> {
+        self.screen.at_cursor.as_deref()
+    }
+
+    pub(super) fn is_typed(&self) -> bool {
+        self.keys.is_some()
+    }
+
+    /// Whether a person has typed, and only while a question was open.
+    pub(super) fn is_typed_to_question(&self) -> bool {
+        self.keys.is_some_and(|typing| typing.to_question)
+    }
+
+    /// Whether the box holds this text and nothing else.
+    pub(super) fn holds_only(&self, text: &str) -> bool {
+        match (&self.harness.input_box, &self.screen.state) {
+            (Some(input_box), BoxState::Holds(held)) => input_box.is_text(held, text),
+            (_, _) => false,
+        }
+    }
+
+    /// Whether the box holds a part of this text, or more than the text.
+    pub(super) fn holds_a_part(&self, text: &str) -> bool {
+        match (&self.harness.input_box, &self.screen.state) {
+            (Some(input_box), BoxState::Holds(held)) => input_box.overlaps(held, text),
+            (_, _) => false,
+        }
+    }
+
+    /// A text of ours stays in the box, because Enter did not submit it.
+    pub(super) fn leave(&mut self) {
+        self.left = match &self.screen.state {
+            BoxState::Holds(held) => Some(held.text.clone()),
+            BoxState::Empty | BoxState::Unrecognised(_) | BoxState::Undescribed => None,
+        };
+    }
+
+    /// Whether a text of ours is in the box that Enter did not submit.
+    pub(super) fn is_left(&self) -> bool {
+        self.left.is_some()
+    }
+
+    /// The keys that empty the box of a text that the program has put back after an interrupt, if
+    /// there is such a text.
+    pub(super) fn clear_keys(&self) -> Option<Vec<u8>> {
+        let keys = self.harness.input_box.as_ref()?.clear.as_ref()?;
+        self.is_put_back().then(|| keys.bytes().to_vec())
+    }
+
+    /// Why the screen is not typed into, in one sentence.
+    pub(super) fn mismatch_says(&self) -> String {
+        match &self.screen.state {
+            BoxState::Unrecognised(mismatch) => Mismatch::to_string(mismatch),
+            BoxState::Undescribed | BoxState::Empty | BoxState::Holds(_) => {
+                "the screen has not shown the input box yet".to_owned()
+            }
+        }
+    }
+
+    pub(super) fn is_shown(&self) -> bool {
+        matches!(self.screen.state, BoxState::Holds(_))
+    }
+
+    /// Whether the box is empty, and has been for two equal looks with no output in between.
+    pub(super) fn is_empty_and_steady(&self) -> bool {
+        self.screen.state == BoxState::Empty && self.screen.looks.is_steady
+    }
+
+    /// Since when there is a draft.
+    pub(super) fn since(&self) -> Option<Moment> {
+        let typed = self.keys.map(|typing| typing.since);
+        typed.or(self.screen.since.filter(|_| self.is_shown()))
+    }
+
+    /// Since when the screen shows the box as it is.
+    pub(super) fn shown_since(&self) -> Option<Moment> {
+        self.screen.since
+    }
+
+    pub(super) fn recognised_since(&self) -> Option<Moment> {
+        self.screen.recognised_since
+    }
+
+    pub(super) fn interrupted(&mut self) {
+        self.put_back = self.keys.is_none() && self.was_empty;
+    }
+
+    /// The second look showed another screen than the first.
+    pub(super) fn has_changed(&mut self) {
+        self.screen.looks.changes = self.screen.looks.changes.saturating_add(1);
+    }
+
+    /// Both looks showed an empty box.
+    pub(super) fn has_settled(&mut self) {
+        self.screen.looks.changes = 0;
+    }
+
+    /// How much output the program had written at the last look.
+    pub(super) fn output(&self) -> Option<u64> {
+        self.screen.looks.first.map(|look| look.output)
+    }
+
+    /// Note that later text in the box is not a restored prompt: our text is being typed, or the
+    /// clear key had no effect.
+    pub(super) fn begun(&mut self) {
+        self.put_back = false;
+    }
+
+    /// Whether the box holds what the program itself has put back after an interrupt.
+    fn is_put_back(&self) -> bool {
+        self.put_back && self.is_shown() && self.keys.is_none()
+    }
+
+    fn steady_at(&self) -> Option<Duration> {
+        let is_awaited = self.screen.state == BoxState::Empty && !self.screen.looks.is_steady;
+        let look = self.screen.looks.first.filter(|_| is_awaited)?;
+        let after = STEADY_AFTER * 2_u32.saturating_pow(self.screen.looks.changes.min(8));
+        Some(look.at.mono + after.min(STEADY_AFTER_AT_MOST))
+    }
+
+    pub(super) fn tick(&mut self, now: Moment) {
+        if self.steady_at().is_some_and(|at| at <= now.mono) {
+            self.screen.looks.is_steady = true;
+        }
+    }
+
+    pub(super) fn next_wakeup(&self) -> Option<Duration> {
+        self.steady_at()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::activity::tests::ms;
+
+    fn empty_at(output: u64) -> Sighting {
+        Sighting {
+            input_box: BoxState::Empty,
+            output,
+            ..Sighting::default()
+        }
+    }
+
+    fn input_box() -> InputBox {
+        InputBox::new(Arc::new(Manifest::generic()))
+    }
+
+    #[test]
+    fn an_empty_box_is_steady_after_100_ms_without_output() {
+        let check = |looks: &[(u64, u64)], want: &[u64]| {
+            let mut input_box = input_box();
+            for (at, output) in looks {
+                input_box.look(ms(*at), empty_at(*output));
+            }
+            for (at, is_steady) in want.iter().zip([false, true]) {
+                input_box.tick(ms(*at));
+                assert_eq!(input_box.is_empty_and_steady(), is_steady, "{looks:?} {at}");
+            }
+        };
+        check(&[(0, 1)], &[99, 100]);
+        check(&[(0, 1), (50, 1)], &[99, 100]);
+        check(&[(0, 1), (50, 2)], &[149, 150]);
+    }
+
+    #[test]
+    fn a_refused_keyboard_is_a_draft_unless_the_keys_have_told_of_its_end() {
+        let mut input_box = input_box();
+        input_box.refused(ms(1));
+        assert!(input_box.is_typed());
+        input_box.gone();
+        input_box.refused(ms(2));
+        assert!(!input_box.is_typed());
+        input_box.is_end_told = false;
+        input_box.refused(ms(3));
+        assert_eq!(input_box.since(), Some(ms(3)));
+    }
+}

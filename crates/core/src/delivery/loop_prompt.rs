@@ -1,0 +1,147 @@
+//! The route into a loop: its mail is in its next prompt, which its runner writes. Nothing is typed.
+
+use super::hold::Rule;
+use super::{Desk, Lane, Reach};
+use crate::activity::Activity;
+use crate::loop_::{LoopState, Standing};
+use crate::mail::Letter;
+use crate::moment::Moment;
+use crate::text;
+use jiff::Timestamp;
+
+/// The event that the next prompt of a loop waits for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum LoopWait {
+    /// The end of the iteration that runs, if one does.
+    #[default]
+    Turn,
+    /// Nothing: a client has asked the loop to stop.
+    Stop,
+    /// Nothing: the iteration that runs is the last one allowed.
+    Last,
+    Checkpoint,
+    /// The end of the iteration that runs, and of the pause after it.
+    CheckpointAsked,
+    Interactive,
+    /// A time, after a failure.
+    Failure {
+        until: Timestamp,
+        why: String,
+    },
+}
+
+impl LoopWait {
+    pub fn of(state: &LoopState) -> Self {
+        if state.stop_asked && !state.has_ended() {
+            return Self::Stop;
+        }
+        if let Standing::Paused { .. } = state.standing {
+            return Self::Checkpoint;
+        }
+        if state.is_interactive {
+            return Self::Interactive;
+        }
+        match (&state.last, state.again_at()) {
+            (Some(last), Some(until)) => Self::Failure {
+                until,
+                why: format!("iteration {} {}", last.number, last.outcome),
+            },
+            (_, _) if state.is_in_last() => Self::Last,
+            (_, _) if state.checkpoint_asked => Self::CheckpointAsked,
+            (_, _) => Self::Turn,
+        }
+    }
+}
+
+/// What the next prompt waits for, and since when.
+#[derive(Debug, Clone)]
+pub(super) struct LoopPrompt {
+    pub(super) since: Moment,
+    wait: LoopWait,
+}
+
+impl LoopPrompt {
+    pub(super) fn new(now: Moment) -> Self {
+        Self {
+            since: now,
+            wait: LoopWait::default(),
+        }
+    }
+
+    /// Take over what the journal has of the loop.
+    pub(super) fn note(&mut self, now: Moment, wait: LoopWait) {
+        if self.wait != wait {
+            *self = Self { since: now, wait };
+        }
+    }
+}
+
+impl Desk {
+    /// Return the rule that holds all mail of a loop at its terminal.
+    pub(super) fn loop_rule(&self) -> Option<Rule> {
+        match (self.manner.reach, self.agent.activity()) {
+            (Reach::Terminal, _) => None,
+            (Reach::Prompt, Activity::Exited) => Some(Rule::Exited),
+            (
+                Reach::Prompt,
+                Activity::Starting | Activity::Idle | Activity::Working | Activity::Blocked(_),
+            ) => Some(Rule::Loop),
+        }
+    }
+
+    /// Explain a message to a loop: the reason, the evidence and the release.
+    pub(super) fn loop_says(&self, now: Moment, letter: &Letter) -> (String, String, String) {
+        let name = &letter.message.to;
+        let then = "then it stands in the next prompt";
+        match &self.loop_prompt.wait {
+            LoopWait::Stop => (
+                "the loop was asked to stop, and no other prompt is made".to_owned(),
+                "the journal has who asked, and not its end".to_owned(),
+                format!("'ph restart {name}'; {then}"),
+            ),
+            LoopWait::Last => (
+                "the iteration that runs is the last that the loop is allowed".to_owned(),
+                "its number is that of '--iterations'".to_owned(),
+                format!("'ph restart {name}' once it is over; {then}"),
+            ),
+            LoopWait::CheckpointAsked => (
+                "the loop pauses at a checkpoint after this iteration".to_owned(),
+                "somebody has asked for it".to_owned(),
+                format!("'ph resume {name}', now or then; {then}"),
+            ),
+            LoopWait::Checkpoint => (
+                "the loop is paused at a checkpoint".to_owned(),
+                "the journal has the checkpoint, and nobody has resumed it".to_owned(),
+                format!("'ph resume {name}'; {then}"),
+            ),
+            LoopWait::Interactive => (
+                "the loop is in interactive mode, in which no iteration begins".to_owned(),
+                "somebody has turned it on, and not off".to_owned(),
+                format!("'ph interactive {name} off'; {then}"),
+            ),
+            LoopWait::Failure { until, why } if *until > now.wall => {
+                let until = until.strftime("%Y-%m-%dT%H:%M:%SZ");
+                (
+                    format!("the loop waits until {until}, after a failure"),
+                    text::one_line(why, 200),
+                    format!("that time; {then}"),
+                )
+            }
+            LoopWait::Turn | LoopWait::Failure { .. } => turn(letter),
+        }
+    }
+}
+
+fn turn(letter: &Letter) -> (String, String, String) {
+    let reason = match Lane::of(letter) {
+        Lane::Interrupt => "it ends what the loop is doing, and stands in the next prompt",
+        Lane::Raw | Lane::Normal | Lane::Idle => {
+            "this is a loop: it stands in the prompt of the next iteration"
+        }
+    };
+    (
+        reason.to_owned(),
+        "nothing is typed into a loop".to_owned(),
+        "the next iteration begins".to_owned(),
+    )
+}

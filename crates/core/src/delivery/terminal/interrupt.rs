@@ -1,0 +1,188 @@
+//! The interrupt key before an offer: pressed a few times at most, and never where it could end the
+//! program or approve something.
+
+use super::super::{Desk, Effect, Rule};
+use super::state::{Flight, Lane, Preparation, State};
+use crate::activity::Activity;
+use crate::moment::Moment;
+use std::time::Duration;
+
+/// How often the interrupt key is pressed.
+const INTERRUPT_ATTEMPTS: u8 = 3;
+/// How long a program may take to empty its box after the keys for it.
+const CLEARED_WITHIN: Duration = Duration::from_secs(2);
+/// What the interrupt key might do to an idle program.
+const ENDS: &str = "ended the program";
+
+impl Desk {
+    /// Press the interrupt key. Check the screen first if the key could do harm.
+    pub(crate) fn press(&mut self, now: Moment, flight: Flight, keys: u8) -> Vec<Effect> {
+        let quits = self.manner.harness.interrupt.quits_when_idle && !self.agent.is_asking();
+        if quits || self.input_box.is_described() && !self.goes_by_http(Lane::Interrupt) {
+            self.terminal.state = State::Preparing(flight, Preparation::Aiming { keys });
+            return vec![Effect::Look];
+        }
+        self.press_if_it_works(now, flight, keys)
+    }
+
+    /// The look before the interrupt key has come.
+    pub(super) fn aimed(&mut self, now: Moment, mut flight: Flight, keys: u8) -> Vec<Effect> {
+        if self.interrupt_rule().is_some() {
+            self.terminal.state = State::Free;
+            return Vec::new();
+        }
+        if !self.manner.harness.interrupt.quits_when_idle {
+            return self.press_if_it_works(now, flight, keys);
+        }
+        if self.agent.is_asking() || self.agent.judge.surely_works() {
+            return self.press_now(now, flight, keys);
+        }
+        if self.agent.activity() != Activity::Idle {
+            flight.interruption.spared = Some(ENDS);
+        }
+        self.record(flight)
+    }
+
+    /// Press the interrupt key only if a dialog is open or the agent may be working. Our own typing
+    /// can look like work, and the key could quit an idle agent.
+    fn press_if_it_works(&mut self, now: Moment, mut flight: Flight, keys: u8) -> Vec<Effect> {
+        let may_be_reading = self.input_box.unread.is_none();
+        if !self.agent.is_asking() && may_be_reading && !self.agent.judge.may_work() {
+            flight.interruption.spared = Some(ENDS);
+            return self.record(flight);
+        }
+        self.press_now(now, flight, keys)
+    }
+
+    fn press_now(&mut self, now: Moment, mut flight: Flight, keys: u8) -> Vec<Effect> {
+        let interrupt = &self.manner.harness.interrupt;
+        let until = now.mono + interrupt.wait.get();
+        let effect = if self.goes_by_http(Lane::Interrupt) {
+            flight.interruption.aborts = flight.interruption.aborts.saturating_add(1);
+            self.agent.judge.interrupted(now);
+            Effect::Abort
+        } else {
+            let dialog = self.agent.questions.open.as_ref();
+            let key = match (dialog, &interrupt.dismiss) {
+                (Some(_), Some(dismiss)) => dismiss,
+                (_, _) => &interrupt.keys,
+            };
+            let key = key.bytes().to_vec();
+            if let Some(dialog) = dialog {
+                flight.interruption.dismissed = Some(dialog.what.clone());
+            }
+            self.input_box.interrupted();
+            self.agent.judge.interrupted(now);
+            self.agent.judge.typed(now);
+            Effect::Key(key)
+        };
+        self.terminal.state = State::Preparing(flight, Preparation::Interrupting { keys, until });
+        vec![effect]
+    }
+
+    /// Whether the box holds a text that an interrupt made the program put back, and a key empties
+    /// it.
+    pub(crate) fn must_clear(&self) -> bool {
+        self.input_box.clear_keys().is_some()
+    }
+
+    /// Empty the box of a text that the program has put back, once.
+    pub(crate) fn clear(&mut self, now: Moment, mut flight: Flight, keys: u8) -> Vec<Effect> {
+        let is_first = !flight.interruption.has_cleared;
+        let Some(clear) = self.input_box.clear_keys().filter(|_| is_first) else {
+            return Vec::new();
+        };
+        flight.interruption.has_cleared = true;
+        let until = now.mono + CLEARED_WITHIN;
+        self.terminal.state = State::Preparing(flight, Preparation::Interrupting { keys, until });
+        vec![Effect::Key(clear)]
+    }
+
+    pub(super) fn go_on_interrupting(
+        &mut self,
+        now: Moment,
+        flight: Flight,
+        keys: u8,
+        until: Duration,
+    ) -> Vec<Effect> {
+        if self.interrupt_rule().is_some() {
+            self.terminal.state = State::Free;
+            return Vec::new();
+        }
+        if let Some(at) = self.settles_at() {
+            let has_cleared = flight.interruption.has_cleared;
+            return match at <= now.mono {
+                true if self.must_clear() && has_cleared && until <= now.mono => {
+                    // The keys did not empty the box: its text is treated as a draft.
+                    self.input_box.begun();
+                    self.terminal.state = State::Free;
+                    Vec::new()
+                }
+                true if self.must_clear() => self.clear(now, flight, keys),
+                true => self.record(flight),
+                false => Vec::new(),
+            };
+        }
+        if now.mono < until {
+            return Vec::new();
+        }
+        if keys < INTERRUPT_ATTEMPTS {
+            return self.press(now, flight, keys + 1);
+        }
+        let is_at_work = self.agent.is_at_work();
+        match (self.agent.activity(), &mut self.agent.questions.open) {
+            // Nothing is typed into an agent that goes on working.
+            (Activity::Working, _) if is_at_work => {
+                self.agent.ignores_interrupts = true;
+                self.terminal.state = State::Free;
+                Vec::new()
+            }
+            // Nothing is typed into an open question.
+            (Activity::Blocked(_), Some(dialog)) => {
+                dialog.stays = true;
+                self.terminal.state = State::Free;
+                Vec::new()
+            }
+            (
+                Activity::Starting
+                | Activity::Idle
+                | Activity::Working
+                | Activity::Blocked(_)
+                | Activity::Exited,
+                _,
+            ) => self.record(flight),
+        }
+    }
+
+    /// When an agent that has stopped shows all that it will. An agent that leaves its input unread
+    /// has not stopped, however silent it is.
+    fn settles_at(&self) -> Option<Duration> {
+        let judged = self.agent.judgement();
+        let has_stopped = judged.activity == Activity::Idle && self.input_box.unread.is_none();
+        let settle = self.manner.harness.interrupt.settle.get();
+        has_stopped.then(|| judged.since.mono + settle)
+    }
+
+    /// When an interrupted offer goes on by the clock alone.
+    pub(super) fn interrupt_wakeup(&self, flight: &Flight, until: Duration) -> Duration {
+        let is_clearing = flight.interruption.has_cleared && self.must_clear();
+        let settles_at = self.settles_at().filter(|_| !is_clearing);
+        settles_at.unwrap_or(until)
+    }
+
+    /// A key that found no room was not pressed; it is pressed again.
+    pub(crate) fn unpressed(&mut self) {
+        if let State::Preparing(_, Preparation::Interrupting { keys, .. }) =
+            &mut self.terminal.state
+        {
+            *keys = keys.saturating_sub(1);
+        }
+    }
+
+    /// Return the rule that holds an interrupt key. A changing screen delays only the text that
+    /// follows the key.
+    pub(crate) fn interrupt_rule(&self) -> Option<Rule> {
+        self.rule(Lane::Interrupt)
+            .filter(|rule| *rule != Rule::Settling)
+    }
+}

@@ -1,0 +1,394 @@
+//! The states of the route through the terminal.
+//!
+//! ```text
+//! Preparing:   Aiming ─▶ Interrupting ─┐                     (interrupts only)
+//!   Free ────────┴───────────┴─────────┴▶ Settling ─▶ Recording ─▶ CheckingBox ─▶ Writing
+//! Submitting:  Writing ─▶ Delaying ─▶ Checking(Enter) ─▶ Entering ─▶ Confirming ─▶ Free
+//!              Confirming ─▶ Checking(Retry) ─▶ Entering     (the box still holds the text)
+//!              Confirming ─▶ Checking(Verdict) ─▶ Writing    (answers only)
+//!              any ─▶ awaiting_enter ─▶ Resuming ─▶ Delaying (a question, a draft, work)
+//! Recording ─▶ Resting ─▶ Free                               (the journal failed)
+//! ```
+
+use super::super::Effect;
+use super::super::proof::{FoundMessages, Sent};
+use crate::harness::Route;
+use crate::id::MessageId;
+use crate::mail::Letter;
+use crate::moment::Moment;
+use crate::priority::Priority;
+use crate::promotion;
+use jiff::Timestamp;
+use std::time::Duration;
+
+/// The rules by which a message goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lane {
+    Raw,
+    Interrupt,
+    Normal,
+    Idle,
+}
+
+impl Lane {
+    pub(crate) fn of(letter: &Letter) -> Self {
+        Self::with(letter, letter.message.envelope.priority)
+    }
+
+    /// Return the lane at a time by which the message may have been promoted.
+    pub(crate) fn at(letter: &Letter, now: Timestamp) -> Self {
+        Self::with(letter, promotion::priority(&letter.message, now))
+    }
+
+    fn with(letter: &Letter, priority: Priority) -> Self {
+        match priority {
+            _ if letter.message.envelope.raw => Self::Raw,
+            Priority::Interrupt => Self::Interrupt,
+            Priority::Normal => Self::Normal,
+            Priority::IdleFirst | Priority::Idle => Self::Idle,
+        }
+    }
+
+    pub(crate) fn goes_alone(self) -> bool {
+        match self {
+            Self::Raw | Self::Interrupt => true,
+            Self::Normal | Self::Idle => false,
+        }
+    }
+}
+
+/// One question of the program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Question {
+    pub(crate) number: u64,
+    pub(crate) what: String,
+}
+
+/// What a turn tells the agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cargo {
+    Messages,
+    /// That replies to these messages are owed. The one receipt of a reminder is recorded before it
+    /// is typed.
+    Reminders,
+}
+
+/// What was done to interrupt the agent.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Interruption {
+    /// The harm that the interrupt key might have done, for which it was not pressed.
+    pub(crate) spared: Option<&'static str>,
+    /// The dialog that the interrupt key has cancelled.
+    pub(crate) dismissed: Option<String>,
+    /// The clear key was pressed, because the program restored a prompt after the interrupt.
+    pub(crate) has_cleared: bool,
+    /// Number of interrupts by the agent's API.
+    pub(crate) aborts: u8,
+}
+
+/// The keys of an answer, and what was on the screen before they were typed.
+#[derive(Debug, Clone)]
+pub(crate) struct Answer {
+    pub(crate) keys: Option<String>,
+    /// How often the keys were typed.
+    pub(crate) attempts: u8,
+    /// How much output the program had written.
+    pub(crate) output: Option<u64>,
+    /// The text before the cursor.
+    pub(crate) at_cursor: Option<String>,
+}
+
+impl Answer {
+    pub(crate) fn new(keys: Option<&str>) -> Self {
+        Self {
+            keys: keys.map(str::to_owned),
+            attempts: 0,
+            output: None,
+            at_cursor: None,
+        }
+    }
+
+    /// The keys without surrounding blanks.
+    pub(crate) fn trimmed(&self) -> &str {
+        self.keys.as_deref().unwrap_or_default().trim()
+    }
+}
+
+/// A turn on its way to the program.
+#[derive(Debug, Clone)]
+pub(crate) struct Flight {
+    pub(crate) ids: Vec<MessageId>,
+    /// The messages that were to go, with their senders.
+    pub(crate) sent: Vec<Sent>,
+    pub(crate) cargo: Cargo,
+    pub(crate) lane: Lane,
+    pub(crate) since: Moment,
+    /// The question that was open when the turn began.
+    pub(crate) question: Option<Question>,
+    /// Present in the lane of raw messages only.
+    pub(crate) answer: Option<Answer>,
+    pub(crate) interruption: Interruption,
+    /// Why the turn is typed although the agent has an API.
+    pub(crate) detour: Option<String>,
+}
+
+impl Flight {
+    pub(crate) fn new(ids: Vec<MessageId>, cargo: Cargo, lane: Lane, since: Moment) -> Self {
+        Self {
+            ids,
+            sent: Vec::new(),
+            cargo,
+            lane,
+            since,
+            question: None,
+            answer: None,
+            interruption: Interruption::default(),
+            detour: None,
+        }
+    }
+
+    pub(super) fn is_answer(&self) -> bool {
+        self.lane == Lane::Raw
+    }
+
+    /// Return the effect that records the offer.
+    pub(super) fn offer(&self) -> Effect {
+        let ids = self.ids.clone();
+        match self.cargo {
+            Cargo::Messages => Effect::Offer { ids },
+            Cargo::Reminders => Effect::Remind { ids },
+        }
+    }
+
+    pub(super) fn write(&self) -> Effect {
+        let ids = self.ids.clone();
+        match self.cargo {
+            Cargo::Messages => Effect::Write { ids },
+            Cargo::Reminders => Effect::WriteReminder { ids },
+        }
+    }
+
+    pub(super) fn withdrawn(&self, why: &str) -> Vec<Effect> {
+        let reason = format!("nothing was written: {why}");
+        self.receipt(|ids| Effect::Withdraw { ids, reason })
+    }
+
+    pub(super) fn uncertain(&self, reason: &str) -> Vec<Effect> {
+        let reason = reason.to_owned();
+        self.receipt(|ids| Effect::Uncertain { ids, reason })
+    }
+
+    fn offered(&self, evidence: String) -> Vec<Effect> {
+        let route = Route::Terminal;
+        self.receipt(|ids| Effect::Offered {
+            ids,
+            evidence,
+            route,
+            // The screen, not a proof, shows whether a raw answer had its effect.
+            proof_awaited: !self.is_answer(),
+        })
+    }
+
+    fn receipt(&self, of: impl FnOnce(Vec<MessageId>) -> Effect) -> Vec<Effect> {
+        match self.cargo {
+            Cargo::Messages => vec![of(self.ids.clone())],
+            Cargo::Reminders => Vec::new(),
+        }
+    }
+}
+
+const CUT_OFF: &str = "somebody else pressed Enter, and what was submitted does not show it";
+
+/// A turn whose text is in the terminal, or is being typed.
+#[derive(Debug, Clone)]
+pub(crate) struct Typed {
+    pub(crate) flight: Flight,
+    /// The text as it was typed; empty until then.
+    pub(crate) text: String,
+    /// Until when Enter waits for the box to show the text.
+    pub(super) seen_by: Duration,
+    pub(crate) enters: u8,
+    /// When Enter was first pressed.
+    pub(super) entered: Option<Duration>,
+    /// The agent's evidence that the text was submitted.
+    pub(crate) proof: Option<FoundMessages>,
+    /// The text has waited for its Enter.
+    pub(super) has_waited: bool,
+}
+
+impl Typed {
+    pub(super) fn new(flight: Flight) -> Self {
+        Self {
+            flight,
+            text: String::new(),
+            seen_by: Duration::ZERO,
+            enters: 0,
+            entered: None,
+            proof: None,
+            has_waited: false,
+        }
+    }
+
+    /// Return the receipts of a text that is written completely. If somebody else has pressed Enter,
+    /// only the messages that the proof shows are known to be submitted.
+    pub(crate) fn arrived(&self, evidence: String) -> Vec<Effect> {
+        let flight = &self.flight;
+        let Some(proof) = &self.proof else {
+            return flight.offered(evidence);
+        };
+        let is_submitted = |id: &MessageId| self.entered.is_some() || proof.ids.contains(id);
+        let (submitted, cut_off): (Vec<_>, Vec<_>) =
+            flight.ids.iter().copied().partition(is_submitted);
+        let part = |ids| Flight {
+            ids,
+            ..flight.clone()
+        };
+        let mut effects = part(submitted).offered(evidence);
+        effects.extend(proof.effect());
+        if !cut_off.is_empty() {
+            effects.extend(part(cut_off).uncertain(CUT_OFF));
+        }
+        effects
+    }
+
+    /// Whether one of these messages is in the text.
+    pub(crate) fn has(&self, ids: &[MessageId]) -> bool {
+        let is_in = |id: &MessageId| ids.contains(id);
+        self.flight.cargo == Cargo::Messages && self.flight.ids.iter().any(is_in)
+    }
+}
+
+/// Progress of a turn of which nothing is written yet.
+#[derive(Debug, Clone)]
+pub(crate) enum Preparation {
+    /// The screen is looked at before the interrupt key is pressed for the time of this number.
+    Aiming { keys: u8 },
+    /// The interrupt key was pressed this often, and may have its effect until this time.
+    Interrupting { keys: u8, until: Duration },
+    /// The box is empty, and has not been the same for long enough.
+    Settling,
+    /// The keyboard and the journal are asked.
+    Recording,
+    /// The last look at the box before the text.
+    CheckingBox,
+}
+
+/// What follows a look at the screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Before {
+    Enter,
+    /// Enter once more.
+    Retry,
+    /// The verdict on an answer: whether its question is still open.
+    Verdict,
+}
+
+/// Progress of a turn whose text is written, or is being written.
+#[derive(Debug, Clone)]
+pub(crate) enum Submission {
+    Writing,
+    /// Enter comes at this time.
+    Delaying {
+        enter_at: Duration,
+    },
+    /// The screen is looked at. If the program `has_read` its input since, the look may be older.
+    Checking {
+        before: Before,
+        has_read: bool,
+    },
+    Entering,
+    /// The box should let go of the text by this time.
+    Confirming {
+        until: Duration,
+    },
+    /// The keyboard is asked for again, for a text that has waited for its Enter.
+    Resuming,
+}
+
+/// The journal has failed, and is left alone until this time.
+#[derive(Debug, Clone)]
+pub(crate) struct Resting {
+    pub(crate) since: Moment,
+    pub(crate) until: Duration,
+    pub(crate) why: String,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(crate) enum State {
+    #[default]
+    Free,
+    Preparing(Flight, Preparation),
+    Submitting(Typed, Submission),
+    Resting(Resting),
+}
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TerminalRoute {
+    pub(crate) state: State,
+    /// A text that is written and waits for its Enter, because the box does not show it alone.
+    pub(crate) awaiting_enter: Option<Typed>,
+}
+
+impl TerminalRoute {
+    pub(crate) fn is_free(&self) -> bool {
+        matches!(self.state, State::Free)
+    }
+
+    /// Whether a text waits for its Enter, with the keyboard released.
+    pub(crate) fn is_awaiting_enter(&self) -> bool {
+        self.awaiting_enter.is_some()
+    }
+
+    /// Whether a turn is partly written, so that a person's keys must wait.
+    pub(crate) fn is_writing(&self) -> bool {
+        match &self.state {
+            State::Preparing(_, progress) => matches!(progress, Preparation::CheckingBox),
+            State::Submitting(_, progress) => !matches!(progress, Submission::Resuming),
+            State::Free | State::Resting(_) => false,
+        }
+    }
+
+    /// The text that is in the terminal, or is being typed.
+    pub(crate) fn typed(&self) -> Option<&Typed> {
+        match &self.state {
+            State::Submitting(typed, _) => Some(typed),
+            State::Free | State::Preparing(..) | State::Resting(_) => None,
+        }
+    }
+
+    pub(crate) fn typed_mut(&mut self) -> Option<&mut Typed> {
+        match &mut self.state {
+            State::Submitting(typed, _) => Some(typed),
+            State::Free | State::Preparing(..) | State::Resting(_) => None,
+        }
+    }
+
+    /// The turn that is on its way.
+    pub(crate) fn flight(&self) -> Option<&Flight> {
+        match &self.state {
+            State::Preparing(flight, _) => Some(flight),
+            State::Submitting(typed, _) => Some(&typed.flight),
+            State::Free | State::Resting(_) => None,
+        }
+    }
+
+    /// Whether a message is on its way, or waits for its Enter.
+    pub(crate) fn has(&self, id: MessageId) -> bool {
+        let waiting = self.awaiting_enter.as_ref().map(|typed| &typed.flight);
+        let mut flights = self.flight().into_iter().chain(waiting);
+        flights.any(|flight| flight.ids.contains(&id))
+    }
+
+    /// The program has read all that was typed.
+    pub(crate) fn note_reading(&mut self) {
+        if let State::Submitting(_, Submission::Checking { has_read, .. }) = &mut self.state {
+            *has_read = true;
+        }
+    }
+
+    /// The answer that is being typed.
+    pub(crate) fn answer(&self) -> Option<&str> {
+        let typed = self.typed().filter(|_| self.is_writing())?;
+        typed.flight.answer.as_ref()?.keys.as_deref()
+    }
+}

@@ -1,0 +1,461 @@
+//! From a written text to a submitted one: the look before Enter, and Enter again if the box still
+//! holds the text.
+//!
+//! If the harness describes the input box, Enter follows only if the box holds the text and nothing
+//! else. The text of a message is never written twice.
+
+use super::super::proof::FoundMessages;
+use super::super::{Desk, Effect, Rule, http};
+use super::state::{Before, Lane, Preparation, Resting, State, Submission, Typed};
+use crate::activity::Activity;
+use crate::harness::{BoxState, Sighting};
+use crate::moment::Moment;
+use std::time::Duration;
+
+const WRITTEN: &str = "written whole to the terminal of the running program";
+const STILL_HELD: &str = "; the input box still holds it";
+const LET_GO: &str = "; the input box let go of it";
+const SUBMITTED: &str = "; its hook shows that it was submitted";
+const EXITED: &str = "the program exited before it was complete";
+
+/// Fate of a text after its Enter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// The box holds the text.
+    Stands,
+    Gone,
+    /// The screen does not show the box.
+    Hidden,
+}
+
+impl Desk {
+    /// Go on with the turn that is on its way, as far as possible now.
+    pub(crate) fn proceed(&mut self, now: Moment) -> Vec<Effect> {
+        self.agent.ignores_interrupts &= self.agent.activity() == Activity::Working;
+        let is_over = self.agent.has_exited();
+        match &self.terminal.state {
+            State::Preparing(flight, Preparation::Interrupting { keys, until }) => {
+                let (flight, keys, until) = (flight.clone(), *keys, *until);
+                self.go_on_interrupting(now, flight, keys, until)
+            }
+            State::Preparing(flight, Preparation::Settling) => {
+                let flight = flight.clone();
+                self.go_on_settling(flight)
+            }
+            State::Free if is_over && self.terminal.is_awaiting_enter() => {
+                self.resume();
+                self.cut_off(now, "the program exited before Enter was pressed")
+            }
+            State::Free if self.can_resume() => self.resume(),
+            _ if is_over => self.cut_off(now, EXITED),
+            State::Submitting(typed, Submission::Delaying { enter_at }) => {
+                match self.withheld(typed.flight.lane) {
+                    // Release the keyboard so that a person can answer the question.
+                    Some(Rule::Blocked | Rule::HandedOver | Rule::Working) => {
+                        let typed = typed.clone();
+                        self.await_enter(typed)
+                    }
+                    None if *enter_at <= now.mono => {
+                        let typed = typed.clone();
+                        self.enter(now, typed)
+                    }
+                    Some(_) | None => Vec::new(),
+                }
+            }
+            State::Submitting(_, Submission::Confirming { .. }) => self.confirm(now),
+            State::Resting(Resting { until, .. }) if *until <= now.mono => {
+                self.terminal.state = State::Free;
+                self.proceed(now)
+            }
+            State::Free | State::Preparing(..) | State::Submitting(..) | State::Resting(_) => {
+                Vec::new()
+            }
+        }
+    }
+
+    /// When the turn that is on its way goes on by the clock alone.
+    pub(crate) fn terminal_wakeup(&self) -> Option<Duration> {
+        match &self.terminal.state {
+            State::Preparing(flight, Preparation::Interrupting { until, .. }) => {
+                Some(self.interrupt_wakeup(flight, *until))
+            }
+            State::Submitting(_, Submission::Confirming { until })
+            | State::Resting(Resting { until, .. }) => Some(*until),
+            State::Submitting(typed, Submission::Delaying { enter_at }) => {
+                let is_withheld = self.withheld(typed.flight.lane).is_some();
+                (!is_withheld).then_some(*enter_at)
+            }
+            // At once: there is nothing to wait for.
+            State::Free if self.can_resume() => {
+                let waiting = self.terminal.awaiting_enter.as_ref();
+                waiting.map(|typed| typed.flight.since.mono)
+            }
+            State::Free | State::Preparing(..) | State::Submitting(..) => None,
+        }
+    }
+
+    pub(super) fn check(&mut self, typed: Typed, before: Before) -> Vec<Effect> {
+        let has_read = false;
+        let checking = Submission::Checking { before, has_read };
+        self.terminal.state = State::Submitting(typed, checking);
+        vec![Effect::Look]
+    }
+
+    /// A look at the screen that the turn needs.
+    pub(crate) fn looked(&mut self, now: Moment, sighting: Sighting) -> Vec<Effect> {
+        let at_cursor = sighting.before.clone();
+        self.seen(now, sighting);
+        let is_over = self.agent.has_exited();
+        match self.terminal.state.clone() {
+            State::Preparing(_, Preparation::Aiming { .. } | Preparation::CheckingBox)
+            | State::Submitting(_, Submission::Checking { .. })
+                if is_over =>
+            {
+                self.cut_off(now, EXITED)
+            }
+            State::Preparing(flight, Preparation::Aiming { keys }) => self.aimed(now, flight, keys),
+            State::Preparing(flight, Preparation::CheckingBox) => self.write_into_box(flight),
+            State::Submitting(typed, Submission::Checking { before, has_read }) => match before {
+                Before::Enter if typed.flight.is_answer() => {
+                    self.answer_typed(now, typed, has_read, at_cursor.as_deref())
+                }
+                Before::Enter => self.submit(now, typed),
+                Before::Retry => self.retry(now, typed, has_read),
+                Before::Verdict => self.judge_answer(now, typed, has_read),
+            },
+            State::Free | State::Preparing(..) | State::Submitting(..) | State::Resting(_) => {
+                self.proceed(now)
+            }
+        }
+    }
+
+    /// Enter need not wait any longer for a text that the box shows.
+    pub(crate) fn see_text(&mut self, now: Moment) {
+        let soon = now.mono + self.enter_after();
+        if let State::Submitting(typed, Submission::Delaying { enter_at }) =
+            &mut self.terminal.state
+            && self.input_box.holds_only(&typed.text)
+        {
+            *enter_at = soon.min(*enter_at);
+        }
+    }
+
+    /// The time for Enter has come.
+    fn enter(&mut self, now: Moment, typed: Typed) -> Vec<Effect> {
+        if self.looks() {
+            return self.check(typed, Before::Enter);
+        }
+        if !typed.flight.is_answer() {
+            return self.press_enter(now, typed);
+        }
+        let mut effects = self.answer_typed(now, typed, false, None);
+        // What waited for the question to be answered goes on.
+        if self.terminal.is_free() {
+            effects.extend(self.proceed(now));
+        }
+        effects
+    }
+
+    pub(super) fn press_enter(&mut self, now: Moment, mut typed: Typed) -> Vec<Effect> {
+        typed.entered = typed.entered.or(Some(now.mono));
+        self.terminal.state = State::Submitting(typed, Submission::Entering);
+        vec![Effect::Enter]
+    }
+
+    fn submit(&mut self, now: Moment, typed: Typed) -> Vec<Effect> {
+        if let Some(Rule::Blocked | Rule::HandedOver | Rule::Working) =
+            self.withheld(typed.flight.lane)
+        {
+            return self.await_enter(typed);
+        }
+        let is_early = now.mono < typed.seen_by && !typed.has_waited;
+        let is_alone = self.input_box.holds_only(&typed.text) && !self.input_box.is_typed();
+        match self.input_box.state() {
+            BoxState::Undescribed => self.press_enter(now, typed),
+            BoxState::Holds(_) if is_alone => match self.has_retried(&typed) {
+                true => self.leave(now, &typed, STILL_HELD),
+                false => self.press_enter(now, typed),
+            },
+            BoxState::Empty if typed.entered.is_some() => self.finish(now, &typed, LET_GO),
+            // The program shows the text a moment after it has read it.
+            _ if is_early => {
+                let enter_at = typed.seen_by;
+                self.terminal.state = State::Submitting(typed, Submission::Delaying { enter_at });
+                Vec::new()
+            }
+            BoxState::Empty if self.input_box.unread.is_none() => {
+                let lost = "the input box does not hold the text, and Enter was not pressed";
+                self.lose(&typed, lost)
+            }
+            BoxState::Empty | BoxState::Holds(_) | BoxState::Unrecognised(_) => {
+                self.await_enter(typed)
+            }
+        }
+    }
+
+    /// Whether Enter was pressed as often as it may be.
+    fn has_retried(&self, typed: &Typed) -> bool {
+        typed.enters > self.manner.harness.submit.retries
+    }
+
+    /// Release the keyboard: a person, or an answer, must be able to answer a question.
+    pub(super) fn await_enter(&mut self, typed: Typed) -> Vec<Effect> {
+        self.terminal.awaiting_enter = Some(Typed {
+            has_waited: true,
+            ..typed
+        });
+        self.terminal.state = State::Free;
+        Vec::new()
+    }
+
+    /// Whether a text that waits for its Enter can have it, or is seen to be gone.
+    fn can_resume(&self) -> bool {
+        let waiting = self.terminal.awaiting_enter.as_ref();
+        let Some(waiting) = waiting.filter(|_| self.terminal.is_free()) else {
+            return false;
+        };
+        let is_in_sight = match self.input_box.state() {
+            BoxState::Undescribed => true,
+            BoxState::Empty => self.input_box.unread.is_none(),
+            BoxState::Holds(_) => {
+                self.input_box.holds_only(&waiting.text) && !self.agent.is_at_work()
+            }
+            BoxState::Unrecognised(_) => false,
+        };
+        let is_barred = self.agent.is_asking() || self.agent.handed_over.is_some();
+        !is_barred && !self.input_box.is_typed() && is_in_sight
+    }
+
+    fn resume(&mut self) -> Vec<Effect> {
+        let Some(typed) = self.terminal.awaiting_enter.take() else {
+            return Vec::new();
+        };
+        self.terminal.state = State::Submitting(typed, Submission::Resuming);
+        self.input_box.is_end_told = false;
+        vec![Effect::Resume]
+    }
+
+    pub(crate) fn resumed(&mut self, now: Moment) -> Vec<Effect> {
+        if let State::Submitting(typed, Submission::Resuming) = &self.terminal.state {
+            let typed = typed.clone();
+            let enter_at = now.mono + self.enter_after();
+            self.terminal.state = State::Submitting(typed, Submission::Delaying { enter_at });
+        }
+        self.proceed(now)
+    }
+
+    pub(crate) fn entered(&mut self, now: Moment) -> Vec<Effect> {
+        let State::Submitting(typed, Submission::Entering) = &self.terminal.state else {
+            return Vec::new();
+        };
+        let mut typed = typed.clone();
+        typed.enters = typed.enters.saturating_add(1);
+        if typed.flight.is_answer() {
+            return self.await_effect(now, typed);
+        }
+        if !self.input_box.is_described() && typed.proof.is_none() {
+            return self.finish(now, &typed, "");
+        }
+        let until = now.mono + self.manner.harness.submit.retry_after.get();
+        self.terminal.state = State::Submitting(typed, Submission::Confirming { until });
+        let submitted = self.submitted(now);
+        if submitted.is_empty() {
+            return self.confirm(now);
+        }
+        submitted
+    }
+
+    /// Return what the box shows of a text after its Enter.
+    fn fate(&self, typed: &Typed) -> Fate {
+        match self.input_box.state() {
+            BoxState::Holds(_) if self.input_box.holds_only(&typed.text) => Fate::Stands,
+            BoxState::Holds(_) if self.input_box.holds_a_part(&typed.text) => Fate::Hidden,
+            BoxState::Holds(_) | BoxState::Empty => Fate::Gone,
+            BoxState::Unrecognised(_) | BoxState::Undescribed => Fate::Hidden,
+        }
+    }
+
+    /// Check whether the text has left the box. If a dialog opens or the box is hidden, check again
+    /// once the box is visible.
+    pub(super) fn confirm(&mut self, now: Moment) -> Vec<Effect> {
+        let State::Submitting(typed, Submission::Confirming { until }) = &self.terminal.state
+        else {
+            return Vec::new();
+        };
+        let (typed, until) = (typed.clone(), *until);
+        if typed.flight.is_answer() {
+            return self.await_verdict(now, typed, until);
+        }
+        match self.fate(&typed) {
+            Fate::Gone => self.finish(now, &typed, LET_GO),
+            Fate::Stands | Fate::Hidden if self.agent.is_asking() => self.await_enter(typed),
+            Fate::Stands | Fate::Hidden if until <= now.mono => self.check(typed, Before::Retry),
+            Fate::Stands | Fate::Hidden => Vec::new(),
+        }
+    }
+
+    fn retry(&mut self, now: Moment, typed: Typed, has_read: bool) -> Vec<Effect> {
+        match self.fate(&typed) {
+            Fate::Gone => return self.finish(now, &typed, LET_GO),
+            Fate::Stands | Fate::Hidden if self.agent.is_asking() => {
+                return self.await_enter(typed);
+            }
+            Fate::Hidden => return self.await_enter(typed),
+            // Enter would cut the agent off, or its first Enter is about to have its effect.
+            Fate::Stands if self.agent.is_at_work() => return self.await_enter(typed),
+            // The key that was pressed before may have had its effect by now.
+            Fate::Stands if has_read => return self.check(typed, Before::Retry),
+            Fate::Stands => {}
+        }
+        // The first Enter may still be read, and another would go to whatever comes after it.
+        if self.input_box.unread.is_some() {
+            return self.leave(now, &typed, "; the program has not read its Enter yet");
+        }
+        if self.has_retried(&typed) {
+            return self.leave(now, &typed, STILL_HELD);
+        }
+        self.press_enter(now, typed)
+    }
+
+    /// The text stays in the box, and holds what comes after it.
+    fn leave(&mut self, now: Moment, typed: &Typed, how: &str) -> Vec<Effect> {
+        self.input_box.leave();
+        self.finish(now, typed, how)
+    }
+
+    pub(super) fn finish(&mut self, now: Moment, typed: &Typed, how: &str) -> Vec<Effect> {
+        let evidence = self.evidence(typed, how);
+        self.terminal.state = State::Free;
+        self.agent.judge.given(now, typed.entered);
+        self.reminders.note_turn(now, typed.flight.cargo);
+        typed.arrived(evidence)
+    }
+
+    fn evidence(&self, typed: &Typed, how: &str) -> String {
+        let flight = &typed.flight;
+        let to_what = match (flight.lane, &flight.question) {
+            (Lane::Raw, None) if self.knows_dialogs() => ", with no question in sight".to_owned(),
+            (Lane::Raw, None) => ", dialog unknown".to_owned(),
+            (Lane::Raw, Some(question)) => format!(", in answer to: {}", question.what),
+            (Lane::Interrupt | Lane::Normal | Lane::Idle, _) => String::new(),
+        };
+        let enters = match typed.enters {
+            0 | 1 => String::new(),
+            enters => format!(", Enter pressed {enters} times"),
+        };
+        let spared = flight
+            .interruption
+            .spared
+            .map(|harm| format!("; no interrupt key: it might have {harm}"));
+        let dismissed = flight
+            .interruption
+            .dismissed
+            .as_ref()
+            .map(|what| format!("; a dialog was cancelled for it: {what}"));
+        let detour = flight.detour.as_deref().map(http::detour);
+        let rest: String = [spared, dismissed, detour].into_iter().flatten().collect();
+        format!("{WRITTEN}{to_what}{enters}{how}{rest}")
+    }
+
+    /// The proof of this text has come. Return the receipts if the turn ends by that.
+    pub(crate) fn prove_typed(&mut self, now: Moment, proof: FoundMessages) -> Vec<Effect> {
+        let waiting = &mut self.terminal.awaiting_enter;
+        if let Some(mut typed) = waiting.take_if(|typed| typed.has(&proof.ids)) {
+            // Somebody else has pressed Enter, or ours had its effect behind a dialog.
+            let how = self.evidence(&typed, SUBMITTED);
+            typed.proof = Some(proof.after(typed.proof.take()));
+            return typed.arrived(how);
+        }
+        let has_it = |typed: &&mut Typed| !typed.flight.is_answer() && typed.has(&proof.ids);
+        let Some(typed) = self.terminal.typed_mut().filter(has_it) else {
+            return proof.effect().into_iter().collect();
+        };
+        typed.proof = Some(proof.after(typed.proof.take()));
+        self.submitted(now)
+    }
+
+    /// End a turn that is proven to be submitted: Enter is not pressed, or not pressed again,
+    /// whatever the box shows. A write that is under way is completed first.
+    pub(super) fn submitted(&mut self, now: Moment) -> Vec<Effect> {
+        let State::Submitting(typed, progress) = &self.terminal.state else {
+            return Vec::new();
+        };
+        match progress {
+            Submission::Delaying { .. }
+            | Submission::Checking { .. }
+            | Submission::Confirming { .. }
+                if typed.proof.is_some() =>
+            {
+                let typed = typed.clone();
+                self.finish(now, &typed, SUBMITTED)
+            }
+            Submission::Writing
+            | Submission::Delaying { .. }
+            | Submission::Checking { .. }
+            | Submission::Entering
+            | Submission::Confirming { .. }
+            | Submission::Resuming => Vec::new(),
+        }
+    }
+
+    /// End a turn that cannot be completed.
+    pub(crate) fn cut_off(&mut self, now: Moment, reason: &str) -> Vec<Effect> {
+        match self.terminal.state.clone() {
+            State::Preparing(flight, Preparation::CheckingBox) => {
+                self.terminal.state = State::Free;
+                flight.withdrawn(reason)
+            }
+            State::Preparing(_, Preparation::Aiming { .. }) => {
+                self.terminal.state = State::Free;
+                Vec::new()
+            }
+            State::Submitting(
+                typed,
+                Submission::Confirming { .. }
+                | Submission::Checking {
+                    before: Before::Retry,
+                    ..
+                },
+            ) if !typed.flight.is_answer() => self.finish(now, &typed, ""),
+            State::Submitting(typed, progress) => {
+                if let Submission::Writing = progress {
+                    self.proof.unproven.forget(&typed.flight.ids);
+                }
+                self.lose(&typed, reason)
+            }
+            State::Free | State::Preparing(..) | State::Resting(_) => Vec::new(),
+        }
+    }
+
+    /// End an offer that the agent may have seen in part.
+    pub(super) fn lose(&mut self, typed: &Typed, reason: &str) -> Vec<Effect> {
+        self.terminal.state = State::Free;
+        match typed.proof {
+            Some(_) => typed.arrived(self.evidence(typed, "")),
+            None => typed.flight.uncertain(reason),
+        }
+    }
+
+    /// Return whether the next decision needs all input to be read: unread keys may still take
+    /// effect.
+    pub fn awaits_reading(&self) -> bool {
+        let is_described = self.input_box.is_described();
+        match &self.terminal.state {
+            State::Free => self.terminal.is_awaiting_enter() && is_described,
+            State::Submitting(typed, progress) => match progress {
+                Submission::Confirming { .. }
+                | Submission::Checking {
+                    before: Before::Retry | Before::Verdict,
+                    ..
+                } => true,
+                Submission::Delaying { .. }
+                | Submission::Checking {
+                    before: Before::Enter,
+                    ..
+                } => typed.flight.question.is_some() || is_described,
+                Submission::Writing | Submission::Entering | Submission::Resuming => false,
+            },
+            State::Preparing(..) | State::Resting(_) => false,
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! The route through the agent's API.
+
+use super::screen::{asks, hear, holds, manifest, resting, seen};
+use super::*;
+use super::{Doing, handed, ids_apart as ids, letter_apart as letter, play};
+use crate::activity::tests::ms;
+use crate::harness::hook::tests::like_claude;
+use crate::harness::{Api, Proof, Route};
+use crate::id::MessageId;
+use crate::priority::Priority;
+use serde_json::json;
+
+fn not_handed(number: u64, all: &[u128]) -> Event {
+    let (ids, why) = (ids(all), "nobody answers".to_owned());
+    Event::NotHanded { number, ids, why }
+}
+
+fn hook(delivery: &mut Desk, at: u64, event: &str, prompt: &str) -> Vec<Effect> {
+    let payload = json!({"session_id": "s1", "prompt": prompt, "source": "startup"});
+    let report = like_claude().read(event, &payload.to_string());
+    delivery.on(ms(at), Event::Hook(Box::new(report)))
+}
+
+/// One that rests at 4,000, in a conversation that hooks have told of.
+fn delivery() -> Desk {
+    let mut manifest = manifest();
+    manifest.hook = like_claude();
+    manifest.hook.ready.clear();
+    manifest.routes = vec![Route::Http, Route::Terminal];
+    manifest.proof = vec![Proof::Hook];
+    manifest.http.api = Some(Api::OpenCode);
+    manifest.submit.while_working = false;
+    let mut delivery = resting(manifest);
+    assert_eq!(delivery.conversation(), None, "no hook has told of one");
+    hook(&mut delivery, 3_000, "UserPromptSubmit", "a person's");
+    hook(&mut delivery, 4_000, "Stop", "");
+    assert_eq!(delivery.conversation(), Some("s1"));
+    delivery
+}
+
+fn rule(delivery: &Desk, at: u64, letter: &Letter) -> &'static str {
+    super::rule(delivery.hold(ms(at), letter, std::slice::from_ref(letter)))
+}
+
+#[test]
+fn a_call_is_recorded_made_and_proven() {
+    let pending = [letter(1, Priority::Normal), letter(2, Priority::Normal)];
+    let mut delivery = play(
+        delivery(),
+        &[
+            (5_000, Doing::Act(&pending), "call 1,2"),
+            // One at a time.
+            (5_010, Doing::Act(&pending), ""),
+            hear(5_020, handed(1, &[1, 2]), "give 1,2"),
+        ],
+    );
+    let header = |id: &MessageId| format!("[ph message from: alice id: {}] hi", id.id8());
+    let both: Vec<String> = ids(&[1, 2]).iter().map(header).collect();
+    let proven = hook(&mut delivery, 5_030, "UserPromptSubmit", &both.join("\n"));
+    let Effect::Accepted {
+        ids: shown, route, ..
+    } = &proven[0]
+    else {
+        panic!("{proven:?}");
+    };
+    assert_eq!((shown, *route), (&ids(&[1, 2]), Route::Http));
+    let offered = delivery.on(ms(5_040), Event::Taken(1));
+    let Effect::Offered { route, .. } = &offered[0] else {
+        panic!("{offered:?}");
+    };
+    assert_eq!(*route, Route::Http);
+    assert_eq!(delivery.activity().activity, Activity::Working);
+}
+
+#[test]
+fn a_draft_does_not_hold_it_and_a_question_does() {
+    let one = letter(1, Priority::Normal);
+    let pending = std::slice::from_ref(&one);
+    let mut drafted = delivery();
+    drafted.on(ms(4_500), Event::Draft);
+    drafted.on(ms(4_500), Event::Seen(holds("half")));
+    play(drafted, &[(5_000, Doing::Act(pending), "call 1")]);
+
+    let asked = play(delivery(), &[seen(4_500, asks("Run rm?"), "")]);
+    assert_eq!(rule(&asked, 5_000, &one), "blocked");
+    // It opened while the journal was asked.
+    play(
+        delivery(),
+        &[
+            (5_000, Doing::Act(pending), "call 1"),
+            seen(5_010, asks("Run rm?"), ""),
+            hear(5_020, handed(1, &[1]), "withdraw 1"),
+        ],
+    );
+    let paused = play(
+        delivery(),
+        &[hear(4_500, Event::Paused(PausedBy::Request), "")],
+    );
+    assert_eq!(rule(&paused, 5_000, &one), "paused");
+    let raw = {
+        let mut raw = letter(2, Priority::Normal);
+        raw.message.envelope.raw = true;
+        raw
+    };
+    let effects = delivery().act(ms(5_000), &[raw]);
+    assert!(!effects.iter().any(|e| matches!(e, Effect::Call { .. })));
+}
+
+#[test]
+fn one_that_does_not_answer_is_left_alone_for_a_while() {
+    let one = letter(1, Priority::Normal);
+    let pending = std::slice::from_ref(&one);
+    let refused = play(
+        delivery(),
+        &[
+            (5_000, Doing::Act(pending), "call 1"),
+            hear(5_010, not_handed(1, &[]), ""),
+            (5_020, Doing::Act(pending), "offer 1"),
+        ],
+    );
+    assert_eq!(refused.conversation(), None);
+    let mut back = play(
+        delivery(),
+        &[
+            (5_000, Doing::Act(pending), "call 1"),
+            hear(5_010, handed(1, &[1]), "give 1"),
+            hear(5_020, not_handed(1, &[1]), "withdraw 1"),
+            hear(35_000, Event::Tick, ""),
+        ],
+    );
+    assert_eq!(back.conversation(), None);
+    back.on(ms(35_020), Event::Tick);
+    assert_eq!(back.conversation(), Some("s1"));
+}
+
+#[test]
+fn what_may_have_gone_in_is_uncertain() {
+    let one = letter(1, Priority::Normal);
+    let pending = std::slice::from_ref(&one);
+    let given = || {
+        play(
+            delivery(),
+            &[
+                (5_000, Doing::Act(pending), "call 1"),
+                hear(5_010, handed(1, &[1]), "give 1"),
+            ],
+        )
+    };
+    play(given(), &[hear(5_020, Event::Dropped(1), "uncertain 1")]);
+    play(
+        given(),
+        &[
+            hear(10_020, Event::Tick, "uncertain 1"),
+            hear(10_030, Event::Taken(1), ""),
+        ],
+    );
+}
+
+#[test]
+fn a_working_agent_gets_it_and_goes_on_with_it() {
+    let one = letter(1, Priority::Normal);
+    let pending = std::slice::from_ref(&one);
+    let mut delivery = delivery();
+    hook(&mut delivery, 5_000, "UserPromptSubmit", "a person's");
+    assert_eq!(
+        rule(&delivery, 5_100, &letter(2, Priority::Idle)),
+        "working"
+    );
+    let mut delivery = play(
+        delivery,
+        &[
+            (5_100, Doing::Act(pending), "call 1"),
+            hear(5_110, handed(1, &[1]), "give 1"),
+            hear(5_120, Event::Taken(1), "offered 1"),
+        ],
+    );
+    let over = hook(&mut delivery, 9_000, "Stop", "");
+    assert_eq!(over, [Effect::GoOn]);
+    assert_eq!(hook(&mut delivery, 9_500, "Stop", ""), [], "once");
+}
+
+#[test]
+fn an_agent_that_was_not_told_to_go_on_is_told_later() {
+    let one = letter(1, Priority::Normal);
+    let pending = std::slice::from_ref(&one);
+    let mut delivery = delivery();
+    hook(&mut delivery, 5_000, "UserPromptSubmit", "a person's");
+    let mut delivery = play(
+        delivery,
+        &[
+            (5_100, Doing::Act(pending), "call 1"),
+            hear(5_110, handed(1, &[1]), "give 1"),
+            hear(5_120, Event::Taken(1), "offered 1"),
+        ],
+    );
+    assert_eq!(hook(&mut delivery, 9_000, "Stop", ""), [Effect::GoOn]);
+    let why = "it did not answer".to_owned();
+    assert_eq!(delivery.on(ms(9_500), Event::NotGoneOn { why }), []);
+    assert_eq!(delivery.on(ms(39_000), Event::Tick), [], "it is left alone");
+    assert_eq!(delivery.on(ms(39_600), Event::Tick), [Effect::GoOn]);
+    assert_eq!(delivery.on(ms(80_000), Event::Tick), [], "once");
+}
+
+#[test]
+fn an_interrupt_presses_no_key() {
+    let urgent = letter(1, Priority::Interrupt);
+    let pending = std::slice::from_ref(&urgent);
+    let mut delivery = delivery();
+    hook(&mut delivery, 5_000, "UserPromptSubmit", "a person's");
+    let mut delivery = play(delivery, &[(5_500, Doing::Act(pending), "abort")]);
+    let called = hook(&mut delivery, 6_000, "Stop", "");
+    let ids = ids(&[1]);
+    assert_eq!(called, [Effect::Call { number: 1, ids }]);
+}
+
+/// The interrupt's own message has it go on: once more would be a turn that nobody asked for.
+#[test]
+fn an_interrupt_after_mail_in_mid_turn_is_all_that_it_goes_on_with() {
+    let (one, urgent) = (letter(1, Priority::Normal), letter(2, Priority::Interrupt));
+    let interrupted = || {
+        let mut delivery = delivery();
+        hook(&mut delivery, 5_000, "UserPromptSubmit", "a person's");
+        let mut delivery = play(
+            delivery,
+            &[
+                (5_100, Doing::Act(std::slice::from_ref(&one)), "call 1"),
+                hear(5_110, handed(1, &[1]), "give 1"),
+                hear(5_120, Event::Taken(1), "offered 1"),
+                (6_000, Doing::Act(std::slice::from_ref(&urgent)), "abort"),
+            ],
+        );
+        let ids = ids(&[2]);
+        let called = hook(&mut delivery, 6_500, "Stop", "");
+        assert_eq!(called, [Effect::Call { number: 2, ids }]);
+        delivery
+    };
+    let mut taken = play(
+        interrupted(),
+        &[
+            hear(6_510, handed(2, &[2]), "give 2"),
+            hear(6_520, Event::Taken(2), "offered 2"),
+        ],
+    );
+    assert_eq!(hook(&mut taken, 9_000, "Stop", ""), []);
+    // Where it did not go in, what came before it is still unheard.
+    play(
+        interrupted(),
+        &[
+            hear(6_510, not_handed(2, &[]), ""),
+            hear(36_520, Event::Tick, "go on"),
+        ],
+    );
+}
+
+#[test]
+fn a_call_that_hangs_is_told_of_as_one() {
+    let (one, urgent) = (letter(1, Priority::Normal), letter(2, Priority::Interrupt));
+    let all = [urgent.clone(), one.clone()];
+    let delivery = play(
+        delivery(),
+        &[
+            (5_000, Doing::Act(std::slice::from_ref(&one)), "call 1"),
+            hear(5_010, handed(1, &[1]), "give 1"),
+        ],
+    );
+    let told = |letter: &Letter| {
+        let hold = delivery.hold(ms(6_500), letter, &all).unwrap();
+        (hold.rule, hold.reason)
+    };
+    let says = "it is on its way to the agent's own HTTP door, which has not answered yet";
+    assert_eq!(told(&one), ("in-flight", says.to_owned()));
+    let says = "another message is on its way to the agent's own HTTP door";
+    assert_eq!(told(&urgent), ("in-flight", says.to_owned()));
+}
+
+#[test]
+fn an_interrupt_by_the_door_is_told_of_as_one() {
+    let urgent = letter(1, Priority::Interrupt);
+    let pending = std::slice::from_ref(&urgent);
+    let mut delivery = delivery();
+    hook(&mut delivery, 5_000, "UserPromptSubmit", "a person's");
+    let delivery = play(delivery, &[(5_500, Doing::Act(pending), "abort")]);
+    let hold = delivery.hold(ms(5_600), &urgent, pending).unwrap();
+    let by_door = "its own HTTP door was told 1 time(s) to stop it";
+    assert_eq!((hold.rule, &*hold.evidence), ("interrupting", by_door));
+}
+
+/// A turn of the same conversation does not mend its door.
+#[test]
+fn only_another_conversation_ends_that_rest() {
+    let one = letter(1, Priority::Normal);
+    let mut delivery = play(
+        delivery(),
+        &[
+            (5_000, Doing::Act(std::slice::from_ref(&one)), "call 1"),
+            hear(5_010, not_handed(1, &[]), ""),
+        ],
+    );
+    hook(&mut delivery, 6_000, "UserPromptSubmit", "typed");
+    hook(&mut delivery, 7_000, "Stop", "");
+    assert_eq!(delivery.conversation(), None);
+    let payload = json!({"session_id": "s2", "source": "clear"});
+    let report = like_claude().read("SessionStart", &payload.to_string());
+    delivery.on(ms(8_000), Event::Hook(Box::new(report)));
+    assert_eq!(delivery.conversation(), Some("s2"));
+}
+
+#[test]
+fn why_the_door_is_left_alone_is_told() {
+    let one = letter(1, Priority::Normal);
+    let pending = std::slice::from_ref(&one);
+    let mut delivery = play(
+        delivery(),
+        &[
+            (5_000, Doing::Act(pending), "call 1"),
+            hear(5_010, not_handed(1, &[]), ""),
+            hear(5_100, Event::Draft, ""),
+        ],
+    );
+    let hold = delivery.hold(ms(5_200), &one, pending).unwrap();
+    assert_eq!(hold.rule, "draft");
+    let says = "; not by its own HTTP door: nobody answers";
+    assert!(hold.evidence.ends_with(says), "{}", hold.evidence);
+    delivery.on(ms(35_020), Event::Tick);
+    assert_eq!(
+        delivery.hold(ms(35_030), &one, pending),
+        None,
+        "it goes by the door"
+    );
+}

@@ -1,0 +1,112 @@
+//! The delivery of a loop: it types nothing, gives nothing to a hook, and says why.
+
+use super::*;
+use super::{idle_at, letter, raw};
+use crate::activity::tests::ms;
+use crate::priority::Priority::{Idle, Interrupt, Normal};
+use crate::session::Ending;
+
+fn delivery() -> Desk {
+    let manner = Manner {
+        reach: Reach::Prompt,
+        ..Manner::generic(80)
+    };
+    idle_at(Desk::new(manner, ms(0)))
+}
+
+#[test]
+fn nothing_is_ever_typed() {
+    let mut delivery = delivery();
+    for letter in [
+        letter(1, Normal),
+        letter(2, Interrupt),
+        letter(3, Idle),
+        raw(4),
+    ] {
+        let pending = [letter];
+        assert_eq!(delivery.act(ms(3_000), &pending), [], "{pending:?}");
+        assert_eq!(delivery.remind(ms(3_000), &pending), []);
+    }
+    assert!(
+        delivery
+            .bars_a_nudge()
+            .is_some_and(|why| why.contains("loop"))
+    );
+    let answerable = delivery.answerable(ms(3_000));
+    assert!(matches!(answerable, Answerable::No(why) if why.contains("loop")));
+    assert!(!delivery.is_writing());
+}
+
+#[test]
+fn what_waits_waits_for_a_prompt() {
+    let mut delivery = delivery();
+    let hold = |delivery: &Desk, priority| {
+        let letter = letter(1, priority);
+        let pending = [letter.clone()];
+        delivery
+            .hold(ms(3_000), &letter, &pending)
+            .expect("it is held")
+    };
+    let normal = hold(&delivery, Normal);
+    assert_eq!(normal.rule, "loop");
+    assert!(
+        normal.reason.contains("next iteration"),
+        "{}",
+        normal.reason
+    );
+    assert!(
+        hold(&delivery, Interrupt)
+            .reason
+            .contains("ends what the loop is doing")
+    );
+    delivery.on(ms(3_000), Event::Exited(Ending::Exit(0)));
+    assert_eq!(hold(&delivery, Normal).rule, "exited");
+}
+
+#[test]
+fn what_its_next_prompt_waits_for_is_named() {
+    let letter = letter(1, Interrupt);
+    let pending = [letter.clone()];
+    let check = |wait: LoopWait, at: u64, reason: &str, release: &str| {
+        let mut delivery = delivery();
+        delivery.on(ms(2_500), Event::Loop(wait.clone()));
+        delivery.on(ms(2_600), Event::Loop(wait));
+        let hold = delivery
+            .hold(ms(at), &letter, &pending)
+            .expect("it is held");
+        assert_eq!(hold.rule, "loop");
+        assert!(hold.reason.contains(reason), "{hold:?}");
+        assert!(hold.release.contains(release), "{hold:?}");
+        hold
+    };
+    let to = &letter.message.to;
+    let resume = format!("'ph resume {to}'");
+    let held = check(
+        LoopWait::Checkpoint,
+        3_000,
+        "paused at a checkpoint",
+        &resume,
+    );
+    assert_eq!(held.since, ms(2_500).wall.max(letter.message.created_at));
+    let off = format!("'ph interactive {to} off'");
+    check(LoopWait::CheckpointAsked, 3_000, "pauses at", &resume);
+    let restart = format!("'ph restart {to}'");
+    check(LoopWait::Stop, 3_000, "asked to stop", &restart);
+    check(LoopWait::Last, 3_000, "the last that", &restart);
+    check(LoopWait::Interactive, 3_000, "interactive mode", &off);
+    let until = ms(9_000).wall;
+    let why = "iteration 3 failed: exit 1".to_owned();
+    let failed = || LoopWait::Failure {
+        until,
+        why: why.clone(),
+    };
+    let at = until.strftime("waits until %Y-%m-%dT%H:%M:%SZ").to_string();
+    assert_eq!(check(failed(), 3_000, &at, "that time").evidence, why);
+    check(failed(), 9_000, "ends what the loop", "next iteration");
+    check(
+        LoopWait::Turn,
+        3_000,
+        "ends what the loop",
+        "next iteration",
+    );
+}

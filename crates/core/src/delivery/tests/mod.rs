@@ -1,0 +1,172 @@
+//! What the tests of delivery share: letters, deliveries in every state, and timed events.
+
+mod due;
+mod hook;
+mod http;
+mod interrupts;
+mod loop_prompt;
+mod offers;
+mod proof;
+mod reminders;
+mod screen;
+mod whatever;
+
+pub(super) use whatever::every_wait_has_a_reason;
+
+use super::*;
+use crate::activity::tests::ms;
+use crate::id::MessageId;
+use crate::mail::tests::{message, with_steps};
+use crate::priority::Priority;
+use crate::receipt::Step;
+use crate::session::Ending;
+use uuid::Uuid;
+
+const PATH: usize = 80;
+
+pub(super) fn id(n: u128) -> MessageId {
+    MessageId(Uuid::from_u128(n))
+}
+
+pub(super) fn letter(n: u128, priority: Priority) -> Letter {
+    let mut message = message(n, "alice", "bob");
+    message.envelope.priority = priority;
+    with_steps(&message, &[])
+}
+
+/// One with a short id of its own.
+pub(super) fn letter_apart(n: u128, priority: Priority) -> Letter {
+    letter(n << 96, priority)
+}
+
+/// The ids of such ones.
+pub(super) fn ids_apart(all: &[u128]) -> Vec<MessageId> {
+    all.iter().map(|n| id(n << 96)).collect()
+}
+
+pub(super) fn handed(number: u64, all: &[u128]) -> Event {
+    let ids = ids_apart(all);
+    Event::Handed { number, ids }
+}
+
+pub(super) fn raw(n: u128) -> Letter {
+    let mut raw = letter(n, Priority::Interrupt);
+    raw.message.envelope.raw = true;
+    raw.message.created_at = ms(3_000).wall;
+    raw
+}
+
+pub(super) fn starting() -> Desk {
+    Desk::new(Manner::generic(PATH), ms(0))
+}
+
+/// Idle since 2 s.
+fn idle() -> Desk {
+    idle_at(starting())
+}
+
+/// Like the above, for a delivery that has just begun.
+pub(super) fn idle_at(mut delivery: Desk) -> Desk {
+    delivery.on(ms(0), Event::Output);
+    delivery.on(ms(2_000), Event::Tick);
+    delivery
+}
+
+fn after(mut delivery: Desk, events: &[Event]) -> Desk {
+    for event in events {
+        delivery.on(ms(3_000), event.clone());
+    }
+    delivery
+}
+
+fn working() -> Desk {
+    after(idle(), &[Event::Output])
+}
+
+fn blocked() -> Desk {
+    after(working(), &[dialog("Run rm?")])
+}
+
+fn paused() -> Desk {
+    after(idle(), &[Event::Paused(PausedBy::Viewer)])
+}
+
+fn drafting() -> Desk {
+    after(idle(), &[Event::Draft])
+}
+
+fn exited() -> Desk {
+    after(idle(), &[Event::Exited(Ending::Exit(0))])
+}
+
+fn dialog(what: &str) -> Event {
+    Event::Dialog(Some(what.to_owned()))
+}
+
+pub(super) fn rule(hold: Option<crate::why::Hold>) -> &'static str {
+    hold.map_or("-", |hold| hold.rule)
+}
+
+/// An event, the millisecond at which it happens, and the effects that must follow.
+pub(super) type Line<'a> = (u64, Doing<'a>, &'a str);
+
+pub(super) enum Doing<'a> {
+    Hear(Event),
+    Act(&'a [Letter]),
+    Remind(&'a [Letter]),
+}
+
+fn said(effects: &[Effect]) -> String {
+    let list = |ids: &[MessageId]| {
+        // Those that have short ids of their own differ in their first digits alone.
+        let number = |id: &MessageId| match id.0.as_u128() {
+            high if high >> 96 > 0 => high >> 96,
+            low => low,
+        };
+        let ids: Vec<_> = ids.iter().map(|id| number(id).to_string()).collect();
+        ids.join(",")
+    };
+    let words = effects.iter().map(|effect| match effect {
+        Effect::Key(key) => format!("key {key:?}"),
+        Effect::Abort => "abort".to_owned(),
+        Effect::GoOn => "go on".to_owned(),
+        Effect::Call { ids, .. } => format!("call {}", list(ids)),
+        Effect::Offer { ids } => format!("offer {}", list(ids)),
+        Effect::Write { ids } => format!("write {}", list(ids)),
+        Effect::Enter => "enter".to_owned(),
+        Effect::Look => "look".to_owned(),
+        Effect::Resume => "resume".to_owned(),
+        Effect::Offered { ids, .. } => format!("offered {}", list(ids)),
+        Effect::Give { ids, .. } => format!("give {}", list(ids)),
+        Effect::Accepted { ids, .. } => format!("accepted {}", list(ids)),
+        Effect::Withdraw { ids, .. } => format!("withdraw {}", list(ids)),
+        Effect::Uncertain { ids, .. } => format!("uncertain {}", list(ids)),
+        Effect::Remind { ids } => format!("remind {}", list(ids)),
+        Effect::WriteReminder { ids } => format!("write reminder {}", list(ids)),
+        Effect::Fail { ids, .. } => format!("fail {}", list(ids)),
+    });
+    words.collect::<Vec<_>>().join("; ")
+}
+
+pub(super) fn play(mut delivery: Desk, lines: &[Line<'_>]) -> Desk {
+    for (at, doing, want) in lines {
+        let (what, effects) = match doing {
+            Doing::Hear(event) => (format!("{event:?}"), delivery.on(ms(*at), event.clone())),
+            Doing::Act(pending) => ("act".to_owned(), delivery.act(ms(*at), pending)),
+            Doing::Remind(owed) => ("remind".to_owned(), delivery.remind(ms(*at), owed)),
+        };
+        assert_eq!(said(&effects), *want, "{what} at {at}");
+    }
+    delivery
+}
+
+pub(super) fn recorded(ids: &[u128]) -> Doing<'static> {
+    Doing::Hear(Event::Recorded(ids.iter().map(|n| id(*n)).collect()))
+}
+
+pub(super) fn owed(n: u128, reminded: usize) -> Letter {
+    let mut message = message(n, "alice", "bob");
+    message.envelope.expects_reply = true;
+    let steps = [&[Step::Offered][..], &vec![Step::Reminded; reminded]].concat();
+    with_steps(&message, &steps)
+}

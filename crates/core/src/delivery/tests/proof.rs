@@ -1,0 +1,617 @@
+//! What the agent's hooks and transcript prove.
+
+use super::screen::{asks, beginning, empty, hear, holds, looked, manifest, resting, seen, wrote};
+use super::*;
+use super::{Doing, Line, ids_apart, play, raw, rule};
+use crate::activity::tests::ms;
+use crate::harness::hook::tests::like_claude;
+use crate::harness::{Proof, Sighting, Turn, transcript};
+use crate::mail::tests::{message, with_steps};
+use crate::priority::Priority;
+use serde_json::json;
+
+const PROMPT: &str = "UserPromptSubmit";
+
+/// One with a short id of its own.
+fn letter(n: u128, from: &str) -> Letter {
+    with_steps(&message(n << 96, from, "bob"), &[])
+}
+
+fn recorded(ids: &[u128]) -> Doing<'static> {
+    Doing::Hear(Event::Recorded(ids_apart(ids)))
+}
+
+fn heads(all: &[(&str, u128)]) -> String {
+    let head = |(from, n): &(&str, u128)| format!("[ph message from: {from} id: {n:08x}] hi");
+    all.iter().map(head).collect::<Vec<_>>().join("\n")
+}
+
+fn hook(event: &str, payload: &serde_json::Value) -> Event {
+    Event::Hook(Box::new(like_claude().read(event, &payload.to_string())))
+}
+
+fn hooked<'a>(at: u64, event: &str, want: &'a str) -> Line<'a> {
+    (
+        at,
+        Doing::Hear(hook(event, &json!({"tool_name": "Bash"}))),
+        want,
+    )
+}
+
+fn submits<'a>(at: u64, text: &str, want: &'a str) -> Line<'a> {
+    (
+        at,
+        Doing::Hear(hook(PROMPT, &json!({"prompt": text}))),
+        want,
+    )
+}
+
+fn with(change: impl FnOnce(&mut crate::harness::Manifest)) -> Desk {
+    let mut manifest = manifest();
+    manifest.hook = like_claude();
+    manifest.hook.ready.clear();
+    manifest.proof = vec![Proof::Hook];
+    change(&mut manifest);
+    let mut delivery = resting(manifest);
+    delivery.on(ms(2_500), Event::Paste(true));
+    delivery
+}
+
+/// Up to Enter, pressed at 3,053.
+fn entered(delivery: Desk, pending: &[Letter]) -> Desk {
+    play(
+        delivery,
+        &[
+            (3_000, Doing::Act(pending), "offer 1"),
+            (3_001, recorded(&[1]), "look"),
+            looked(3_001, empty(), "write 1"),
+            hear(3_002, wrote(), ""),
+            seen(3_010, holds("text"), ""),
+            hear(3_052, Event::Tick, "look"),
+            looked(3_053, holds("text"), "enter"),
+        ],
+    )
+}
+
+fn evidence(delivery: &Desk, now: u64) -> String {
+    let judged = delivery.activity();
+    format!("{}: {}", judged.activity, judged.told(ms(now)))
+}
+
+#[test]
+fn a_hook_that_shows_the_header_proves_it() {
+    let pending = [letter(1, "alice")];
+    let ours = heads(&[("alice", 1)]);
+    // Before the box lets go of it, which is then not waited for.
+    let delivery = play(
+        entered(with(|_| ()), &pending),
+        &[
+            hear(3_054, Event::Entered, ""),
+            submits(3_060, &ours, "offered 1; accepted 1"),
+            seen(3_070, holds("text"), ""),
+            submits(3_300, &ours, ""),
+        ],
+    );
+    assert_eq!(
+        evidence(&delivery, 3_400),
+        "working: hook UserPromptSubmit just now"
+    );
+    // Afterwards.
+    play(
+        entered(with(|_| ()), &pending),
+        &[
+            hear(3_054, Event::Entered, ""),
+            seen(3_060, empty(), "offered 1"),
+            submits(9_000, &ours, "accepted 1"),
+        ],
+    );
+    // Before anybody knows that Enter was written.
+    play(
+        entered(with(|_| ()), &pending),
+        &[
+            submits(3_054, &ours, ""),
+            hear(3_055, Event::Entered, "offered 1; accepted 1"),
+        ],
+    );
+    let mut delivery = entered(with(|_| ()), &pending);
+    delivery.on(ms(3_054), Event::Entered);
+    let effects = delivery.on(ms(3_060), hook(PROMPT, &json!({"prompt": ours})));
+    let [
+        Effect::Offered {
+            evidence: offered, ..
+        },
+        Effect::Accepted { evidence, .. },
+    ] = &effects[..]
+    else {
+        panic!("{effects:?}");
+    };
+    assert!(offered.ends_with("; its hook shows that it was submitted"));
+    assert_eq!(evidence, "its hook UserPromptSubmit holds the id");
+}
+
+#[test]
+fn nothing_else_proves_it() {
+    let pending = [letter(1, "alice")];
+    let check = |events: &[Event]| {
+        let mut delivery = play(
+            entered(with(|_| ()), &pending),
+            &[
+                hear(3_054, Event::Entered, ""),
+                seen(3_060, empty(), "offered 1"),
+            ],
+        );
+        for event in events {
+            let effects = delivery.on(ms(4_000), event.clone());
+            let is_accepted = |effect: &Effect| matches!(effect, Effect::Accepted { .. });
+            assert!(!effects.iter().any(is_accepted), "{event:?}: {effects:?}");
+        }
+    };
+    let prompt = |text: &str| hook(PROMPT, &json!({"prompt": text, "session_id": "a"}));
+    let ours = heads(&[("alice", 1)]);
+    check(&[prompt(&heads(&[("mallory", 1)]))]);
+    check(&[prompt(&heads(&[("alice", 2)]))]);
+    check(&[prompt("00000001")]);
+    check(&[prompt(&format!("read this: {ours}"))]);
+    check(&[prompt(&format!("    {ours}"))]);
+    // Not what was submitted.
+    check(&[hook("Stop", &json!({"prompt": ours}))]);
+    check(&[hook(PROMPT, &json!({"text": ours}))]);
+    check(&[hook(PROMPT, &json!({"prompt": [ours]}))]);
+    // Not what another session of the agent's was given.
+    let other = hook(PROMPT, &json!({"prompt": ours, "session_id": "b"}));
+    check(&[prompt("mine"), other]);
+    // Not where the harness does not count on it.
+    let delivery = entered(with(|manifest| manifest.proof.clear()), &pending);
+    play(
+        delivery,
+        &[
+            hear(3_054, Event::Entered, ""),
+            submits(3_060, &ours, ""),
+            seen(3_070, empty(), "offered 1"),
+        ],
+    );
+}
+
+#[test]
+fn a_turn_is_proven_message_by_message() {
+    let pending = [letter(1, "alice"), letter(2, "carol")];
+    let delivery = play(
+        with(|_| ()),
+        &[
+            (3_000, Doing::Act(&pending), "offer 1,2"),
+            (3_001, recorded(&[1, 2]), "look"),
+            looked(3_001, empty(), "write 1,2"),
+            hear(3_002, wrote(), ""),
+            hear(3_052, Event::Tick, "look"),
+            looked(3_053, holds("text"), "enter"),
+            hear(3_054, Event::Entered, ""),
+            seen(3_060, empty(), "offered 1,2"),
+        ],
+    );
+    let swapped = heads(&[("carol", 1), ("carol", 2)]);
+    play(
+        delivery,
+        &[
+            submits(3_100, &swapped, "accepted 2; offered 1"),
+            submits(3_300, &heads(&[("alice", 1), ("carol", 2)]), "accepted 1"),
+        ],
+    );
+    // What was never written is not proven, though it waits.
+    let waits = [letter(3, "alice")];
+    let mut delivery = with(|_| ());
+    delivery.on(ms(2_600), hook("PermissionRequest", &json!({})));
+    assert_eq!(delivery.act(ms(3_000), &waits), []);
+    play(delivery, &[submits(3_100, &heads(&[("alice", 3)]), "")]);
+}
+
+#[test]
+fn one_that_fits_two_proves_neither() {
+    let twin = with_steps(&message((1 << 96) + 1, "alice", "bob"), &[]);
+    let pending = [letter(1, "alice"), twin];
+    let ids = pending.iter().map(|l| l.message.id).collect();
+    let mut delivery = with(|_| ());
+    delivery.act(ms(3_000), &pending);
+    delivery.on(ms(3_001), Event::Recorded(ids));
+    delivery.on(ms(3_002), wrote());
+    let prompt = hook(PROMPT, &json!({"prompt": heads(&[("alice", 1)])}));
+    assert_eq!(delivery.on(ms(3_003), prompt), []);
+}
+
+#[test]
+fn enter_is_pressed_again_only_without_proof() {
+    let pending = [letter(1, "alice")];
+    let swallowed = entered(with(|_| ()), &pending);
+    play(
+        swallowed,
+        &[
+            hear(3_054, Event::Entered, ""),
+            hear(4_054, Event::Tick, "look"),
+            looked(4_055, holds("text"), "enter"),
+            hear(4_056, Event::Entered, ""),
+            submits(4_060, &heads(&[("alice", 1)]), "offered 1; accepted 1"),
+        ],
+    );
+    let late = entered(with(|_| ()), &pending);
+    play(
+        late,
+        &[
+            hear(3_054, Event::Entered, ""),
+            hear(4_054, Event::Tick, "look"),
+            submits(4_055, &heads(&[("alice", 1)]), "offered 1; accepted 1"),
+            looked(4_056, holds("text"), ""),
+        ],
+    );
+}
+
+#[test]
+fn a_text_that_somebody_else_submits_is_accepted() {
+    let pending = [letter(1, "alice")];
+    let delivery = play(
+        with(|_| ()),
+        &[
+            (3_000, Doing::Act(&pending), "offer 1"),
+            (3_001, recorded(&[1]), "look"),
+            looked(3_001, empty(), "write 1"),
+            hear(3_002, wrote(), ""),
+            hooked(3_020, "PermissionRequest", ""),
+            // A person says yes, and presses Enter.
+            submits(5_000, &heads(&[("alice", 1)]), "offered 1; accepted 1"),
+            hear(5_100, Event::Tick, ""),
+        ],
+    );
+    assert!(!delivery.is_writing());
+}
+
+/// Where a question has swallowed the end of it, say.
+#[test]
+fn of_a_text_that_somebody_else_submits_only_what_is_shown_has_arrived() {
+    let pending = [letter(1, "alice"), letter(2, "carol")];
+    let written = [
+        (3_000, Doing::Act(&pending), "offer 1,2"),
+        (3_001, recorded(&[1, 2]), "look"),
+        looked(3_001, empty(), "write 1,2"),
+        hear(3_002, wrote(), ""),
+        hooked(3_020, "PermissionRequest", ""),
+    ];
+    let delivery = play(with(|_| ()), &written);
+    let half = heads(&[("alice", 1)]);
+    let told = "offered 1; accepted 1; uncertain 2";
+    play(delivery, &[submits(5_000, &half, told)]);
+}
+
+#[test]
+fn hooks_say_what_it_does() {
+    let delivery = with(|_| ());
+    let check = |delivery: &Desk, now: u64, want: &str, doing: Option<Turn>| {
+        assert_eq!(evidence(delivery, now), want);
+        assert_eq!(delivery.doing(), doing, "{want}");
+    };
+    check(
+        &delivery,
+        2_600,
+        "idle: the pattern that shows that it is ready appeared",
+        None,
+    );
+    let delivery = play(delivery, &[hooked(3_000, "PreToolUse", "")]);
+    check(
+        &delivery,
+        9_000,
+        "working: hook PreToolUse 6 s ago",
+        Some(Turn::Tool),
+    );
+    // Neither silence nor output changes that.
+    let delivery = play(
+        delivery,
+        &[
+            hear(4_000, Event::Output, ""),
+            hear(9_000, Event::Tick, ""),
+            hooked(9_500, "PostToolUse", ""),
+        ],
+    );
+    let working = Some(Turn::Working);
+    check(
+        &delivery,
+        9_600,
+        "working: hook PostToolUse just now",
+        working,
+    );
+    let delivery = play(
+        delivery,
+        &[
+            hooked(10_000, "Stop", ""),
+            hooked(10_040, "PostToolUse", ""),
+            hear(10_050, Event::Output, ""),
+        ],
+    );
+    check(
+        &delivery,
+        13_000,
+        "idle: hook Stop 3 s ago",
+        Some(Turn::Idle),
+    );
+    // After the interrupt key no hook comes; the screen and silence tell.
+    let urgent = {
+        let mut urgent = message(1 << 96, "alice", "bob");
+        urgent.envelope.priority = Priority::Interrupt;
+        [with_steps(&urgent, &[])]
+    };
+    let delivery = play(
+        delivery,
+        &[
+            submits(14_000, "go", ""),
+            (15_000, Doing::Act(&urgent), "look"),
+            looked(15_000, empty(), "key [3]"),
+        ],
+    );
+    check(
+        &delivery,
+        15_100,
+        "working: the interrupt key was pressed",
+        None,
+    );
+    play(delivery, &[hear(17_000, Event::Tick, "offer 1")]);
+}
+
+#[test]
+fn a_turn_that_is_over_before_its_receipt_is_over() {
+    let pending = [letter(1, "alice")];
+    let delivery = play(
+        entered(with(|_| ()), &pending),
+        &[
+            hear(3_054, Event::Entered, ""),
+            submits(3_060, "cut short by the agent", ""),
+            hooked(3_200, "Stop", ""),
+            seen(3_210, empty(), "offered 1"),
+        ],
+    );
+    assert_eq!(evidence(&delivery, 3_300), "idle: hook Stop just now");
+}
+
+#[test]
+fn a_question_by_hook_holds_mail() {
+    let pending = [letter(1, "alice")];
+    let held = |delivery: &Desk, now: u64| delivery.hold(ms(now), &pending[0], &pending);
+    let asked = || play(with(|_| ()), &[hooked(3_000, "PermissionRequest", "")]);
+    let delivery = asked();
+    assert_eq!(
+        delivery.activity().activity,
+        Activity::Blocked("Bash".to_owned())
+    );
+    let hold = held(&delivery, 6_000).unwrap();
+    assert_eq!(hold.rule, "blocked");
+    assert_eq!(hold.reason, "the program waits for an answer (Bash)");
+    assert_eq!(hold.evidence, "hook PermissionRequest 3 s ago");
+    let free = |delivery: Desk, lines: &[Line<'_>]| rule(held(&play(delivery, lines), 6_000));
+    // The screen shows it too; it is one and the same, and once it is gone it is answered.
+    let shown = play(asked(), &[seen(3_200, asks("permission: rm"), "")]);
+    assert_eq!(
+        shown.activity().activity,
+        Activity::Blocked("Bash".to_owned())
+    );
+    assert_eq!(shown.activity().since, ms(3_000));
+    let gone = seen(5_000, empty(), "");
+    let settled = hear(5_100, Event::Tick, "");
+    assert_eq!(free(shown.clone(), &[gone, settled]), "-");
+    // Another follows: it was not answered with the first.
+    let next = play(shown, &[seen(5_000, asks("permission: mv"), "")]);
+    let asks_next = Activity::Blocked("permission: mv".to_owned());
+    assert_eq!(next.activity().activity, asks_next);
+    // A screen that has never shown it answers nothing.
+    let blind = seen(5_000, holds("x"), "");
+    let empty = seen(5_100, empty(), "");
+    assert_eq!(free(asked(), &[blind, empty]), "blocked");
+    for (event, want) in [
+        ("PostToolUse", "working"),
+        ("Stop", "-"),
+        (PROMPT, "working"),
+        ("PreToolUse", "blocked"),
+        ("PermissionRequest", "blocked"),
+    ] {
+        assert_eq!(free(asked(), &[hooked(5_000, event, "")]), want, "{event}");
+    }
+    // What led to it comes late.
+    assert_eq!(
+        free(asked(), &[hooked(3_040, "PostToolUse", "")]),
+        "blocked"
+    );
+}
+
+/// A hook may tell of a question a second before it is there: until then the text would go into
+/// the box, and Enter to the question.
+#[test]
+fn an_answer_waits_until_its_question_is_shown() {
+    let mut answer = raw(1);
+    answer.message.created_at = ms(3_500).wall;
+    let pending = [answer];
+    let delivery = play(
+        with(|_| ()),
+        &[
+            hooked(3_000, "PermissionRequest", ""),
+            (3_501, Doing::Act(&pending), ""),
+        ],
+    );
+    assert!(matches!(
+        delivery.answerable(ms(3_502)),
+        Answerable::NotYet(_)
+    ));
+    let hold = delivery.hold(ms(3_502), &pending[0], &pending).unwrap();
+    assert_eq!(
+        (hold.rule, hold.reason.as_str()),
+        (
+            "blocked",
+            "the program waits for an answer (Bash), and does not show its question yet"
+        )
+    );
+    let told = Sighting {
+        announced: true,
+        ..asks("its status note says: state=blocked")
+    };
+    let shown = [
+        seen(3_600, told.clone(), ""),
+        (3_601, Doing::Act(&pending), ""),
+        seen(4_300, asks("permission: rm"), ""),
+        (4_301, Doing::Act(&pending), "offer 1"),
+    ];
+    play(delivery, &shown);
+    // So it does where no hook tells of it, but its status note.
+    let noted = [
+        seen(3_400, told, ""),
+        (3_601, Doing::Act(&pending), ""),
+        seen(4_300, asks("permission: rm"), ""),
+        (4_301, Doing::Act(&pending), "offer 1"),
+    ];
+    let delivery = play(with(|_| ()), &noted);
+    let asked = Activity::Blocked("permission: rm".to_owned());
+    assert_eq!(delivery.activity().activity, asked);
+    assert_eq!(delivery.activity().since, ms(3_400));
+    // One whose questions nobody knows by their looks is answered on the hook's word.
+    let blind = with(|manifest| manifest.dialogs.clear());
+    let asked = [
+        hooked(3_000, "PermissionRequest", ""),
+        (3_501, Doing::Act(&pending), "offer 1"),
+    ];
+    play(blind, &asked);
+}
+
+#[test]
+fn a_hook_shows_that_it_is_ready() {
+    let mut manifest = crate::harness::Manifest::generic();
+    manifest.hook = like_claude();
+    let mut delivery = beginning(manifest);
+    delivery.on(ms(100), Event::Output);
+    delivery.on(ms(9_000), Event::Tick);
+    assert!(delivery.is_starting());
+    delivery.on(ms(9_100), hook("SessionStart", &json!({"session_id": "a"})));
+    assert!(!delivery.is_starting());
+}
+
+/// Build the event of a transcript with texts that the model was given, and texts that were taken
+/// back.
+fn transcript_shows(given: &str, withdrawn: &str) -> Event {
+    Event::Transcribed(transcript::Shown {
+        given: given.to_owned(),
+        withdrawn: withdrawn.to_owned(),
+    })
+}
+
+fn by_transcript() -> Desk {
+    with(|manifest| manifest.proof = vec![Proof::Transcript])
+}
+
+/// Names the transcript, as every hook of Claude Code does.
+fn names_transcript(delivery: Desk) -> Desk {
+    let start = hook(
+        "SessionStart",
+        &json!({"session_id": "a", "transcript_path": "/t"}),
+    );
+    play(delivery, &[hear(2_600, start, "")])
+}
+
+#[test]
+fn a_submitted_text_may_be_queued_and_only_the_transcript_proves_it() {
+    let pending = [letter(1, "alice")];
+    let ours = heads(&[("alice", 1)]);
+    let submitted = hook(PROMPT, &json!({"session_id": "a", "prompt": ours}));
+    let queued = || {
+        let delivery = entered(names_transcript(by_transcript()), &pending);
+        play(
+            delivery,
+            &[
+                hear(3_054, Event::Entered, ""),
+                hear(3_060, submitted.clone(), "offered 1"),
+            ],
+        )
+    };
+    assert!(queued().asks_transcript());
+    let delivery = play(
+        queued(),
+        &[
+            hear(3_100, transcript_shows("[Request interrupted]", ""), ""),
+            hear(9_000, transcript_shows(&ours, ""), "accepted 1"),
+            hear(9_001, transcript_shows(&ours, ""), ""),
+        ],
+    );
+    assert!(!delivery.asks_transcript());
+    // A person takes it back, and may submit it after all.
+    play(
+        queued(),
+        &[
+            hear(4_000, transcript_shows("", &ours), "uncertain 1"),
+            hear(9_000, transcript_shows(&ours, ""), "accepted 1"),
+        ],
+    );
+    let both = transcript_shows(&ours, &ours);
+    play(queued(), &[hear(4_000, both, "accepted 1")]);
+}
+
+#[test]
+fn a_hook_proves_what_the_model_was_given() {
+    let pending = [letter(1, "alice")];
+    let ours = heads(&[("alice", 1)]);
+    let delivery = with(|manifest| {
+        let given = "Given".to_owned().try_into().expect("a sign");
+        manifest.hook.given = vec![given];
+    });
+    play(
+        entered(delivery, &pending),
+        &[
+            hear(3_054, Event::Entered, ""),
+            hear(3_060, hook_of(&ours, PROMPT), "offered 1"),
+            hear(9_000, hook_of(&ours, "Given"), "accepted 1"),
+        ],
+    );
+}
+
+/// An event of an agent that tells what its model was given.
+fn hook_of(prompt: &str, event: &str) -> Event {
+    let mut hooks = like_claude();
+    hooks.given = vec!["Given".to_owned().try_into().expect("a sign")];
+    let payload = json!({"prompt": prompt});
+    Event::Hook(Box::new(hooks.read(event, &payload.to_string())))
+}
+
+#[test]
+fn a_proof_is_awaited_only_while_the_agent_can_give_it() {
+    let pending = [letter(1, "alice")];
+    let offered = |delivery: Desk| {
+        let mut delivery = entered(delivery, &pending);
+        delivery.on(ms(3_054), Event::Entered);
+        let effects = delivery.on(ms(3_060), Event::Seen(empty()));
+        let [Effect::Offered { proof_awaited, .. }] = effects[..] else {
+            panic!("{effects:?}");
+        };
+        (delivery, proof_awaited)
+    };
+    let (delivery, is_awaited) = offered(by_transcript());
+    assert!(!is_awaited, "no hook was heard, and none was given to it");
+    let why = delivery.lacks_proof().unwrap_or_default();
+    assert!(why.starts_with("; no transcript"), "{why}");
+    assert!(offered(names_transcript(by_transcript())).1);
+    // Our own hooks may come with the first prompt.
+    let given = || {
+        with(|manifest| {
+            manifest.proof = vec![Proof::Transcript];
+            manifest.start.hooks = true;
+        })
+    };
+    let (mut delivery, is_awaited) = offered(given());
+    assert!(is_awaited);
+    let effects = delivery.on(ms(63_060), Event::Tick);
+    let [Effect::Offered { proof_awaited, .. }] = effects[..] else {
+        panic!("{effects:?}");
+    };
+    assert!(!proof_awaited, "no hook was heard");
+    let named = || {
+        let payload = json!({"session_id": "a", "transcript_path": "/t"});
+        hook("PreToolUse", &payload)
+    };
+    let effects = delivery.on(ms(64_000), named());
+    let is_awaited =
+        |effect: &Effect| matches!(effect, Effect::Offered { proof_awaited, .. } if *proof_awaited);
+    assert!(effects.iter().any(is_awaited), "{effects:?}");
+    let (delivery, _) = offered(given());
+    let delivery = play(delivery, &[hear(3_500, named(), "")]);
+    play(delivery, &[hear(63_060, Event::Tick, "")]);
+    // One that has no proof at all awaits none.
+    assert!(!offered(with(|manifest| manifest.proof.clear())).1);
+}

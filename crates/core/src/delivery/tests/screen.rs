@@ -1,0 +1,176 @@
+//! Delivery to programs whose screen is recognised; this module has the sightings that the tests
+//! share. What is tested of it is in the modules below.
+
+mod drafts;
+mod enter;
+mod questions;
+mod recognition;
+mod whatever;
+mod work;
+
+use super::*;
+use super::{Doing, Line, id, idle_at, letter, play, raw, recorded, rule};
+use crate::activity::tests::ms;
+use crate::harness::{
+    Below, BoxState, Claim, Held, InputBox, Manifest, Mismatch, Says, Sighting, Source, Wait,
+};
+use crate::priority::Priority::{Idle, Interrupt, Normal};
+use crate::session::Ending;
+use std::sync::Arc;
+
+/// A program whose input box, questions and work can be seen.
+pub(super) fn manifest() -> Manifest {
+    let pattern = |text: &str| text.to_owned().try_into().unwrap();
+    let mut manifest = Manifest::generic();
+    manifest.dialogs.push(crate::harness::Dialog {
+        name: "permission".to_owned(),
+        pattern: pattern("Do you want"),
+        lines: 10,
+    });
+    manifest.input_box = Some(input_box());
+    manifest.submit.while_working = false;
+    manifest
+}
+
+fn input_box() -> InputBox {
+    let row = |text: &str| text.to_owned().try_into().unwrap();
+    InputBox {
+        above: None,
+        top: vec![row("-+")],
+        prompt: row("> (?<text>.*)"),
+        continuation: None,
+        bottom: vec![row("-+")],
+        full_width: false,
+        footer: Vec::new(),
+        below: Below::Listed,
+        status_rows: 0,
+        hints: Vec::new(),
+        pasted: vec![row(r"\[Pasted text #\d+\]")],
+        scrolled: None,
+        visible_cursor: false,
+        exceptions: Vec::new(),
+        clear: None,
+    }
+}
+
+/// Its input box can be emptied by a key.
+pub(super) fn clearing(manifest: &mut Manifest) {
+    let input_box = manifest.input_box.as_mut().unwrap();
+    input_box.clear = Some(keys("ctrl+u"));
+}
+
+pub(super) fn with(change: impl FnOnce(&mut Manifest)) -> Desk {
+    let mut manifest = manifest();
+    change(&mut manifest);
+    resting(manifest)
+}
+
+/// Idle since 2 s, with a box that has been empty for long enough.
+pub(super) fn resting(manifest: Manifest) -> Desk {
+    manifest.check().unwrap();
+    let mut delivery = idle_at(beginning(manifest));
+    delivery.on(ms(2_400), Event::Seen(empty()));
+    delivery.on(ms(2_500), Event::Tick);
+    delivery
+}
+
+/// One that has just begun.
+pub(super) fn beginning(manifest: Manifest) -> Desk {
+    let manner = Manner {
+        has_hooks: manifest.start.hooks,
+        harness: Arc::new(manifest),
+        path_bytes: 80,
+        reach: Reach::Terminal,
+    };
+    Desk::new(manner, ms(0))
+}
+
+pub(super) fn keys(said: &str) -> crate::harness::Keys {
+    said.to_owned().try_into().unwrap()
+}
+
+pub(super) fn shows(input_box: BoxState) -> Sighting {
+    Sighting {
+        ready: input_box.is_recognised(),
+        input_box,
+        ..Sighting::default()
+    }
+}
+
+pub(super) fn empty() -> Sighting {
+    shows(BoxState::Empty)
+}
+
+pub(super) fn hidden() -> Sighting {
+    let mismatch = Mismatch::new("the input box", "Settings");
+    shows(BoxState::Unrecognised(mismatch))
+}
+
+pub(super) fn holds(text: &str) -> Sighting {
+    shows(BoxState::Holds(Held {
+        text: text.to_owned(),
+        is_scrolled: false,
+    }))
+}
+
+/// Set the output count of a sighting.
+pub(super) fn after_output(output: u64, sighting: Sighting) -> Sighting {
+    Sighting { output, ..sighting }
+}
+
+pub(super) fn wrote() -> Event {
+    Event::Wrote("text".to_owned())
+}
+
+pub(super) fn asks(what: &str) -> Sighting {
+    Sighting {
+        dialog: Some(what.to_owned()),
+        before: Some(String::new()),
+        ..hidden()
+    }
+}
+
+pub(super) fn claims(says: Says) -> Sighting {
+    Sighting {
+        claims: vec![Claim {
+            source: Source::Title,
+            says,
+            evidence: "its title says so".to_owned(),
+        }],
+        ..empty()
+    }
+}
+
+pub(super) fn seen<'a>(at: u64, sighting: Sighting, want: &'a str) -> Line<'a> {
+    (at, Doing::Hear(Event::Seen(sighting)), want)
+}
+
+pub(super) fn looked<'a>(at: u64, sighting: Sighting, want: &'a str) -> Line<'a> {
+    (at, Doing::Hear(Event::Looked(sighting)), want)
+}
+
+pub(super) fn hear<'a>(at: u64, event: Event, want: &'a str) -> Line<'a> {
+    (at, Doing::Hear(event), want)
+}
+
+/// Up to the look before Enter.
+pub(super) fn written(delivery: Desk, pending: &[Letter]) -> Desk {
+    play(
+        delivery,
+        &[
+            (3_000, Doing::Act(pending), "offer 1"),
+            (3_001, recorded(&[1]), "look"),
+            looked(3_001, empty(), "write 1"),
+            hear(3_002, wrote(), ""),
+            seen(3_010, holds("text"), ""),
+            hear(3_052, Event::Tick, "look"),
+        ],
+    )
+}
+
+pub(super) fn evidence(effects: &[Effect]) -> &str {
+    match effects {
+        [Effect::Offered { evidence, .. }] => evidence,
+        other => panic!("{other:?}"),
+    }
+}

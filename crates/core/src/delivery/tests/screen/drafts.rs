@@ -1,0 +1,60 @@
+//! Drafts that a screen shows hold what is typed.
+
+use super::*;
+
+#[test]
+fn a_draft_on_the_screen_holds_every_message() {
+    let pending = [letter(1, Normal), letter(2, Interrupt)];
+    let delivery = play(with(|_| ()), &[seen(2_600, holds("mine"), "")]);
+    for letter in &pending {
+        let hold = delivery.hold(ms(2_700), letter, &pending).unwrap();
+        assert_eq!(hold.rule, "draft");
+        assert_eq!(hold.since, ms(2_600).wall);
+        assert!(!format!("{hold:?}").contains("mine"), "it is the person's");
+    }
+    let gone = [
+        seen(3_000, empty(), ""),
+        hear(3_100, Event::Tick, ""),
+        (3_100, Doing::Act(&pending[..1]), "offer 1"),
+    ];
+    play(delivery, &gone);
+}
+
+#[test]
+fn a_draft_holds_an_interrupt_of_work_and_of_a_dialog() {
+    let urgent = [letter(1, Interrupt)];
+    let busy = Sighting {
+        input_box: holds("mine").input_box,
+        ..claims(Says::Working)
+    };
+    let delivery = play(
+        with(|_| ()),
+        &[seen(3_000, busy, ""), (3_001, Doing::Act(&urgent), "")],
+    );
+    assert_eq!(rule(delivery.hold(ms(3_002), &urgent[0], &urgent)), "draft");
+    let typed = [
+        hear(3_000, Event::Draft, ""),
+        seen(3_001, asks("Run rm?"), ""),
+        (3_002, Doing::Act(&urgent), ""),
+    ];
+    let delivery = play(with(|_| ()), &typed);
+    assert_eq!(rule(delivery.hold(ms(3_003), &urgent[0], &urgent)), "draft");
+}
+
+#[test]
+fn an_empty_box_shows_that_keys_are_no_draft() {
+    let check = |events: &[Line<'_>], want: bool| {
+        let mut delivery = with(|_| ());
+        for (at, doing, _) in events {
+            if let Doing::Hear(event) = doing {
+                delivery.on(ms(*at), event.clone());
+            }
+        }
+        assert_eq!(delivery.is_field_ours(), want);
+    };
+    let key = |at| hear(at, Event::Draft, "");
+    check(&[key(2_600), seen(2_700, empty(), "")], true);
+    check(&[key(2_600), seen(2_700, holds("a"), "")], false);
+    check(&[key(2_600), seen(2_700, hidden(), "")], false);
+    check(&[key(2_600), seen(2_700, asks("Run rm?"), "")], false);
+}

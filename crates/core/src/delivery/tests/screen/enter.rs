@@ -1,0 +1,183 @@
+//! The look before Enter, and what the input box shows after it.
+
+use super::*;
+
+#[test]
+fn enter_follows_a_look_that_shows_the_text_alone() {
+    let pending = [letter(1, Normal)];
+    let check = |look: Sighting, want: &'static str| {
+        play(
+            written(with(|_| ()), &pending),
+            &[looked(3_053, look, want)],
+        )
+    };
+    check(holds("te\n xt"), "enter");
+    for other in ["te", "text and mine", "mine text", "[Pasted text #1]"] {
+        let delivery = check(holds(other), "");
+        assert!(!delivery.is_writing(), "the person needs the keyboard");
+        let hold = delivery.hold(ms(3_054), &pending[0], &[]).unwrap();
+        let quote = format!("and holds \"{other}\"");
+        assert!(hold.evidence.ends_with(&quote), "{hold:?}");
+    }
+    let delivery = check(hidden(), "");
+    let hold = delivery.hold(ms(3_054), &pending[0], &[]).unwrap();
+    assert_eq!(hold.evidence, "expected the input box, found \"Settings\"");
+    // The text is gone: it comes again, marked.
+    check(empty(), "uncertain 1");
+}
+
+#[test]
+fn a_text_that_waited_gets_its_enter_when_the_box_holds_it_alone() {
+    let pending = [letter(1, Normal)];
+    let parked = || {
+        let delivery = written(with(|_| ()), &pending);
+        play(delivery, &[looked(3_053, hidden(), "")])
+    };
+    let resumed = [
+        seen(4_000, holds("text"), "resume"),
+        hear(4_001, Event::Resumed, ""),
+        hear(4_051, Event::Tick, "look"),
+        looked(4_052, holds("text"), "enter"),
+    ];
+    play(parked(), &resumed);
+    play(parked(), &[seen(4_000, holds("text, mine"), "")]);
+    // A person has typed since: the text is theirs to submit.
+    let typed = [
+        hear(3_500, Event::Draft, ""),
+        seen(4_000, holds("text"), ""),
+        hear(9_000, Event::Tick, ""),
+    ];
+    let delivery = play(parked(), &typed);
+    assert_eq!(rule(delivery.hold(ms(9_001), &pending[0], &[])), "draft");
+    assert!(!delivery.is_field_ours());
+}
+
+#[test]
+fn the_box_lets_go_of_a_submitted_text() {
+    let pending = [letter(1, Normal)];
+    let entered = [
+        looked(3_053, holds("text"), "enter"),
+        hear(3_054, Event::Entered, ""),
+    ];
+    let mut delivery = play(written(with(|_| ()), &pending), &entered);
+    assert!(
+        delivery.is_writing(),
+        "nobody types behind a text in the box"
+    );
+    let effects = delivery.on(ms(3_060), Event::Seen(empty()));
+    assert!(evidence(&effects).ends_with("; the input box let go of it"));
+}
+
+#[test]
+fn enter_is_pressed_again_and_the_text_is_never_typed_again() {
+    let pending = [letter(1, Normal), letter(2, Normal)];
+    let swallowed = || {
+        let delivery = written(with(|_| ()), &pending[..1]);
+        play(
+            delivery,
+            &[
+                looked(3_053, holds("text"), "enter"),
+                hear(3_054, Event::Entered, ""),
+                hear(4_053, Event::Tick, ""),
+                hear(4_054, Event::Tick, "look"),
+            ],
+        )
+    };
+    let again = [
+        looked(4_055, holds("text"), "enter"),
+        hear(4_056, Event::Entered, ""),
+    ];
+    let mut delivery = play(swallowed(), &again);
+    let effects = delivery.on(ms(4_060), Event::Seen(empty()));
+    let says = evidence(&effects);
+    assert!(
+        says.ends_with("Enter pressed 2 times; the input box let go of it"),
+        "{says}"
+    );
+    // The program was only slow.
+    play(swallowed(), &[looked(4_055, empty(), "offered 1")]);
+    // It does not help: what comes next waits.
+    let delivery = play(swallowed(), &again);
+    let mut delivery = play(delivery, &[hear(5_056, Event::Tick, "look")]);
+    let effects = delivery.on(ms(5_057), Event::Looked(holds("text")));
+    assert!(evidence(&effects).ends_with("the input box still holds it"));
+    let hold = delivery
+        .hold(ms(5_058), &pending[1], &pending[1..])
+        .unwrap();
+    assert_eq!(hold.rule, "draft");
+    assert!(
+        hold.reason.starts_with("what was written before"),
+        "{hold:?}"
+    );
+    // A dialog that comes and goes in between does not make it a third time.
+    let asked = [
+        seen(4_060, asks("Run rm?"), ""),
+        seen(4_500, holds("text"), "resume"),
+        hear(4_501, Event::Resumed, ""),
+        hear(4_551, Event::Tick, "look"),
+    ];
+    let mut delivery = play(play(swallowed(), &again), &asked);
+    let effects = delivery.on(ms(4_552), Event::Looked(holds("text")));
+    assert!(evidence(&effects).ends_with("the input box still holds it"));
+    // The program ends meanwhile: the text was written whole.
+    play(
+        swallowed(),
+        &[hear(4_055, Event::Exited(Ending::Exit(0)), "offered 1")],
+    );
+}
+
+/// A dialog opened in the moment of Enter: whether it took the key is seen once it is answered.
+#[test]
+fn a_dialog_after_enter_is_waited_for() {
+    let pending = [letter(1, Normal)];
+    let asked = || {
+        let lines = [
+            looked(3_053, holds("text"), "enter"),
+            hear(3_054, Event::Entered, ""),
+            seen(3_060, asks("Run rm?"), ""),
+        ];
+        let delivery = play(written(with(|_| ()), &pending), &lines);
+        assert!(!delivery.is_writing(), "whoever answers needs the keyboard");
+        delivery
+    };
+    let resumed = |at, sighting: fn() -> Sighting, want| {
+        [
+            seen(at, sighting(), "resume"),
+            hear(at + 1, Event::Resumed, ""),
+            hear(at + 51, Event::Tick, "look"),
+            looked(at + 52, sighting(), want),
+        ]
+    };
+    play(asked(), &resumed(4_000, empty, "offered 1"));
+    play(asked(), &resumed(4_000, || holds("text"), "enter"));
+}
+
+#[test]
+fn enter_waits_for_a_text_that_is_shown_late() {
+    let pending = [letter(1, Normal)];
+    let delivery = || {
+        let delivery = with(|manifest| manifest.submit.seen_within = Wait::millis(2_000));
+        let written = [
+            (3_001, Doing::Act(&pending), "offer 1"),
+            (3_002, recorded(&[1]), "look"),
+            looked(3_002, empty(), "write 1"),
+            hear(3_003, wrote(), ""),
+            hear(3_053, Event::Tick, "look"),
+            looked(3_054, empty(), ""),
+            hear(3_500, Event::Tick, ""),
+        ];
+        play(delivery, &written)
+    };
+    let late = [
+        seen(4_000, holds("text"), ""),
+        hear(4_050, Event::Tick, "look"),
+        looked(4_051, holds("text"), "enter"),
+    ];
+    play(delivery(), &late);
+    // A text that is never shown gets no Enter, and comes again.
+    let never = [
+        hear(5_003, Event::Tick, "look"),
+        looked(5_004, empty(), "uncertain 1"),
+    ];
+    play(delivery(), &never);
+}

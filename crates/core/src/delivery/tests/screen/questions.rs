@@ -1,0 +1,327 @@
+//! Questions that a screen shows: texts that wait for their answer, and the answers.
+
+use super::*;
+use crate::message::Body;
+
+#[test]
+fn a_question_in_the_last_moment_parks_the_text() {
+    let pending = [letter(1, Normal), raw(2)];
+    let park = || {
+        let delivery = written(with(|_| ()), &pending[..1]);
+        let delivery = play(delivery, &[looked(3_053, asks("Run rm?"), "")]);
+        assert!(!delivery.is_writing(), "whoever answers needs the keyboard");
+        let hold = delivery.hold(ms(3_060), &pending[0], &pending);
+        assert_eq!(rule(hold), "blocked");
+        let other = letter(3, Idle);
+        let hold = delivery.hold(ms(3_060), &other, std::slice::from_ref(&other));
+        assert_eq!(rule(hold), "blocked");
+        delivery
+    };
+    let resume = |at| {
+        [
+            seen(at, holds("text"), "resume"),
+            hear(at + 1, Event::Resumed, ""),
+            hear(at + 51, Event::Tick, "look"),
+        ]
+    };
+    let enter = [
+        looked(4_060, holds("text"), "enter"),
+        hear(4_061, Event::Entered, ""),
+        seen(4_062, empty(), "offered 1"),
+    ];
+    play(play(park(), &resume(4_000)), &enter);
+    // A person answers the dialog with a key, which is no draft.
+    let typed = [
+        hear(3_100, Event::Draft, ""),
+        seen(3_200, holds("text"), ""),
+    ];
+    let delivery = play(park(), &typed);
+    assert!(delivery.is_field_ours(), "the key went to the question");
+    play(delivery, &[hear(4_200, Event::DraftGone, "resume")]);
+    // The key was late and fell into the box: no Enter.
+    let late = [
+        hear(3_100, Event::Draft, ""),
+        seen(3_200, holds("text1"), ""),
+        hear(4_200, Event::DraftGone, ""),
+    ];
+    play(park(), &late);
+    // The question has eaten the text: it is not written again as if nothing had been.
+    let delivery = play(park(), &[seen(4_000, empty(), "resume")]);
+    let gone = [
+        hear(4_001, Event::Resumed, ""),
+        hear(4_051, Event::Tick, "look"),
+        looked(4_052, empty(), "uncertain 1"),
+    ];
+    play(delivery, &gone);
+    let end = [hear(4_000, Event::Exited(Ending::Exit(0)), "uncertain 1")];
+    play(park(), &end);
+}
+
+/// An answer of these keys to a question, up to the look that follows them.
+fn answered(keys: &str) -> Desk {
+    answered_at(keys, "")
+}
+
+/// Like [`answered`], with a text before the cursor.
+fn answered_at(keys: &str, before: &str) -> Desk {
+    let mut pending = [raw(1)];
+    pending[0].message.envelope.body = Body::Inline(keys.to_owned());
+    let typed = [
+        seen(2_900, at_cursor("Run rm?", before), ""),
+        (3_000, Doing::Act(&pending), "offer 1"),
+        (3_001, recorded(&[1]), "write 1"),
+        hear(3_002, Event::Wrote(keys.to_owned()), ""),
+        hear(3_052, Event::Tick, "look"),
+    ];
+    play(with(|_| ()), &typed)
+}
+
+fn at_cursor(what: &str, before: &str) -> Sighting {
+    at_cursor_of(asks(what), before)
+}
+
+fn at_cursor_of(sighting: Sighting, before: &str) -> Sighting {
+    Sighting {
+        before: Some(before.to_owned()),
+        ..sighting
+    }
+}
+
+#[test]
+fn an_answer_is_accepted_once_its_question_is_gone() {
+    for after in [empty(), asks("Run all?"), hidden()] {
+        let gone = [looked(3_053, after.clone(), "offered 1; accepted 1")];
+        play(answered("2"), &gone);
+        // Later, too.
+        let later = [
+            looked(3_053, asks("Run rm?"), ""),
+            seen(3_500, after, "offered 1; accepted 1"),
+        ];
+        play(answered("2"), &later);
+    }
+}
+
+#[test]
+fn an_answer_without_effect_is_typed_once_more_and_then_fails() {
+    let ignored = [
+        looked(3_053, asks("Run rm?"), ""),
+        hear(4_053, Event::Tick, "look"),
+        looked(4_054, asks("Run rm?"), "write 1"),
+        hear(4_055, Event::Wrote("2".to_owned()), ""),
+        hear(4_105, Event::Tick, "look"),
+        looked(4_106, asks("Run rm?"), ""),
+    ];
+    let again = play(answered("2"), &ignored);
+    play(
+        again.clone(),
+        &[seen(4_200, empty(), "offered 1; accepted 1")],
+    );
+    let fails = [
+        hear(5_106, Event::Tick, "look"),
+        looked(5_107, asks("Run rm?"), "fail 1"),
+    ];
+    play(again, &fails);
+}
+
+#[test]
+fn an_answer_is_not_typed_again_while_a_person_has_the_keyboard() {
+    let taken = [
+        looked(3_053, asks("Run rm?"), ""),
+        hear(3_500, Event::Paused(PausedBy::Viewer), ""),
+        hear(4_053, Event::Tick, "look"),
+        looked(4_054, asks("Run rm?"), "fail 1"),
+    ];
+    play(answered("2"), &taken);
+}
+
+/// Enter after a key that the dialog ignored would choose what the dialog offers first.
+#[test]
+fn enter_follows_an_answer_only_where_the_dialog_shows_it_at_the_cursor() {
+    let check = |keys: &str, before: &str, after: &str, want: &'static str| {
+        play(
+            answered_at(keys, before),
+            &[looked(3_053, at_cursor("Run rm?", after), want)],
+        );
+    };
+    check("2", "Your choice:", "Your choice: 2", "enter");
+    check("2", "Your choice:", "Your choice: 2  ", "enter");
+    check("", "> 1. Yes", "> 1. Yes", "enter");
+    check("2", "> 1. Yes", "> 1. Yes", "");
+    check("2", "", "", "");
+    check("\u{1b}[B", "", "", "");
+    // A hidden cursor in a row that happens to end so.
+    check(
+        "cancel",
+        "Enter to confirm, esc to cancel",
+        "Enter to confirm, esc to cancel",
+        "",
+    );
+}
+
+#[test]
+fn an_answer_is_judged_only_after_the_program_has_read_it() {
+    let unread = [
+        hear(3_060, Event::Unread(true), ""),
+        looked(3_061, asks("Run rm?"), ""),
+        hear(3_111, Event::Tick, "look"),
+    ];
+    let delivery = play(answered("2"), &unread);
+    assert!(delivery.awaits_reading());
+    // A look that may be older than that says nothing.
+    let read = [
+        hear(3_112, Event::Unread(false), ""),
+        looked(3_113, asks("Run rm?"), ""),
+        hear(3_163, Event::Tick, "look"),
+        looked(3_164, empty(), "offered 1; accepted 1"),
+    ];
+    play(delivery.clone(), &read);
+    // A program that never reads it is not waited for without end.
+    let never = [
+        looked(4_000, asks("Run rm?"), ""),
+        hear(4_050, Event::Tick, "look"),
+        looked(5_070, asks("Run rm?"), "fail 1"),
+    ];
+    play(delivery, &never);
+}
+
+#[test]
+fn an_answer_goes_past_a_text_that_waits() {
+    let mut pending = [letter(1, Normal), raw(2)];
+    pending[1].message.created_at = ms(3_060).wall;
+    let delivery = written(with(|_| ()), &pending[..1]);
+    let answering = [
+        looked(3_053, asks("Run rm?"), ""),
+        (3_100, Doing::Act(&pending[1..]), "offer 2"),
+        (3_101, recorded(&[2]), "write 2"),
+        hear(3_102, wrote(), ""),
+        hear(3_152, Event::Tick, "look"),
+        looked(3_153, holds("text"), "offered 2; accepted 2; resume"),
+    ];
+    play(delivery, &answering);
+}
+
+#[test]
+fn a_question_is_told_by_all_its_words() {
+    let long = |end: &str| Sighting {
+        question: Some(format!("Run cd /a/long/way && {end}?")),
+        before: Some("text".to_owned()),
+        ..asks("Run cd /a/long…")
+    };
+    let mut pending = [raw(1)];
+    pending[0].message.created_at = ms(3_000).wall;
+    pending[0].message.envelope.body = Body::Inline("text".to_owned());
+    let typed = [
+        seen(2_900, at_cursor_of(long("ls"), ""), ""),
+        (3_000, Doing::Act(&pending), "offer 1"),
+        (3_001, recorded(&[1]), "write 1"),
+        hear(3_002, wrote(), ""),
+        hear(3_052, Event::Tick, "look"),
+    ];
+    let delivery = play(with(|_| ()), &typed);
+    play(delivery.clone(), &[looked(3_053, long("ls"), "enter")]);
+    play(
+        delivery,
+        &[looked(3_053, long("rm -rf /"), "offered 1; accepted 1")],
+    );
+}
+
+#[test]
+fn a_question_that_comes_again_is_another() {
+    let check = |between: &[Sighting], last: &str, is_entered: bool| {
+        let mut pending = [raw(1)];
+        pending[0].message.envelope.body = Body::Inline("yes".to_owned());
+        let typed = [
+            seen(2_900, asks("Go on? [y/N]"), ""),
+            (3_000, Doing::Act(&pending), "offer 1"),
+            (3_001, recorded(&[1]), "write 1"),
+            hear(3_002, Event::Wrote("yes".to_owned()), ""),
+        ];
+        let mut delivery = play(with(|_| ()), &typed);
+        for (at, sighting) in (3_010..).zip(between) {
+            delivery.on(ms(at), Event::Seen(sighting.clone()));
+        }
+        let mut delivery = play(delivery, &[hear(3_052, Event::Tick, "look")]);
+        let effects = delivery.on(ms(3_053), Event::Looked(at_cursor(last, "yes")));
+        let is_enter = effects == [Effect::Enter];
+        assert_eq!(is_enter, is_entered, "{between:?} {last}");
+    };
+    check(&[], "Go on? [y/N]", true);
+    // It closed for a moment.
+    for gap in [empty(), hidden(), asks("Sure?")] {
+        check(&[gap], "Go on? [y/N]", false);
+    }
+    // The dialog shows what we have typed as a part of its text.
+    check(&[], "Go on? [y/N] yes", true);
+    check(&[asks("Go on? [y/N] y")], "Go on? [y/N] yes", true);
+    check(&[asks("Go on? [y/N] y…")], "Go on? [y/N] y…", true);
+    check(&[], "Go on? [y/N] no", false);
+    check(&[], "Go on? [y/N] yes, all", false);
+}
+
+#[test]
+fn an_interrupt_dismisses_the_question_that_another_waits_for() {
+    let pending = [letter(1, Normal)];
+    let urgent = [letter(2, Interrupt)];
+    let delivery = written(with(|_| ()), &pending);
+    let pressed = [
+        looked(3_053, asks("Run rm?"), ""),
+        (3_100, Doing::Act(&urgent), "look"),
+        looked(3_101, asks("Run rm?"), "key [3]"),
+    ];
+    let delivery = play(delivery, &pressed);
+    // It is gone: first the one that is in the box.
+    let gone = [
+        seen(3_200, holds("text"), ""),
+        hear(3_201, Event::Tick, "resume"),
+        hear(3_202, Event::Resumed, ""),
+        hear(3_252, Event::Tick, "look"),
+        looked(3_253, holds("text"), "enter"),
+        hear(3_254, Event::Entered, ""),
+        seen(3_255, empty(), "offered 1"),
+    ];
+    play(delivery.clone(), &gone);
+    // It stays: then nothing is typed.
+    let stays = [
+        hear(8_101, Event::Tick, "look"),
+        looked(8_102, asks("Run rm?"), "key [3]"),
+        hear(13_102, Event::Tick, "look"),
+        looked(13_103, asks("Run rm?"), "key [3]"),
+        hear(18_103, Event::Tick, ""),
+        (18_104, Doing::Act(&urgent), ""),
+    ];
+    let delivery = play(delivery, &stays);
+    assert_eq!(
+        rule(delivery.hold(ms(18_105), &urgent[0], &urgent)),
+        "blocked"
+    );
+}
+
+#[test]
+fn a_question_is_answerable_once_it_has_stopped_changing() {
+    let check = |lines: &[Line<'_>], at: u64, want: Answerable| {
+        let delivery = play(with(|_| ()), lines);
+        assert_eq!(delivery.answerable(ms(at)), want, "at {at}");
+    };
+    let none = Answerable::No("the program is not asking a question");
+    let open = |number, since| OpenQuestion {
+        number,
+        since: ms(since).wall,
+    };
+    check(&[], 3_000, none);
+    let opened = seen(3_000, asks("Run rm?"), "");
+    check(&[opened], 3_499, Answerable::NotYet(open(1, 3_000)));
+    let opened = seen(3_000, asks("Run rm?"), "");
+    check(&[opened], 3_500, Answerable::Yes(Some(open(1, 3_000))));
+    let drawn_in_parts = [
+        seen(3_000, asks("Run rm?"), ""),
+        seen(3_400, asks("Run rm? 1. Yes"), ""),
+    ];
+    check(&drawn_in_parts, 3_500, Answerable::NotYet(open(2, 3_400)));
+    check(
+        &drawn_in_parts,
+        3_900,
+        Answerable::Yes(Some(open(2, 3_400))),
+    );
+    let closed = [seen(3_000, asks("Run rm?"), ""), seen(3_400, empty(), "")];
+    check(&closed, 3_900, none);
+}

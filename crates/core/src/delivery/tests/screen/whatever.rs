@@ -1,0 +1,182 @@
+//! Whatever a screen shows, and whenever: one turn at a time, written once and ended once.
+
+use super::super::every_wait_has_a_reason;
+use super::*;
+use crate::id::MessageId;
+use proptest::prelude::*;
+
+/// What can be seen at any moment.
+fn sighting() -> impl Strategy<Value = Sighting> {
+    let input_box = prop_oneof![
+        3 => Just(empty()),
+        1 => Just(hidden()),
+        2 => Just(holds("text")),
+        1 => Just(holds("mine")),
+    ];
+    let says = prop_oneof![
+        Just(vec![]),
+        Just(claims(Says::Working).claims),
+        Just(claims(Says::Idle).claims),
+    ];
+    let dialog = prop_oneof![3 => Just(None), 1 => Just(Some("Run rm?".to_owned()))];
+    let output = 0..2_u64;
+    (input_box, says, dialog, output).prop_map(|(shown, claims, dialog, output)| {
+        let shown = match dialog {
+            Some(_) => hidden(),
+            None => shown,
+        };
+        Sighting {
+            claims,
+            dialog,
+            output,
+            ..shown
+        }
+    })
+}
+
+fn happening() -> impl Strategy<Value = Option<Event>> {
+    prop_oneof![
+        8 => Just(None),
+        2 => Just(Some(Event::Tick)),
+        1 => Just(Some(Event::Output)),
+        4 => sighting().prop_map(|sighting| Some(Event::Seen(sighting))),
+        1 => Just(Some(Event::Draft)),
+        1 => Just(Some(Event::DraftGone)),
+        1 => Just(Some(Event::Paste(true))),
+        1 => Just(Some(Event::WriteFailed("EIO".to_owned()))),
+    ]
+}
+
+proptest! {
+    /// Whatever a screen shows and whenever: one turn at a time, written once and ended once;
+    /// Text only right after a look at an empty box, Enter only right after one that shows the text
+    /// alone and no question.
+    #[test]
+    fn no_screen_misleads_a_delivery(
+        lanes in proptest::collection::vec(
+            proptest::sample::select(&[Normal, Interrupt, Idle][..]), 1..6),
+        happenings in proptest::collection::vec((happening(), sighting(), 0..1_500_u64), 1..200),
+        quits: bool,
+    ) {
+        let mut pending: Vec<_> = (1..).zip(&lanes).map(|(n, lane)| letter(n, *lane)).collect();
+        pending.sort_by_key(|letter| letter.message.envelope.priority);
+        let mut delivery = with(|manifest| {
+            clearing(manifest);
+            manifest.interrupt.quits_when_idle = quits;
+        });
+        let mut watch = Watch { pending, quits, ..Watch::default() };
+        let mut now = 3_000;
+        for (event, shown, pass) in happenings {
+            now += pass;
+            let event = watch.comes(event, shown);
+            let is_failure = matches!(event, Event::WriteFailed(_));
+            let mut effects = delivery.on(ms(now), event);
+            if is_failure && !effects.is_empty() {
+                watch.todo = None;
+            }
+            effects.extend(delivery.act(ms(now), &watch.pending));
+            for effect in effects {
+                watch.judge(&delivery, effect)?;
+            }
+            every_wait_has_a_reason(&delivery, now, &watch.pending)?;
+            // Whoever waits for somebody's answer lets him type.
+            let is_held = is_blocked(&delivery) && delivery.is_writing();
+            prop_assert!(watch.todo.is_some() || !is_held);
+        }
+    }
+}
+
+fn is_blocked(delivery: &Desk) -> bool {
+    matches!(delivery.activity().activity, Activity::Blocked(_))
+}
+
+/// What is under way at delivery, and what it was shown last.
+#[derive(Default)]
+struct Watch {
+    pending: Vec<Letter>,
+    /// Whether the interrupt key may end the program.
+    quits: bool,
+    under_way: Vec<MessageId>,
+    /// What was asked for and is to be reported.
+    todo: Option<Event>,
+    has_written: bool,
+    /// What the look showed that delivery has just been told of.
+    looked: Option<Sighting>,
+}
+
+impl Watch {
+    /// Nothing happens but time: then what was asked for is done.
+    fn comes(&mut self, event: Option<Event>, shown: Sighting) -> Event {
+        let event = match event.or_else(|| self.todo.take()) {
+            Some(Event::Looked(_)) => Event::Looked(shown),
+            Some(event) => event,
+            None => Event::Tick,
+        };
+        self.looked = match &event {
+            Event::Looked(sighting) => Some(sighting.clone()),
+            _ => None,
+        };
+        event
+    }
+
+    fn judge(&mut self, delivery: &Desk, effect: Effect) -> Result<(), TestCaseError> {
+        match effect {
+            Effect::Offer { ids } => {
+                prop_assert!(self.under_way.is_empty(), "one at a time");
+                self.pending.retain(|l| !ids.contains(&l.message.id));
+                self.todo = Some(Event::Recorded(ids.clone()));
+                self.under_way = ids;
+                self.has_written = false;
+            }
+            Effect::Write { ids } => {
+                let is_again = std::mem::replace(&mut self.has_written, true);
+                prop_assert!(!is_again, "once");
+                prop_assert_eq!(&ids, &self.under_way);
+                let looked = self.looked.as_ref().expect("a text follows a look");
+                prop_assert_eq!(&looked.input_box, &BoxState::Empty);
+                self.todo = Some(wrote());
+            }
+            Effect::Enter => {
+                prop_assert!(self.has_written);
+                let looked = self.looked.as_ref().expect("Enter follows a look");
+                prop_assert_eq!(&looked.dialog, &None);
+                prop_assert_eq!(&looked.input_box, &holds("text").input_box);
+                self.todo = Some(Event::Entered);
+            }
+            Effect::Look => self.todo = Some(Event::Looked(Sighting::default())),
+            Effect::Resume => self.todo = Some(Event::Resumed),
+            Effect::Abort | Effect::GoOn | Effect::Call { .. } => {
+                prop_assert!(false, "it has no door");
+            }
+            Effect::Key(key) if key == keys("ctrl+u").bytes() => {}
+            Effect::Key(_) => {
+                let is_sure = self.shows_work() || is_blocked(delivery);
+                prop_assert!(!self.quits || is_sure, "it might quit");
+            }
+            Effect::Withdraw { ids, .. } => {
+                prop_assert!(!self.has_written);
+                self.under_way.retain(|id| !ids.contains(id));
+            }
+            Effect::Offered { ids, .. } | Effect::Uncertain { ids, .. } => {
+                prop_assert!(self.has_written);
+                prop_assert_eq!(&ids, &self.under_way, "each once");
+                self.under_way.clear();
+            }
+            Effect::Accepted { .. } => prop_assert!(false, "nothing proves it"),
+            Effect::Remind { .. }
+            | Effect::WriteReminder { .. }
+            | Effect::Give { .. }
+            | Effect::Fail { .. } => {
+                panic!("nobody owes an answer here, and none is raw: {effect:?}")
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the look shows that there is something to interrupt.
+    fn shows_work(&self) -> bool {
+        let works = claims(Says::Working).claims;
+        let looked = self.looked.as_ref();
+        looked.is_some_and(|seen| seen.dialog.is_some() || seen.claims == works)
+    }
+}

@@ -1,0 +1,95 @@
+//! Answers that somebody wants to send: each is checked against the question that is open. An answer
+//! that is recorded before its question has settled on the screen could be matched to another one.
+
+use super::nudge::RequestToken;
+use super::{Action, Observer, SessionDriver};
+use crate::delivery::{Answerable, OpenQuestion};
+use crate::moment::Moment;
+use jiff::Timestamp;
+use std::time::Duration;
+
+/// How long an answer waits for its question to be on the screen.
+const QUESTION_SHOWN_WITHIN: Duration = Duration::from_secs(2);
+const QUESTION_POLL_INTERVAL: Duration = Duration::from_millis(20);
+const CHANGED: &str = "its question changed just now; nothing was answered";
+
+/// An answer that waits for its question to settle.
+#[derive(Debug, Clone, Copy)]
+struct Check {
+    token: RequestToken,
+    asked_at: Timestamp,
+    /// The question as it was when the answer was first checked.
+    first: Option<OpenQuestion>,
+    give_up_at: Duration,
+    check_at: Duration,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct AnswerChecks(Vec<Check>);
+
+impl AnswerChecks {
+    pub(super) fn next_timeout(&self) -> Option<Duration> {
+        self.0.iter().map(|check| check.check_at).min()
+    }
+}
+
+impl SessionDriver {
+    pub(super) fn answer_requested(
+        &mut self,
+        now: Moment,
+        token: RequestToken,
+        asked_at: Timestamp,
+        observer: &mut impl Observer,
+    ) {
+        let first = match self.delivery.answerable(now) {
+            Answerable::Yes(open) => open,
+            Answerable::NotYet(open) => Some(open),
+            Answerable::No(_) => None,
+        };
+        let check = Check {
+            token,
+            asked_at,
+            first,
+            give_up_at: now.mono + QUESTION_SHOWN_WITHIN,
+            check_at: now.mono,
+        };
+        self.check_answer(now, check, observer);
+    }
+
+    /// Check each waiting answer again, whatever has happened.
+    pub(super) fn check_answers(&mut self, now: Moment, observer: &mut impl Observer) {
+        for check in std::mem::take(&mut self.answer_checks.0) {
+            self.check_answer(now, check, observer);
+        }
+    }
+
+    fn check_answer(&mut self, now: Moment, check: Check, observer: &mut impl Observer) {
+        let (open, is_settled) = match self.delivery.answerable(now) {
+            Answerable::Yes(open) => (open, true),
+            Answerable::NotYet(open) => (Some(open), check.give_up_at <= now.mono),
+            Answerable::No(why) => return self.end_answer_check(check.token, Some(why), observer),
+        };
+        let is_newer = open.is_some_and(|open| open.since > check.asked_at);
+        if is_newer || open != check.first {
+            self.end_answer_check(check.token, Some(CHANGED), observer);
+        } else if is_settled {
+            self.end_answer_check(check.token, None, observer);
+        } else {
+            let check_at = now.mono + QUESTION_POLL_INTERVAL;
+            self.answer_checks.0.push(Check { check_at, ..check });
+        }
+    }
+
+    fn end_answer_check(
+        &mut self,
+        token: RequestToken,
+        refusal: Option<&str>,
+        observer: &mut impl Observer,
+    ) {
+        if let Some(reason) = refusal {
+            observer.refuses_answer(reason);
+        }
+        let refusal = refusal.map(str::to_owned);
+        self.actions.push(Action::EndAnswerCheck { token, refusal });
+    }
+}

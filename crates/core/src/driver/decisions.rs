@@ -1,0 +1,314 @@
+//! The decisions of a driver in words: one line per decision, the same in a session's log and in the
+//! report of a failed simulation. No line holds the text of a message.
+
+use super::nudge::NudgeOutcome;
+use crate::delivery::{Desk, Effect, Event};
+use crate::harness::Manifest;
+use crate::id::MessageId;
+use crate::mail::Letter;
+use crate::moment::Moment;
+use crate::why::Hold;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// Maximum number of message ids in one line.
+const MAX_IDS: usize = 100;
+
+/// How important a line is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    Error,
+    Warn,
+    Info,
+    Debug,
+}
+
+/// One decision in words: what was decided, for which messages, and the details as `key=value`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    pub level: Level,
+    text: String,
+}
+
+impl Line {
+    fn new(level: Level, what: &str) -> Self {
+        let text = what.to_owned();
+        Self { level, text }
+    }
+
+    fn of(self, ids: &[MessageId]) -> Self {
+        let shown: Vec<_> = ids
+            .iter()
+            .take(MAX_IDS)
+            .copied()
+            .map(MessageId::id8)
+            .collect();
+        let more = match ids.len().saturating_sub(MAX_IDS) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        self.plain("messages", format_args!("{}{more}", shown.join(",")))
+    }
+
+    fn plain(mut self, key: &str, value: impl fmt::Display) -> Self {
+        self.text += &format!(" {key}={value}");
+        self
+    }
+
+    /// Add a detail that may contain spaces.
+    fn quoted(self, key: &str, value: &str) -> Self {
+        self.plain(key, format_args!("{value:?}"))
+    }
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// Puts what a driver tells its observer into words.
+#[derive(Debug, Clone)]
+pub struct Decisions {
+    harness: Arc<Manifest>,
+    /// The messages of the turn that was offered last.
+    turn: Vec<MessageId>,
+}
+
+impl Decisions {
+    pub fn new(harness: Arc<Manifest>) -> Self {
+        let turn = Vec::new();
+        Self { harness, turn }
+    }
+
+    fn interrupts(&self, key: &[u8]) -> bool {
+        let interrupt = &self.harness.interrupt;
+        let keys = [Some(&interrupt.keys), interrupt.dismiss.as_ref()];
+        keys.into_iter().flatten().any(|keys| keys.bytes() == key)
+    }
+
+    /// Return the line for an event that prevented an offer or cut it off.
+    pub fn hears(&self, event: &Event) -> Option<Line> {
+        let turn = &self.turn;
+        let line = match event {
+            Event::NotRecorded(reason) => Line::new(Level::Warn, "offer not recorded")
+                .of(turn)
+                .quoted("reason", reason),
+            Event::WriteFailed(reason) => Line::new(Level::Warn, "typing broke off")
+                .of(turn)
+                .quoted("reason", reason),
+            Event::Barred => Line::new(Level::Info, "not typed: a person is typing").of(turn),
+            Event::NotHanded { ids, why, .. } => Line::new(Level::Info, "not handed over")
+                .of(ids)
+                .quoted("reason", why),
+            _ => return None,
+        };
+        Some(line)
+    }
+
+    /// Return the line for an effect that delivery requests.
+    pub fn wants(&mut self, delivery: &Desk, effect: &Effect) -> Option<Line> {
+        let (turn, enters) = delivery.turn();
+        self.turn = turn.to_vec();
+        let line = match effect {
+            Effect::Key(key) if self.interrupts(key) => {
+                Line::new(Level::Info, "interrupt key pressed").of(turn)
+            }
+            Effect::Key(_) => {
+                Line::new(Level::Info, "input box cleared of the old prompt").of(turn)
+            }
+            Effect::Abort => Line::new(Level::Info, "agent interrupted")
+                .of(turn)
+                .quoted("route", "http"),
+            Effect::GoOn => Line::new(Level::Debug, "agent told to go on").quoted("route", "http"),
+            Effect::Call { ids, .. } => Line::new(Level::Debug, "offering")
+                .of(ids)
+                .quoted("route", "http"),
+            Effect::Offer { ids } => Line::new(Level::Debug, "offering")
+                .of(ids)
+                .quoted("route", "terminal"),
+            Effect::Write { ids } => Line::new(Level::Debug, "typing").of(ids),
+            Effect::Enter if enters > 0 => Line::new(Level::Info, "Enter pressed again")
+                .of(turn)
+                .plain("pressed", enters),
+            Effect::Enter => Line::new(Level::Debug, "Enter pressed").of(turn),
+            Effect::Look => return None,
+            Effect::Resume => Line::new(Level::Debug, "keyboard asked for again").of(turn),
+            Effect::Give { ids, .. } => Line::new(Level::Debug, "handed over").of(ids),
+            Effect::Offered {
+                ids,
+                evidence,
+                route,
+                proof_awaited,
+            } => Line::new(Level::Info, "offered")
+                .of(ids)
+                .plain("route", route.as_str())
+                .quoted("evidence", evidence)
+                .plain("proof_awaited", proof_awaited),
+            Effect::Accepted {
+                ids,
+                evidence,
+                route,
+            } => Line::new(Level::Info, "accepted")
+                .of(ids)
+                .plain("route", route.as_str())
+                .quoted("proof", evidence),
+            Effect::Withdraw { ids, reason } => Line::new(Level::Info, "offer withdrawn")
+                .of(ids)
+                .quoted("reason", reason),
+            Effect::Uncertain { ids, reason } => Line::new(Level::Warn, "uncertain")
+                .of(ids)
+                .quoted("reason", reason),
+            Effect::Remind { ids } => {
+                Line::new(Level::Info, "reminding of replies that are owed").of(ids)
+            }
+            Effect::WriteReminder { ids } => Line::new(Level::Debug, "typing a reminder").of(ids),
+            Effect::Fail { ids, reason } => Line::new(Level::Warn, "failed")
+                .of(ids)
+                .quoted("reason", reason),
+        };
+        Some(line)
+    }
+
+    pub fn retries(&self, ids: &[MessageId], why: &str) -> Line {
+        Line::new(Level::Warn, &format!("a receipt has to wait: {why}")).of(ids)
+    }
+
+    pub fn gives_up(&self, ids: &[MessageId], why: &str) -> Line {
+        let what = format!("a receipt could not be recorded: {why}");
+        Line::new(Level::Error, &what).of(ids)
+    }
+
+    pub fn ends_nudge(&self, outcome: &NudgeOutcome) -> Line {
+        match outcome {
+            NudgeOutcome::Typed => Line::new(Level::Info, "nudge typed"),
+            NudgeOutcome::Refused(reason) => {
+                Line::new(Level::Info, "nudge refused").quoted("reason", reason)
+            }
+        }
+    }
+
+    pub fn refuses_answer(&self, reason: &str) -> Line {
+        Line::new(Level::Info, "answer refused").quoted("reason", reason)
+    }
+}
+
+/// Remembers what was said about the messages that wait, so that each reason is said once.
+#[derive(Debug, Clone, Default)]
+pub struct HoldLog {
+    /// The rule and the reason that were last said of each message.
+    said: BTreeMap<MessageId, (&'static str, String)>,
+}
+
+/// Messages that one rule has begun to hold for one reason.
+struct Held {
+    ids: Vec<MessageId>,
+    hold: Hold,
+}
+
+impl HoldLog {
+    /// Return one line for each rule and reason that has begun to hold messages.
+    pub fn news(&mut self, now: Moment, delivery: &Desk, pending: &[Letter]) -> Vec<Line> {
+        let holds = pending.iter().map(|letter| {
+            let hold = delivery.hold(now, letter, pending);
+            (letter.message.id, hold)
+        });
+        let holds: Vec<_> = holds.collect();
+        self.changes(holds).iter().map(Held::line).collect()
+    }
+
+    /// Return the messages whose rule or reason has changed, and remember what holds them now.
+    fn changes(&mut self, waiting: Vec<(MessageId, Option<Hold>)>) -> Vec<Held> {
+        let mut news: Vec<Held> = Vec::new();
+        let mut all = BTreeMap::new();
+        for (id, hold) in waiting {
+            let Some(hold) = hold else { continue };
+            let said = (hold.rule, hold.reason.clone());
+            let is_known = self.said.get(&id) == Some(&said);
+            all.insert(id, said);
+            if is_known {
+                continue;
+            }
+            let is_same =
+                |held: &&mut Held| (held.hold.rule, &held.hold.reason) == (hold.rule, &hold.reason);
+            match news.iter_mut().find(is_same) {
+                Some(held) => held.ids.push(id),
+                None => news.push(Held {
+                    ids: vec![id],
+                    hold,
+                }),
+            }
+        }
+        self.said = all;
+        news
+    }
+}
+
+impl Held {
+    fn line(&self) -> Line {
+        Line::new(Level::Info, "held")
+            .of(&self.ids)
+            .plain("rule", self.hold.rule)
+            .quoted("reason", &self.hold.reason)
+            .quoted("evidence", &self.hold.evidence)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jiff::Timestamp;
+    use uuid::Uuid;
+
+    fn hold(rule: &'static str, evidence: &str) -> Option<Hold> {
+        Some(Hold {
+            rule,
+            since: Timestamp::UNIX_EPOCH,
+            reason: format!("because of {rule}"),
+            evidence: evidence.to_owned(),
+            release: String::new(),
+        })
+    }
+
+    #[test]
+    fn a_hold_is_news_once_for_each_reason() {
+        let [a, b] = [1, 2].map(|n| MessageId(Uuid::from_u128(n)));
+        let mut log = HoldLog::default();
+        let mut check = |waiting: &[(MessageId, Option<Hold>)], want: &[(&[MessageId], &str)]| {
+            let news = log.changes(waiting.to_vec());
+            let news: Vec<_> = news.iter().map(|h| (&h.ids[..], h.hold.rule)).collect();
+            assert_eq!(news, want);
+        };
+        check(&[(a, hold("working", "1 s ago"))], &[(&[a], "working")]);
+        // A message whose evidence alone has changed is not logged again.
+        check(&[(a, hold("working", "2 s ago"))], &[]);
+        check(
+            &[(a, hold("blocked", "")), (b, hold("blocked", ""))],
+            &[(&[a, b], "blocked")],
+        );
+        check(&[(a, hold("blocked", "")), (b, None)], &[]);
+        check(
+            &[(a, hold("draft", "")), (b, hold("blocked", ""))],
+            &[(&[a], "draft"), (&[b], "blocked")],
+        );
+        // A message that stopped waiting and waits again is logged again.
+        check(&[(b, hold("blocked", ""))], &[]);
+        check(&[(a, hold("draft", ""))], &[(&[a], "draft")]);
+    }
+
+    #[test]
+    fn a_line_names_its_messages_and_quotes_its_reasons() {
+        let ids: Vec<_> = (0..102_u128)
+            .map(|n| MessageId(Uuid::from_u128(n << 96)))
+            .collect();
+        let line = Line::new(Level::Info, "held")
+            .of(&ids[1..3])
+            .plain("rule", "paused")
+            .quoted("reason", "a \"client\"");
+        let want = r#"held messages=00000001,00000002 rule=paused reason="a \"client\"""#;
+        assert_eq!(line.to_string(), want);
+        let many = Line::new(Level::Info, "held").of(&ids).to_string();
+        assert!(many.ends_with("00000063 and 2 more"), "{many}");
+    }
+}

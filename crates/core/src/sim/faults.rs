@@ -1,0 +1,613 @@
+//! Faults that the laws must find. [`FaultyDriver`] wraps the driver that ships, and changes an
+//! input or an action on its way; the oracle is told the truth. The simulated journal has faults of
+//! its own.
+//!
+//! A fault that cannot be made from outside the driver is left to mutation testing (`just mutants`).
+
+use crate::activity::Activity;
+use crate::delivery::{Decision, Desk, Effect, Event};
+use crate::driver::{
+    Action, CommitId, Input, KeyboardUser, NudgeOutcome, NudgeRequest, Observer, Operation,
+    SessionDriver, Turn,
+};
+use crate::harness::{BoxState, Held, Report, Route, Sighting};
+use crate::id::MessageId;
+use crate::mail::Letter;
+use crate::moment::Moment;
+use crate::offer::Said;
+use crate::priority::Priority;
+use crate::promotion;
+use crate::receipt::Proven;
+use crate::why::Hold;
+use std::collections::VecDeque;
+use std::ops::Deref;
+use std::time::Duration;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// The journal acknowledges a message before it is synced.
+    AnsweredUnsynced,
+    /// The journal lets an ended message be offered.
+    CancelledShown,
+    /// The journal counts an answered message as owed.
+    RemindsAnswered,
+    /// A message is missing from the text of its turn.
+    MessageLeftOut,
+    /// The text is typed before the journal has recorded the offer.
+    WrittenFirst,
+    /// "Offered" is recorded when typing begins.
+    OfferedTooEarly,
+    /// "Offered" is recorded when a hook is given mail, not when it has passed the mail on.
+    HandedTooEarly,
+    /// "Accepted" is recorded in place of "offered".
+    AcceptedByEnter,
+    /// An offer is recorded as if no proof were awaited.
+    ProofNotAwaited,
+    /// The text is typed again after a failed write.
+    TypedAgain,
+    /// The text is typed again in place of the second Enter.
+    RetypedOnRetry,
+    /// A repeat is shown without its mark.
+    RepeatUnmarked,
+    /// Enter is pressed although a question has opened after the text.
+    EnterIntoQuestion,
+    /// Enter follows the text without a look at the screen.
+    EnterUnlooked,
+    /// Text is typed although the screen does not show an empty input box.
+    WrittenUnrecognised,
+    /// Enter is pressed although the input box does not hold exactly the text.
+    EnterUnrecognised,
+    /// Enter for an answer goes into another question.
+    AnswersAnother,
+    /// A draft holds nothing back.
+    DraftIgnored,
+    /// A pause holds nothing back.
+    PauseIgnored,
+    /// Text is offered to a program that is starting.
+    TypedWhileStarting,
+    /// Idle-first messages go in the order in which they came.
+    IdleFirstInOrder,
+    /// The driver does not want to be woken.
+    SleepsThrough,
+    /// An offer is not given up when a person has typed first.
+    NeverLetsGo,
+    /// An offer is not given up when the journal has failed.
+    GivesUpOnDisk,
+    /// A message waits without a reason.
+    NoReason,
+    /// A hook of another session counts as proof.
+    AcceptedElsewhere,
+    /// A submitted text counts as given to the model, although it may be queued.
+    AcceptedWhenQueued,
+    /// A nudge is typed after its sender has given up.
+    NudgedLate,
+    /// A nudge is typed and submitted although the input box is not recognised.
+    NudgedUnrecognised,
+    /// A nudge is said to be typed although its Enter was withheld.
+    NudgedTooEarly,
+}
+
+/// Progress of the turn that is in the terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Recorded,
+    Typed,
+    Entered,
+}
+
+#[derive(Debug)]
+pub(super) struct FaultyDriver {
+    driver: SessionDriver,
+    fault: Option<Fault>,
+    stage: Stage,
+    /// The commit of the last offer through the terminal or a hook.
+    offer: Option<CommitId>,
+    /// The last text that the driver wanted typed.
+    typing: Option<Action>,
+    /// The last text that was typed.
+    text: String,
+    /// The line of a nudge that was typed last.
+    line: Option<String>,
+    last_look: Sighting,
+    /// The program's own session, which its hooks name.
+    session: Option<String>,
+    /// Actions that the fault adds, each with the effect that the observer is told first.
+    added: VecDeque<(Option<Effect>, Action)>,
+}
+
+impl Deref for FaultyDriver {
+    type Target = SessionDriver;
+
+    fn deref(&self) -> &SessionDriver {
+        &self.driver
+    }
+}
+
+impl FaultyDriver {
+    pub(super) fn new(driver: SessionDriver, fault: Option<Fault>) -> Self {
+        Self {
+            driver,
+            fault,
+            stage: Stage::Recorded,
+            offer: None,
+            typing: None,
+            text: String::new(),
+            line: None,
+            last_look: Sighting::default(),
+            session: None,
+            added: VecDeque::new(),
+        }
+    }
+
+    pub(super) fn next_wakeup(&self) -> Option<Duration> {
+        let next = self.driver.delivery().next_wakeup();
+        next.filter(|_| self.fault != Some(Fault::SleepsThrough))
+    }
+
+    pub(super) fn hold(&self, now: Moment, letter: &Letter) -> Option<Hold> {
+        let delivery = self.driver.delivery();
+        let is_working = delivery.activity().activity == Activity::Working;
+        if self.fault == Some(Fault::NoReason) && is_working {
+            return None;
+        }
+        delivery.hold(now, letter, &self.driver.mail().pending)
+    }
+
+    pub(super) fn handle(&mut self, now: Moment, input: Input, observer: &mut impl Observer) {
+        let Some(fault) = self.fault else {
+            return self.driver.handle(now, input, observer);
+        };
+        let Some((input, truth)) = self.change_input(fault, now, input, observer) else {
+            return;
+        };
+        let is_begun = fault == Fault::AnswersAnother && self.stage == Stage::Typed;
+        let answer = self
+            .typing
+            .as_ref()
+            .filter(|typing| is_begun && is_raw(typing));
+        let mut observer = Truthful {
+            observer,
+            truth,
+            answer: answer.map(ids).unwrap_or_default(),
+        };
+        self.driver.handle(now, input, &mut observer);
+    }
+
+    /// Change an input, or drop it. With the input comes the event that the observer is told of, if
+    /// it is another than delivery is told of.
+    fn change_input(
+        &mut self,
+        fault: Fault,
+        now: Moment,
+        input: Input,
+        observer: &mut impl Observer,
+    ) -> Option<(Input, Option<Event>)> {
+        match (fault, input) {
+            (Fault::DraftIgnored, Input::KeysTyped { is_draft: true }) => {
+                tell_alone(observer, now, &Event::Draft);
+                None
+            }
+            (Fault::PauseIgnored, Input::Paused(by)) => {
+                tell_alone(observer, now, &Event::Paused(by));
+                None
+            }
+            (Fault::NeverLetsGo, Input::KeyboardRefused(KeyboardUser::Turn)) => None,
+            (Fault::GivesUpOnDisk, Input::NotCommitted { commit, .. })
+                if self.offer == Some(commit) =>
+            {
+                None
+            }
+            (
+                Fault::TypedAgain,
+                Input::TerminalFailed {
+                    by: by @ KeyboardUser::Turn,
+                    why,
+                },
+            ) => match &self.typing {
+                Some(typing) if !is_raw(typing) => {
+                    let write = Effect::Write { ids: ids(typing) };
+                    self.added.push_back((Some(write), typing.clone()));
+                    None
+                }
+                _ => Some((Input::TerminalFailed { by, why }, None)),
+            },
+            (Fault::IdleFirstInOrder, Input::MailRead(mut view)) => {
+                let is_idle_first = |letter: &Letter| {
+                    promotion::priority(&letter.message, now.wall) == Priority::IdleFirst
+                };
+                let mut groups = view
+                    .pending
+                    .chunk_by_mut(|a, b| is_idle_first(a) == is_idle_first(b));
+                if let Some(group) = groups.find(|group| is_idle_first(&group[0])) {
+                    group.reverse();
+                }
+                Some((Input::MailRead(view), None))
+            }
+            (Fault::TypedWhileStarting, Input::MailRead(view)) => {
+                let is_starting = self.delivery().activity().activity == Activity::Starting;
+                if let Some(first) = view.pending.first().filter(|_| is_starting) {
+                    let ids = vec![first.message.id];
+                    let lease = (
+                        Some(Effect::Offer { ids }),
+                        Action::LeaseKeyboard(KeyboardUser::Turn),
+                    );
+                    self.added.push_back(lease);
+                }
+                Some((Input::MailRead(view), None))
+            }
+            (Fault::AcceptedElsewhere | Fault::AcceptedWhenQueued, input) => {
+                Some(self.change_report(fault, input))
+            }
+            (_, Input::ScreenChanged(seen)) => {
+                let told = self.change_look(fault, false, seen.clone());
+                Some((Input::ScreenChanged(told), Some(Event::Seen(seen))))
+            }
+            (
+                _,
+                Input::Looked {
+                    by: by @ KeyboardUser::Turn,
+                    sighting: seen,
+                },
+            ) => {
+                let sighting = self.change_look(fault, true, seen.clone());
+                let told = Input::Looked { by, sighting };
+                Some((told, Some(Event::Looked(seen))))
+            }
+            (Fault::NudgedLate, Input::NudgeRequested(request)) => {
+                let request = NudgeRequest {
+                    expires_at: None,
+                    ..request
+                };
+                Some((Input::NudgeRequested(request), None))
+            }
+            (
+                Fault::NudgedUnrecognised,
+                Input::Looked {
+                    by: by @ KeyboardUser::Nudge,
+                    sighting: seen,
+                },
+            ) if seen.input_box != BoxState::Undescribed => {
+                let input_box = match self.line.clone() {
+                    Some(text) => BoxState::Holds(Held {
+                        text,
+                        is_scrolled: false,
+                    }),
+                    None => BoxState::Empty,
+                };
+                let sighting = Sighting {
+                    input_box,
+                    claims: Vec::new(),
+                    output: self.last_look.output,
+                    ..seen.clone()
+                };
+                Some((Input::Looked { by, sighting }, Some(Event::Seen(seen))))
+            }
+            (_, Input::Typed(text)) => {
+                self.text.clone_from(&text);
+                Some((Input::Typed(text), None))
+            }
+            (_, input) => Some((input, None)),
+        }
+    }
+
+    fn change_report(&mut self, fault: Fault, mut input: Input) -> (Input, Option<Event>) {
+        let Input::HookCalled { report, .. } = &mut input else {
+            return (input, None);
+        };
+        let truth = Event::Hook(report.clone());
+        let Report {
+            session,
+            turn,
+            prompt,
+            given,
+            ..
+        } = &mut **report;
+        if fault == Fault::AcceptedWhenQueued {
+            *given = given.take().or_else(|| prompt.clone());
+            return (input, Some(truth));
+        }
+        if let Some(session) = session {
+            // The first hook that names its session is one of the program's own.
+            let own = self.session.get_or_insert_with(|| session.clone());
+            if session != own {
+                session.clone_from(own);
+                // The fault is in what the hook proves, not in what it tells of the activity.
+                *turn = None;
+            }
+        }
+        (input, Some(truth))
+    }
+
+    fn change_look(&mut self, fault: Fault, is_asked_for: bool, seen: Sighting) -> Sighting {
+        let mut told = seen;
+        let is_described = told.input_box != BoxState::Undescribed;
+        match (fault, self.stage) {
+            (Fault::WrittenUnrecognised, Stage::Recorded) if is_asked_for && is_described => {
+                told = Sighting {
+                    input_box: BoxState::Empty,
+                    claims: Vec::new(),
+                    output: self.last_look.output,
+                    ..told
+                };
+            }
+            (Fault::EnterUnrecognised, Stage::Typed) if is_asked_for && is_described => {
+                let text = self.text.clone();
+                let held = Held {
+                    text,
+                    is_scrolled: false,
+                };
+                told.input_box = BoxState::Holds(held);
+                told.claims.clear();
+            }
+            (_, _) => {}
+        }
+        self.last_look = told.clone();
+        told
+    }
+
+    pub(super) fn poll_action(
+        &mut self,
+        now: Moment,
+        observer: &mut impl Observer,
+    ) -> Option<Action> {
+        loop {
+            if let Some((effect, action)) = self.added.pop_front() {
+                if let Some(effect) = effect {
+                    observer.wants(now, self.driver.delivery(), &effect);
+                }
+                return Some(action);
+            }
+            let action = self.driver.poll_action(now, observer)?;
+            let Some(fault) = self.fault else {
+                return Some(action);
+            };
+            self.change_action(fault, now, action, observer);
+        }
+    }
+
+    /// Queue what the driver is to do instead of an action.
+    fn change_action(
+        &mut self,
+        fault: Fault,
+        now: Moment,
+        mut action: Action,
+        observer: &mut impl Observer,
+    ) {
+        let stage = self.stage;
+        self.note_action(&action);
+        let mut effect = None;
+        match (fault, &mut action) {
+            (Fault::WrittenFirst, Action::Commit { commit, operation }) => {
+                if let Operation::Say {
+                    ids,
+                    said: Said::Offering { .. },
+                } = operation
+                {
+                    let (commit, ids) = (*commit, std::mem::take(ids));
+                    let head = 0;
+                    let input = Input::Committed { commit, ids, head };
+                    return self.driver.handle(now, input, observer);
+                }
+            }
+            (_, Action::Commit { operation, .. }) => change_receipt(fault, operation),
+            (Fault::MessageLeftOut, Action::Type { turn, .. }) => {
+                if let Turn::Messages(told) = turn {
+                    told.pop();
+                }
+            }
+            (Fault::RepeatUnmarked, Action::Type { turn, .. }) => {
+                if let Turn::Messages(told) = turn {
+                    told.iter_mut().for_each(|(letter, _)| unmark(letter));
+                }
+            }
+            (Fault::RepeatUnmarked, Action::AnswerHook { mail, .. }) => {
+                let letters = mail.iter_mut().flat_map(|mail| &mut mail.letters);
+                letters.for_each(|(letter, _)| unmark(letter));
+            }
+            (Fault::OfferedTooEarly, Action::Type { .. })
+            | (Fault::HandedTooEarly, Action::AnswerHook { mail: Some(_), .. }) => {
+                self.offer_early(ids(&action));
+            }
+            (Fault::EnterIntoQuestion, Action::ReleaseKeyboard(KeyboardUser::Turn))
+                if stage == Stage::Typed && self.asks_beside_a_message() =>
+            {
+                (effect, action) = press_enter();
+            }
+            (Fault::NudgedTooEarly, Action::EndNudge { outcome, .. }) if self.line.is_some() => {
+                *outcome = NudgeOutcome::Typed;
+            }
+            (Fault::EnterUnlooked, Action::Look(KeyboardUser::Turn)) if stage == Stage::Typed => {
+                (effect, action) = press_enter();
+            }
+            (
+                Fault::RetypedOnRetry,
+                Action::PressEnter {
+                    by: KeyboardUser::Turn,
+                    ..
+                },
+            ) if stage == Stage::Entered => {
+                if let Some(typing) = self.typing.clone().filter(|typing| !is_raw(typing)) {
+                    effect = Some(Effect::Write { ids: ids(&typing) });
+                    action = typing;
+                }
+            }
+            (_, _) => {}
+        }
+        self.added.push_back((effect, action));
+    }
+
+    fn note_action(&mut self, action: &Action) {
+        match action {
+            Action::Commit {
+                commit,
+                operation:
+                    Operation::Say {
+                        said: Said::Offering { .. },
+                        ..
+                    },
+            } => {
+                self.offer = Some(*commit);
+                self.stage = Stage::Recorded;
+            }
+            Action::Type { .. } => {
+                self.typing = Some(action.clone());
+                self.stage = Stage::Typed;
+            }
+            Action::PressEnter {
+                by: KeyboardUser::Turn,
+                ..
+            } => self.stage = Stage::Entered,
+            Action::TypeLine(line) => self.line = Some(line.clone()),
+            Action::ReleaseKeyboard(KeyboardUser::Nudge) => self.line = None,
+            _ => {}
+        }
+    }
+
+    fn asks_beside_a_message(&self) -> bool {
+        let is_message = self.typing.as_ref().is_some_and(|typing| !is_raw(typing));
+        is_message && self.delivery().asks().is_some()
+    }
+
+    /// Record these as offered before anything is done with them. The driver knows no commit with
+    /// the number any more, and ignores its result.
+    fn offer_early(&mut self, ids: Vec<MessageId>) {
+        let Some(commit) = self.offer else {
+            return;
+        };
+        let effect = Effect::Offered {
+            ids: ids.clone(),
+            evidence: "sent".to_owned(),
+            route: Route::Terminal,
+            proof_awaited: false,
+        };
+        let said = Said::Offered {
+            route: Route::Terminal.as_str().to_owned(),
+            evidence: "sent".to_owned(),
+            proof_awaited: false,
+        };
+        let operation = Operation::Say { ids, said };
+        self.added
+            .push_back((Some(effect), Action::Commit { commit, operation }));
+    }
+}
+
+fn change_receipt(fault: Fault, operation: &mut Operation) {
+    let Operation::Say { said, .. } = operation else {
+        return;
+    };
+    let Said::Offered {
+        route,
+        evidence,
+        proof_awaited,
+    } = said
+    else {
+        return;
+    };
+    match fault {
+        Fault::ProofNotAwaited => *proof_awaited = false,
+        Fault::AcceptedByEnter => {
+            *said = Said::Accepted {
+                route: route.clone(),
+                evidence: evidence.clone(),
+            };
+        }
+        _ => {}
+    }
+}
+
+fn press_enter() -> (Option<Effect>, Action) {
+    let (by, keys) = (KeyboardUser::Turn, vec![b'\r']);
+    (Some(Effect::Enter), Action::PressEnter { by, keys })
+}
+
+/// Make a repeat look like a message that was never offered.
+fn unmark(letter: &mut Letter) {
+    if letter.standing.proven == Proven::Uncertain {
+        letter.standing.proven = Proven::Stored;
+    }
+}
+
+fn letters(action: &Action) -> Vec<Letter> {
+    match action {
+        Action::Type {
+            turn: turn @ Turn::Messages(_),
+            ..
+        } => turn.letters(),
+        Action::AnswerHook {
+            mail: Some(mail), ..
+        } => Turn::Messages(mail.letters.clone()).letters(),
+        _ => Vec::new(),
+    }
+}
+
+fn ids(action: &Action) -> Vec<MessageId> {
+    let letters = letters(action);
+    letters.iter().map(|letter| letter.message.id).collect()
+}
+
+/// Whether nothing but answers is typed. A reminder counts as one, because it has no receipts.
+fn is_raw(action: &Action) -> bool {
+    letters(action)
+        .iter()
+        .all(|letter| letter.message.envelope.raw)
+}
+
+/// Tell the observer of an event that delivery is not told of.
+fn tell_alone(observer: &mut impl Observer, now: Moment, event: &Event) {
+    observer.hears(now, event);
+    observer.has_heard();
+}
+
+/// Tells the observer the event that delivery should have been told of.
+struct Truthful<'a, O> {
+    observer: &'a mut O,
+    truth: Option<Event>,
+    /// An answer that delivery ends without Enter; the fault presses Enter first.
+    answer: Vec<MessageId>,
+}
+
+impl<O: Observer> Observer for Truthful<'_, O> {
+    fn hears(&mut self, now: Moment, event: &Event) {
+        let is_same =
+            |truth: &Event| std::mem::discriminant(truth) == std::mem::discriminant(event);
+        let truth = self.truth.take_if(|truth| is_same(truth));
+        self.observer.hears(now, truth.as_ref().unwrap_or(event));
+    }
+
+    fn has_heard(&mut self) {
+        self.observer.has_heard();
+    }
+
+    fn chooses(&mut self, now: Moment, delivery: &Desk, pending: &[Letter], chosen: &Decision) {
+        self.observer.chooses(now, delivery, pending, chosen);
+    }
+
+    fn wants(&mut self, now: Moment, delivery: &Desk, effect: &Effect) {
+        if let Effect::Offered { ids, .. } = effect
+            && *ids == self.answer
+        {
+            self.observer.wants(now, delivery, &Effect::Enter);
+        }
+        self.observer.wants(now, delivery, effect);
+    }
+
+    fn releases_keyboard(&mut self) {
+        self.observer.releases_keyboard();
+    }
+
+    fn retries(&mut self, ids: &[MessageId], why: &str) {
+        self.observer.retries(ids, why);
+    }
+
+    fn gives_up(&mut self, ids: &[MessageId], why: &str) {
+        self.observer.gives_up(ids, why);
+    }
+
+    fn ends_nudge(&mut self, outcome: &NudgeOutcome) {
+        self.observer.ends_nudge(outcome);
+    }
+
+    fn refuses_answer(&mut self, reason: &str) {
+        self.observer.refuses_answer(reason);
+    }
+}

@@ -1,0 +1,280 @@
+//! Tasks that perform the driver's actions: they write to the journal and to the terminal.
+//!
+//! Each task runs beside the owner of the state and reports back to it. The driver decides
+//! the order of the tasks.
+
+use crate::Shared;
+use crate::host::left;
+use crate::host::log;
+use crate::pty::keyboard::{HasDraft, Lease};
+use crate::routes::transcript;
+use posthaste_core::driver::{CommitId, Input, KeyboardUser, Operation, Turn};
+use posthaste_core::offer::Said;
+use posthaste_core::turn::{self, Entry, Telling};
+use posthaste_core::{Conversation, Letter, MessageId, inject, owed};
+use posthaste_store::operation::{
+    Expire, MarkUncertain, OpenOffers, RecordConversation, RecordDelivery, RecordedDelivery,
+};
+use posthaste_store::{Decided, Error, InjectLock, files};
+use std::rc::Rc;
+use tracing::{info, warn};
+
+/// Reason for a message whose run ended without proof.
+pub(crate) const NEVER_PROVEN: &str =
+    "the program ended, and nothing shows that its model was given the message";
+const GONE: &str = "the terminal is gone";
+
+/// The result of an action that a task has performed.
+#[derive(Debug)]
+pub(crate) enum Report {
+    Input(Input),
+    /// The session has leased the keyboard.
+    Leased(KeyboardUser, Lease),
+    /// What the agent's transcripts show as given to its model.
+    Transcripts(transcript::Found),
+}
+
+/// Take the keyboard.
+pub(crate) async fn lease(shared: Rc<Shared>, user: KeyboardUser) -> Report {
+    match shared.keyboard.lease().await {
+        Some(Ok(lease)) => Report::Leased(user, lease),
+        Some(Err(HasDraft)) => Report::Input(Input::KeyboardRefused(user)),
+        None => Report::Input(Input::KeyboardGone(user)),
+    }
+}
+
+/// Type the text of a turn.
+pub(crate) async fn type_turn(
+    shared: Rc<Shared>,
+    lease: Lease,
+    turn: Turn,
+    mode: turn::Input,
+) -> Report {
+    let bytes = match turn {
+        Turn::Messages(letters) => told(&shared, &letters, |entries| turn::render(entries, mode)),
+        Turn::Reminder(letters) => Ok(turn::enclose(&owed::reminder(&letters), mode)),
+    };
+    let typed = match bytes {
+        Ok(bytes) => {
+            let text = turn::unclosed(&bytes);
+            let written = lease.write(bytes).await;
+            written.map(|()| text).map_err(|error| error.to_string())
+        }
+        Err(error) => Err(error.to_string()),
+    };
+    Report::Input(typed.map_or_else(
+        |why| {
+            let by = KeyboardUser::Turn;
+            Input::TerminalFailed { by, why }
+        },
+        Input::Typed,
+    ))
+}
+
+/// Type a line that is not a message.
+pub(crate) async fn type_line(lease: Lease, line: String) -> Report {
+    Report::Input(match lease.write(line.into_bytes()).await {
+        Ok(()) => Input::LineTyped,
+        Err(_) => terminal_gone(KeyboardUser::Nudge),
+    })
+}
+
+/// Press Enter after a text.
+pub(crate) async fn press_enter(lease: Lease, by: KeyboardUser, keys: Vec<u8>) -> Report {
+    Report::Input(match lease.write(keys).await {
+        Ok(()) => Input::EnterPressed(by),
+        Err(error) => {
+            let why = error.to_string();
+            Input::TerminalFailed { by, why }
+        }
+    })
+}
+
+pub(crate) fn terminal_gone(by: KeyboardUser) -> Input {
+    let why = GONE.to_owned();
+    Input::TerminalFailed { by, why }
+}
+
+/// Read the screen once all output of the program is on it.
+pub(crate) async fn look(shared: Rc<Shared>, by: KeyboardUser) -> Report {
+    Report::Input(match shared.terminal.look().await {
+        Some(sighting) => Input::Looked { by, sighting },
+        None => terminal_gone(by),
+    })
+}
+
+/// Look up how far the journal has come, after its bell has rung. The bell rings for commits of this
+/// session too, and those need no read if their mail was read already.
+pub(crate) async fn look_up_head(shared: Rc<Shared>) -> Report {
+    Report::Input(match shared.books.ask(|journal| journal.head()).await {
+        Ok(head) => Input::JournalChanged { head },
+        // A read reports what is wrong.
+        Err(_) => Input::PeriodicCheck,
+    })
+}
+
+/// Record an operation.
+pub(crate) async fn commit(shared: Rc<Shared>, commit: CommitId, operation: Operation) -> Report {
+    match operation {
+        Operation::Say { ids, said } => {
+            return Report::Input(say(&shared, commit, ids, said).await);
+        }
+        Operation::Expire => expire(&shared).await,
+        Operation::Converse(conversation) => converse(&shared, conversation).await,
+        Operation::SettleEarlierOffers(resumed) => settle(&shared, resumed).await,
+        Operation::CloseKilledHooks => close_killed_hooks(&shared).await,
+    }
+    let (ids, head) = (Vec::new(), shared.books.head());
+    Report::Input(Input::Committed { commit, ids, head })
+}
+
+async fn say(shared: &Shared, commit: CommitId, ids: Vec<MessageId>, said: Said) -> Input {
+    let record = RecordDelivery {
+        now: posthaste_store::times::now(),
+        agent: shared.agent.clone(),
+        ids,
+        said,
+    };
+    let (why, is_final) = match shared.books.commit(record).await {
+        Ok(Ok(recorded)) => {
+            let (ids, head) = (recorded.moved, shared.books.head());
+            return Input::Committed { commit, ids, head };
+        }
+        Ok(Err(denied)) => (denied.to_string(), true),
+        Err(error) => (error.to_string(), matches!(error, Error::WriterGone)),
+    };
+    Input::NotCommitted {
+        commit,
+        why,
+        is_final,
+    }
+}
+
+/// Record the conversation that the program is in.
+async fn converse(shared: &Shared, conversation: Conversation) {
+    let record = RecordConversation {
+        now: posthaste_store::times::now(),
+        agent: shared.agent.clone(),
+        conversation,
+    };
+    if let Err(error) = shared.books.commit(record).await {
+        warn!(target: log::SESSION, "the conversation could not be recorded: {error}");
+    }
+}
+
+/// Settle the offers of earlier sessions by the transcript of the resumed conversation.
+async fn settle(shared: &Shared, resumed: Conversation) {
+    let settled = left::settle_unproven(&shared.books, &shared.agent, Some(&resumed)).await;
+    if let Err(report) = settled {
+        let why = report.message();
+        warn!(
+            target: log::DELIVERY,
+            "earlier offers stay unproven until the end of the run: {why}"
+        );
+    }
+}
+
+/// Mark mail that a killed hook left unprinted as uncertain. The session does not leave this to the
+/// next hook, because no other hook may run.
+async fn close_killed_hooks(shared: &Shared) {
+    let agent = shared.agent.clone();
+    let asked = shared
+        .books
+        .ask(move |journal| journal.is_injecting(&agent));
+    if !matches!(asked.await, Ok(true)) {
+        return;
+    }
+    // If the lock is taken, a hook is still printing.
+    let Ok(Some(_lock)) = InjectLock::try_acquire(&shared.home, &shared.agent) else {
+        return;
+    };
+    let mark = MarkUncertain {
+        now: posthaste_store::times::now(),
+        agent: shared.agent.clone(),
+        offers: OpenOffers::Injected,
+        reason: inject::UNPRINTED.to_owned(),
+    };
+    match shared.books.commit(mark).await {
+        Ok(done) => log_uncertain(&done, inject::UNPRINTED),
+        Err(error) => warn!(
+            target: log::DELIVERY,
+            "cannot mark unprinted mail as uncertain until the next hook runs: {error}"
+        ),
+    }
+}
+
+/// Mark the messages of this run that were not proven to be accepted as uncertain.
+pub(crate) async fn never_proven(shared: &Shared) {
+    let mark = MarkUncertain {
+        now: posthaste_store::times::now(),
+        agent: shared.agent.clone(),
+        offers: OpenOffers::Unproven,
+        reason: NEVER_PROVEN.to_owned(),
+    };
+    match shared.books.commit(mark).await {
+        Ok(done) => log_uncertain(&done, NEVER_PROVEN),
+        Err(error) => warn!(
+            target: log::DELIVERY,
+            "unproven messages stay offered until the next start: {error}"
+        ),
+    }
+}
+
+/// Log which messages the journal has marked as uncertain.
+pub(crate) fn log_uncertain(done: &Decided<RecordedDelivery>, reason: &str) {
+    if let Ok(recorded) = done
+        && !recorded.moved.is_empty()
+    {
+        warn!(target: log::DELIVERY, messages = %log::Ids(&recorded.moved), reason, "uncertain");
+    }
+}
+
+/// Record the expiry of messages whose time has run out.
+async fn expire(shared: &Shared) {
+    let expire = Expire {
+        now: posthaste_store::times::now(),
+        agent: shared.agent.clone(),
+    };
+    loop {
+        match shared.books.commit(expire.clone()).await {
+            Ok(Ok(expired)) => {
+                if !expired.ids.is_empty() {
+                    info!(target: log::DELIVERY, messages = %log::Ids(&expired.ids), "expired");
+                }
+                if !expired.more {
+                    break;
+                }
+            }
+            Ok(_) => break,
+            Err(error) => {
+                warn!(target: log::DELIVERY, "what expired could not be recorded: {error}");
+                break;
+            }
+        }
+    }
+}
+
+/// Make sure that each message has its file, then call `make` with the entries of the messages.
+pub(crate) fn told<T>(
+    shared: &Shared,
+    letters: &[(Letter, Telling)],
+    make: impl FnOnce(&[Entry<'_>]) -> T,
+) -> Result<T, Error> {
+    let paths = letters
+        .iter()
+        .map(|(letter, _)| {
+            let path = files::ensure(&shared.home, &letter.message)?;
+            Ok(path.to_string_lossy().into_owned())
+        })
+        .collect::<Result<Vec<_>, Error>>()?;
+    let entries: Vec<_> = letters
+        .iter()
+        .zip(&paths)
+        .map(|((letter, telling), path)| Entry {
+            letter,
+            path,
+            telling: *telling,
+        })
+        .collect();
+    Ok(make(&entries))
+}

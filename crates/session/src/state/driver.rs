@@ -1,0 +1,108 @@
+//! The session driver with the session's clock and log around it.
+
+use super::decisions::{DecisionLog, Holds};
+use super::feed::{Feed, OutputTimes};
+use crate::pty::keyboard::Typing;
+use posthaste_core::Letter;
+use posthaste_core::delivery::Desk;
+use posthaste_core::driver::{Action, Input, SessionDriver, Start};
+use posthaste_core::moment::Moment;
+use posthaste_core::why::Hold;
+use std::time::{Duration, Instant};
+
+pub(super) struct Driver {
+    driver: SessionDriver,
+    log: DecisionLog,
+    holds: Holds,
+    feed: Feed,
+    begun: Instant,
+}
+
+impl Driver {
+    /// Create the driver of a program that was started just now.
+    pub(super) fn new(start: Start) -> Self {
+        let begun = Instant::now();
+        let now = Moment {
+            wall: posthaste_store::times::now(),
+            mono: Duration::ZERO,
+        };
+        Self {
+            log: DecisionLog::new(start.manner.harness.clone()),
+            driver: SessionDriver::new(start, now),
+            holds: Holds::default(),
+            feed: Feed::default(),
+            begun,
+        }
+    }
+
+    pub(super) fn delivery(&self) -> &Desk {
+        self.driver.delivery()
+    }
+
+    /// The agent's mail as of the last read.
+    pub(super) fn pending(&self) -> &[Letter] {
+        &self.driver.mail().pending
+    }
+
+    pub(super) fn has_committed_all(&self) -> bool {
+        self.driver.has_committed_all()
+    }
+
+    pub(super) fn now(&self) -> Moment {
+        self.moment(Instant::now())
+    }
+
+    /// Return a time of this session as the driver counts it.
+    fn moment(&self, at: Instant) -> Moment {
+        let wall = posthaste_store::times::now();
+        Moment {
+            wall: wall.checked_sub(at.elapsed()).unwrap_or(wall),
+            mono: at.saturating_duration_since(self.begun),
+        }
+    }
+
+    /// Return the time at which the driver's clock shows `mono`.
+    pub(super) fn instant(&self, mono: Duration) -> Instant {
+        self.begun + mono
+    }
+
+    /// Tell the driver what happened at `at`.
+    pub(super) fn tell_as_of(&mut self, at: Instant, input: Input) {
+        let now = self.moment(at);
+        self.driver.handle(now, input, &mut self.log);
+    }
+
+    /// Tell the driver what was typed and shown since it was told last.
+    pub(super) fn catch_up(&mut self, typing: Typing, output: OutputTimes) {
+        for (at, input) in self.feed.news(typing, output) {
+            self.tell_as_of(at, input);
+        }
+    }
+
+    pub(super) fn poll_action(&mut self) -> Option<Action> {
+        let now = self.now();
+        self.driver.poll_action(now, &mut self.log)
+    }
+
+    pub(super) fn next_timeout(&self) -> Option<Instant> {
+        let next = self.driver.next_timeout(self.now());
+        next.map(|at| self.instant(at))
+    }
+
+    /// Return why a message waits, if it does.
+    pub(super) fn hold(&self, letter: &Letter) -> Option<Hold> {
+        self.delivery().hold(self.now(), letter, self.pending())
+    }
+
+    /// Note that something may hold or release messages that was not logged yet.
+    pub(super) fn note_change(&mut self) {
+        self.holds.note_change();
+    }
+
+    /// Log which messages wait and why, if that has changed.
+    pub(super) fn log_holds(&mut self) {
+        let now = self.now();
+        self.holds
+            .log(now, self.driver.delivery(), &self.driver.mail().pending);
+    }
+}

@@ -1,0 +1,80 @@
+//! The state as listeners were told it last.
+
+use super::handle::wire_activity;
+use posthaste_core::Timestamp;
+use posthaste_core::activity::Activity;
+use posthaste_wire::Run;
+use posthaste_wire::event::StateChange;
+
+#[derive(Debug)]
+pub(super) struct Published {
+    pub(super) run: Run,
+    activity: Activity,
+    is_paused: bool,
+    pub(super) updated_at: Timestamp,
+}
+
+impl Published {
+    pub(super) fn new(now: Timestamp) -> Self {
+        Self {
+            run: Run::Running,
+            activity: Activity::Starting,
+            is_paused: false,
+            updated_at: now,
+        }
+    }
+
+    /// Return what listeners are to be told of a new run status, if it is new.
+    pub(super) fn set_run(&mut self, run: Run) -> Option<StateChange> {
+        (self.run != run).then(|| {
+            self.run = run;
+            StateChange {
+                status: Some(run),
+                ..StateChange::default()
+            }
+        })
+    }
+
+    /// Return what listeners are to be told of the activity and of pauses, if that is new.
+    pub(super) fn set_activity(
+        &mut self,
+        activity: Activity,
+        is_paused: bool,
+    ) -> Option<StateChange> {
+        if (&activity, is_paused) == (&self.activity, self.is_paused) {
+            return None;
+        }
+        let was = wire_activity(&self.activity);
+        let (is, on) = wire_activity(&activity);
+        let change = StateChange {
+            activity: (was.0 != is).then_some(is),
+            blocked_on: (was.1 != on).then_some(on),
+            paused: (self.is_paused != is_paused).then_some(is_paused),
+            ..StateChange::default()
+        };
+        (self.activity, self.is_paused) = (activity, is_paused);
+        Some(change)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_new_is_told() {
+        let mut published = Published::new(Timestamp::UNIX_EPOCH);
+        assert_eq!(published.set_run(Run::Running), None);
+        let change = published.set_run(Run::Checkpointed).unwrap();
+        assert_eq!(change.status, Some(Run::Checkpointed));
+        assert_eq!(published.set_activity(Activity::Starting, false), None);
+        let change = published.set_activity(Activity::Starting, true).unwrap();
+        assert_eq!((change.activity, change.paused), (None, Some(true)));
+        let blocked = Activity::Blocked("a question".to_owned());
+        let change = published.set_activity(blocked, true).unwrap();
+        assert_eq!(change.blocked_on, Some(Some("a question".to_owned())));
+        assert_eq!(change.paused, None);
+        let change = published.set_activity(Activity::Idle, true).unwrap();
+        assert_eq!(change.blocked_on, Some(None));
+    }
+}
