@@ -260,3 +260,22 @@ fn a_program_that_ends_leaves_what_is_unproven_uncertain() {
     let evidence = why["evidence"].as_str().expect("evidence");
     assert!(evidence.contains("nothing shows that its model"), "{why}");
 }
+
+/// Claude Code names its transcript before it creates the file, so a missing file proves nothing.
+#[test]
+fn a_transcript_that_does_not_exist_leaves_a_message_offered_until_the_end_of_the_run() {
+    let stage = Stage::new();
+    let talker = Talker::new(&stage);
+    talker.run();
+    talker.converse();
+    std::fs::remove_file(&talker.transcript).expect("a file");
+    let sent = stage.send("bot 'was it given?'");
+    stage.until_receipt(&sent, "offered");
+    until("the reason", || {
+        let why = stage.why(&sent);
+        let reason = why["reason"].as_str().unwrap_or_default();
+        reason.contains("no transcript: ").then_some(())
+    });
+    stage.run("stop bot").ok();
+    assert_eq!(stage.receipts(&sent)[2..], ["offered", "uncertain"]);
+}
