@@ -175,6 +175,18 @@ fn a_conversation_that_cannot_be_resumed_begins_anew_and_that_is_said() {
 }
 
 #[test]
+fn a_conversation_without_a_transcript_begins_anew_and_that_is_said() {
+    let stage = Stage::new();
+    let talker = Talker::new(&stage);
+    talker.run();
+    talker.converse();
+    std::fs::remove_file(&talker.transcript).expect("a file");
+    let said = talker.restart("");
+    assert!(said.contains("no transcript"), "{said}");
+    assert_eq!(talker.last_args(), FIRST);
+}
+
+#[test]
 fn a_message_is_not_accepted_by_a_conversation_that_is_not_resumed() {
     let stage = Stage::new();
     let talker = Talker::new(&stage);
