@@ -49,6 +49,10 @@ impl Resuming {
         if Path::new(&conversation.cwd) != launch.cwd {
             return Ok(Self::Impossible("it was in a different directory"));
         }
+        let transcript = conversation.transcript.as_deref().map(Path::new);
+        if transcript.is_some_and(|path| path.symlink_metadata().is_err()) {
+            return Ok(Self::Impossible("it has no transcript yet"));
+        }
         Ok(match resume.args(said, &conversation.id) {
             Some(args) => Self::Resumes {
                 drops_prompt: said.iter().any(|word| !args.contains(word)),

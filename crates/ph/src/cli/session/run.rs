@@ -91,7 +91,20 @@ impl Around {
 }
 
 /// Timeout for a program to start when it resumes a conversation.
-const RESUME_TIMEOUT: Duration = Duration::from_secs(10);
+const RESUME_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long a person waits for that before they are shown the program.
+const SHOW_AFTER: Duration = Duration::from_secs(10);
+/// Timeout for a session whose program has ended to give up its name.
+const END_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How far a program that resumes a conversation has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Startup {
+    Starting,
+    Up,
+    /// It exited with an error before it was up.
+    Failed,
+}
 /// The size of a terminal that nobody looks at yet.
 const USUAL: (u16, u16) = (80, 24);
 
@@ -132,23 +145,25 @@ pub(crate) fn begin(
     } else {
         Audience::None
     };
+    let begun = Instant::now();
     let mut started = start(context, launch.clone(), audience, resumption)?;
-    if started.is_resumed && !is_up(context, &started.record)? {
-        note(
-            "cannot resume the conversation: the program failed at startup; starting a new conversation",
-        );
-        await_end(context, &launch.name)?;
-        started = start(context, launch, audience, Resumption::Never)?;
+    let startup = match (started.is_resumed, is_shown) {
+        (false, _) => Startup::Up,
+        (true, true) => await_startup(context, &started.record, SHOW_AFTER)?,
+        (true, false) => await_startup(context, &started.record, RESUME_TIMEOUT)?,
+    };
+    if startup == Startup::Failed {
+        started = start_anew(context, launch.clone(), audience)?;
     }
-    let record = started.record;
     if is_shown {
-        let options = Options {
-            read_only: false,
-            take: false,
-            name: name.to_string(),
-            prefix: Key::CTRL_BACKSLASH,
-        };
-        return crate::cli::session::attach::show(context, &record.socket, options);
+        let code = show(context, &started.record)?;
+        // It may fail slowly, while its terminal is shown.
+        let is_slow = startup == Startup::Starting && begun.elapsed() < RESUME_TIMEOUT;
+        if is_slow && await_startup(context, &started.record, Duration::ZERO)? == Startup::Failed {
+            started = start_anew(context, launch, audience)?;
+            return show(context, &started.record);
+        }
+        return Ok(code);
     }
     if context.json {
         // It may have ended already; it was started all the same.
@@ -160,31 +175,57 @@ pub(crate) fn begin(
     Ok(Code::Ok)
 }
 
-/// Wait until a program that resumes a conversation has started. Return false if the program exits
-/// with an error before that.
-fn is_up(context: &Context, record: &Record) -> Result<bool> {
-    let deadline = Instant::now() + RESUME_TIMEOUT;
+/// Attach this terminal to the session of a record.
+fn show(context: &mut Context, record: &Record) -> Result<Code> {
+    let options = Options {
+        read_only: false,
+        take: false,
+        name: record.launch.name.to_string(),
+        prefix: Key::CTRL_BACKSLASH,
+    };
+    crate::cli::session::attach::show(context, &record.socket, options)
+}
+
+/// Start a new conversation in place of one that could not be resumed.
+fn start_anew(context: &Context, launch: Launch, audience: Audience) -> Result<Started> {
+    note(
+        "cannot resume the conversation: the program failed at startup; starting a new conversation",
+    );
+    await_end(context, &launch.name)?;
+    start(context, launch, audience, Resumption::Never)
+}
+
+/// Wait until a program that resumes a conversation has started or failed, or until the timeout.
+fn await_startup(context: &Context, record: &Record, timeout: Duration) -> Result<Startup> {
+    let deadline = Instant::now() + timeout;
     let patience = context.config.patience;
     let name = &record.launch.name;
-    while Instant::now() < deadline {
+    loop {
         let session = roll::latest(&context.home, patience, name, posthaste_store::times::now())?;
         match session {
             Some(session) if session.activity == Activity::Starting => {}
             Some(session) if session.activity == Activity::Exited => {
                 // A program that a person stopped ends by a signal, or with success.
                 let exit = session.exit.unwrap_or_default();
-                return Ok(!exit.starts_with("exit ") || exit == "exit 0");
+                let is_error = exit.starts_with("exit ") && exit != "exit 0";
+                return Ok(if is_error {
+                    Startup::Failed
+                } else {
+                    Startup::Up
+                });
             }
-            Some(_) | None => break,
+            Some(_) | None => return Ok(Startup::Up),
+        }
+        if Instant::now() >= deadline {
+            return Ok(Startup::Starting);
         }
         std::thread::sleep(Duration::from_millis(50));
     }
-    Ok(true)
 }
 
 /// Wait until a session whose program has ended gives up its name.
 fn await_end(context: &Context, name: &AgentName) -> Result<()> {
-    let deadline = Instant::now() + RESUME_TIMEOUT;
+    let deadline = Instant::now() + END_TIMEOUT;
     while Place::of(&context.home, name).is_held()? && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(20));
     }

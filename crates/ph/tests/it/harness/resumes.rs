@@ -23,7 +23,8 @@ drop = ["--resume"]
 values = ["--resume", "--model"]
 "#;
 
-/// An agent that notes its arguments. It ends at once if it is to resume what is forbidden.
+/// An agent that notes its arguments. It fails if it is to resume what is forbidden, and does so
+/// slowly if it is slow.
 struct Talker<'a> {
     stage: &'a Stage,
     program: String,
@@ -35,9 +36,10 @@ impl<'a> Talker<'a> {
         teach(stage, "talker", MANIFEST);
         let log = path_text(&stage.dir().join("args"));
         let forbidden = path_text(&stage.dir().join("forbidden"));
+        let slow = path_text(&stage.dir().join("slow"));
         let script = format!(
             "#!/bin/sh\necho \"$@\" >> {log}\n\
-             case \"$1\" in --resume) [ -e {forbidden} ] && exit 1;; esac\n\
+             case \"$1\" in --resume) [ -e {slow} ] && sleep 11; [ -e {forbidden} ] && exit 1;; esac\n\
              echo ready; exec cat\n"
         );
         let program = stage.dir().join("talker");
@@ -174,6 +176,39 @@ fn a_conversation_that_cannot_be_resumed_begins_anew_and_that_is_said() {
     assert_eq!(talker.last_args(), FIRST);
 }
 
+/// On a busy machine a program can take longer to fail than a person waits for its screen.
+#[test]
+fn a_conversation_that_fails_slowly_begins_anew() {
+    let stage = Stage::new();
+    let talker = Talker::new(&stage);
+    talker.run();
+    talker.converse();
+    stage.file("forbidden", "");
+    stage.file("slow", "");
+    // Until its hook reports this event, it is starting, however long it is silent.
+    let ready = "[hook]\nready = [\"Ready\"]";
+    teach(&stage, "talker", &MANIFEST.replace("[hook]", ready));
+    let done = stage.run("restart bot --detach");
+    assert_eq!(done.code, 0, "{}", done.err());
+    let said = done.err();
+    assert!(said.contains("cannot resume the conversation"), "{said}");
+    until("a start without the conversation", || {
+        (talker.last_args() == FIRST).then_some(())
+    });
+}
+
+#[test]
+fn a_conversation_without_a_transcript_begins_anew_and_that_is_said() {
+    let stage = Stage::new();
+    let talker = Talker::new(&stage);
+    talker.run();
+    talker.converse();
+    std::fs::remove_file(&talker.transcript).expect("a file");
+    let said = talker.restart("");
+    assert!(said.contains("no transcript"), "{said}");
+    assert_eq!(talker.last_args(), FIRST);
+}
+
 #[test]
 fn a_message_is_not_accepted_by_a_conversation_that_is_not_resumed() {
     let stage = Stage::new();
@@ -259,4 +294,23 @@ fn a_program_that_ends_leaves_what_is_unproven_uncertain() {
     let why = stage.why(&lost);
     let evidence = why["evidence"].as_str().expect("evidence");
     assert!(evidence.contains("nothing shows that its model"), "{why}");
+}
+
+/// Claude Code names its transcript before it creates the file, so a missing file proves nothing.
+#[test]
+fn a_transcript_that_does_not_exist_leaves_a_message_offered_until_the_end_of_the_run() {
+    let stage = Stage::new();
+    let talker = Talker::new(&stage);
+    talker.run();
+    talker.converse();
+    std::fs::remove_file(&talker.transcript).expect("a file");
+    let sent = stage.send("bot 'was it given?'");
+    stage.until_receipt(&sent, "offered");
+    until("the reason", || {
+        let why = stage.why(&sent);
+        let reason = why["reason"].as_str().unwrap_or_default();
+        reason.contains("no transcript: ").then_some(())
+    });
+    stage.run("stop bot").ok();
+    assert_eq!(stage.receipts(&sent)[2..], ["offered", "uncertain"]);
 }
