@@ -125,9 +125,7 @@ impl Gathered {
             let mut texts: Vec<String> = mail.iter().map(shown).collect();
             let more = self.mail.len() - count;
             if let (1.., Some(text)) = (more, texts.last_mut()) {
-                text.push_str(&format!(
-                    "\n({more} more unread messages are omitted)"
-                ));
+                text.push_str(&format!("\n({more} more unread messages are omitted)"));
             }
             let entries: Vec<_> = mail
                 .iter()

@@ -281,7 +281,11 @@ mod tests {
         check("[hook]\nsleeping = []", 4, "unknown field `sleeping`");
         check("commands = ['/bin/x']", 3, "without its directory");
         check("[[dialog]]\nname = 'ask'\n", 3, "missing field `pattern`");
-        check("[[dialog]]\nname = ''\npattern = 'x'", 1, "must not be empty");
+        check(
+            "[[dialog]]\nname = ''\npattern = 'x'",
+            1,
+            "must not be empty",
+        );
         check(
             "[[dialog]]\nname = 'a'\npattern = 'x'\nlines = 0",
             6,
@@ -292,7 +296,11 @@ mod tests {
         };
         check(&boxed("> (", "['-']"), 4, "unclosed group");
         check(&boxed("> .*", "['-']"), 4, "(?<text>.*)");
-        check(&boxed("> (?<text>.*)", "[]"), 3, "at least one pattern each");
+        check(
+            &boxed("> (?<text>.*)", "[]"),
+            3,
+            "at least one pattern each",
+        );
         check("[broken", 3, "");
         let other = parse("y", HEAD, &Origin::BuiltIn).unwrap_err();
         assert!(other.message().contains("its name is x, and its file's y"));

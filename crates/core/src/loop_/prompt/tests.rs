@@ -194,7 +194,10 @@ fn a_malformed_prd_and_a_previous_failure_are_reported() {
         })
     });
     assert!(prompt.contains("- PRD: prd.json (the file is malformed: repair it first)\n"));
-    assert!(prompt.contains("An earlier run of this iteration failed (cut off: "), "{prompt}");
+    assert!(
+        prompt.contains("An earlier run of this iteration failed (cut off: "),
+        "{prompt}"
+    );
 }
 
 #[test]

@@ -44,10 +44,8 @@ fn send_each(
 ) -> Result<Code> {
     if sending.to.contains(&sending.from) && !sending.allow_self {
         let from = &sending.from;
-        return Err(
-            Report::refused(format!("{from} cannot send to itself"))
-                .hint("'ph send --allow-self' sends it all the same"),
-        );
+        return Err(Report::refused(format!("{from} cannot send to itself"))
+            .hint("'ph send --allow-self' sends it all the same"));
     }
     let text = Text {
         from: sending.from.to_string(),

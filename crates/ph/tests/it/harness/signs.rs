@@ -15,7 +15,10 @@ fn nothing_is_written_before_the_sign_of_readiness() {
     let id = stage.send("bot hello");
     stage.until_rule(&id, "starting");
     let why = stage.why(&id);
-    assert_eq!(why["release"], "the pattern that shows that it is ready appears");
+    assert_eq!(
+        why["release"],
+        "the pattern that shows that it is ready appears"
+    );
     // Silence is no sign: it has been quiet for longer than counts as idle.
     let started = time(&stage.status("bot")["started_at"]);
     until_so("some silence", || {
