@@ -1,4 +1,4 @@
-//! Messages: what is written in one, where it goes, and every rule that needs no session.
+//! Messages and the rules for them that need no session.
 //!
 //! Owns names, ids, priorities, threads and reply tracking. Never delivers anything.
 

@@ -73,7 +73,7 @@ const CONTINUOUS_START_TIMEOUT: Duration = Duration::from_secs(30);
 pub struct OutputJudge {
     judgement: Judgement,
     begun: Duration,
-    heard: bool,
+    has_output: bool,
     quiet_since: Duration,
     silence: Duration,
     /// Whether the program counts as starting until [`Self::ready`] is called.
@@ -96,7 +96,7 @@ impl OutputJudge {
                 heard: None,
             },
             begun: now.mono,
-            heard: false,
+            has_output: false,
             quiet_since: now.mono,
             silence,
             awaits_sign: false,
@@ -125,15 +125,15 @@ impl OutputJudge {
         if self.awaits_sign {
             "the pattern that shows that it is ready appears".to_owned()
         } else {
-            let silence = in_words(self.silence);
-            match self.heard {
+            let silence = format_duration(self.silence);
+            match self.has_output {
                 true => format!(
                     "it is quiet for {silence}, or writes for {} s without a pause",
                     CONTINUOUS_START_TIMEOUT.as_secs()
                 ),
                 false => format!(
                     "it writes something and is quiet for {silence}, or writes nothing for {}",
-                    in_words(self.silence())
+                    format_duration(self.silence())
                 ),
             }
         }
@@ -145,11 +145,11 @@ impl OutputJudge {
 
     /// The program wrote output.
     pub fn output(&mut self, now: Moment) {
-        if !self.heard && !self.awaits_sign && self.judgement.activity == Activity::Starting {
+        if !self.has_output && !self.awaits_sign && self.judgement.activity == Activity::Starting {
             let evidence = "it was started and has written without a pause since";
             self.judgement.evidence = evidence.to_owned();
         }
-        self.heard = true;
+        self.has_output = true;
         self.quiet_since = now.mono;
         match self.judgement.activity {
             Activity::Starting if self.awaits_sign => {}
@@ -172,8 +172,8 @@ impl OutputJudge {
     pub fn heeds_output_from(&self) -> Option<Duration> {
         match self.judgement.activity {
             Activity::Working => None,
-            Activity::Starting if self.heard && self.awaits_sign => None,
-            Activity::Starting if self.heard => Some(self.begun + CONTINUOUS_START_TIMEOUT),
+            Activity::Starting if self.has_output && self.awaits_sign => None,
+            Activity::Starting if self.has_output => Some(self.begun + CONTINUOUS_START_TIMEOUT),
             Activity::Starting | Activity::Idle | Activity::Blocked(_) | Activity::Exited => {
                 Some(Duration::ZERO)
             }
@@ -196,7 +196,7 @@ impl OutputJudge {
     /// Reevaluate the activity at `now`.
     pub fn tick(&mut self, now: Moment) {
         if self.next_wakeup().is_some_and(|due| due <= now.mono) {
-            let evidence = format!("no output for {}", in_words(self.silence()));
+            let evidence = format!("no output for {}", format_duration(self.silence()));
             self.judge(now, Activity::Idle, evidence);
         }
     }
@@ -212,7 +212,7 @@ impl OutputJudge {
 
     fn silence(&self) -> Duration {
         match self.judgement.activity {
-            Activity::Starting if !self.heard => SILENT_START_TIMEOUT.max(self.silence),
+            Activity::Starting if !self.has_output => SILENT_START_TIMEOUT.max(self.silence),
             Activity::Starting
             | Activity::Idle
             | Activity::Working
@@ -232,7 +232,7 @@ impl OutputJudge {
 }
 
 /// Format a duration for display: `2 s`, `300 ms`.
-fn in_words(length: Duration) -> String {
+fn format_duration(length: Duration) -> String {
     match length.as_millis() {
         millis if millis % 1_000 == 0 => format!("{} s", millis / 1_000),
         millis => format!("{millis} ms"),

@@ -97,36 +97,48 @@ impl TryFrom<String> for Template {
     type Error = String;
 
     fn try_from(said: String) -> Result<Self, String> {
-        check_length(&said)?;
-        let mut pieces = Vec::new();
-        let mut text = String::new();
-        let mut rest = said.as_str();
-        while let Some(at) = rest.find(['{', '}']) {
-            text.push_str(&rest[..at]);
-            rest = &rest[at..];
-            if let Some(after) = rest.strip_prefix("{{").or_else(|| rest.strip_prefix("}}")) {
-                text.push_str(&rest[..1]);
-                rest = after;
-                continue;
-            }
-            let (blank, after) = blank(rest)?;
-            pieces.push(Piece::Text(std::mem::take(&mut text)));
-            pieces.push(Piece::Blank(blank));
-            rest = after;
-        }
-        text.push_str(rest);
-        pieces.push(Piece::Text(text));
+        let pieces = parse(&said, Braces::Doubled)?;
         Ok(Self { said, pieces })
     }
 }
 
-fn check_length(said: &str) -> Result<(), String> {
+/// The spelling of braces that are not part of a placeholder.
+#[derive(Clone, Copy)]
+enum Braces {
+    Doubled,
+    Plain,
+}
+
+fn parse(said: &str, braces: Braces) -> Result<Vec<Piece>, String> {
     if said.len() > MAX_TEMPLATE_BYTES || said.contains('\0') {
         return Err(format!(
             "at most {MAX_TEMPLATE_BYTES} bytes, without a zero byte"
         ));
     }
-    Ok(())
+    let mut pieces = Vec::new();
+    let mut text = String::new();
+    let mut rest = said;
+    while let Some(at) = rest.find(['{', '}']) {
+        text.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let is_doubled = rest.starts_with("{{") || rest.starts_with("}}");
+        let literal = match (braces, blank(rest)) {
+            (Braces::Doubled, _) if is_doubled => 2,
+            (_, Ok((blank, after))) => {
+                pieces.push(Piece::Text(std::mem::take(&mut text)));
+                pieces.push(Piece::Blank(blank));
+                rest = after;
+                continue;
+            }
+            (Braces::Doubled, Err(error)) => return Err(error),
+            (Braces::Plain, Err(_)) => 1,
+        };
+        text.push_str(&rest[..1]);
+        rest = &rest[literal..];
+    }
+    text.push_str(rest);
+    pieces.push(Piece::Text(text));
+    Ok(pieces)
 }
 
 /// Parse the placeholder at the beginning of a text; return it and the rest.
@@ -164,27 +176,7 @@ impl TryFrom<String> for Document {
     type Error = String;
 
     fn try_from(said: String) -> Result<Self, String> {
-        check_length(&said)?;
-        let mut pieces = Vec::new();
-        let mut text = String::new();
-        let mut rest = said.as_str();
-        while let Some(at) = rest.find('{') {
-            text.push_str(&rest[..at]);
-            rest = &rest[at..];
-            match blank(rest) {
-                Ok((blank, after)) => {
-                    pieces.push(Piece::Text(std::mem::take(&mut text)));
-                    pieces.push(Piece::Blank(blank));
-                    rest = after;
-                }
-                Err(_) => {
-                    text.push('{');
-                    rest = &rest[1..];
-                }
-            }
-        }
-        text.push_str(rest);
-        pieces.push(Piece::Text(text));
+        let pieces = parse(&said, Braces::Plain)?;
         Ok(Self(Template { said, pieces }))
     }
 }

@@ -92,7 +92,7 @@ impl StartFile {
             return Some("'own' must contain JSON pointers, such as /mcp/ph");
         }
         match (&self.flag, &self.variable) {
-            (Some(_), Some(_)) => Some("use either 'flag' or 'variable'"),
+            (Some(_), Some(_)) => Some("use 'flag' or 'variable', not both"),
             (Some(flag), None) if !flag.starts_with("--") || flag.contains('=') => {
                 Some("'flag' must be a flag, such as --settings")
             }
