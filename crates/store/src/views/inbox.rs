@@ -92,7 +92,7 @@ impl Journal {
     }
 
     pub(crate) fn messages(&self, seqs: &[u64]) -> Result<Vec<Letter>> {
-        self.in_pages(seqs, |views, seq| views.message_at(seq))
+        self.in_pages(seqs, Views::message_at)
     }
 }
 

@@ -56,10 +56,10 @@ impl Journal {
     }
 
     /// Read one value for each seq. Every page of them is read at one moment.
-    fn in_pages<T>(
-        &self,
+    fn in_pages<'c, T>(
+        &'c self,
         seqs: &[u64],
-        read: impl Fn(Views<'_>, u64) -> rusqlite::Result<Option<T>>,
+        read: impl Fn(Views<'c>, u64) -> rusqlite::Result<Option<T>>,
     ) -> Result<Vec<T>> {
         let read_page = |page: &[u64]| -> rusqlite::Result<Vec<Option<T>>> {
             let _tx = self.conn.unchecked_transaction()?;

@@ -32,7 +32,7 @@ impl Journal {
         seqs.sort_unstable();
         // A task that changed between two queries is in both results, and may have a third status.
         seqs.dedup();
-        let mut tasks = self.in_pages(&seqs, |views, seq| views.task_at(seq))?;
+        let mut tasks = self.in_pages(&seqs, Views::task_at)?;
         tasks.retain(|task| which.contains(&task.status));
         Ok(tasks)
     }

@@ -379,15 +379,15 @@ fn a_body_that_does_not_match_its_fact_is_rejected() {
     };
     check(
         text.replacen("xxx", "xyx", 1),
-        "not the one that its fact proves",
+        "does not match the hash in its fact",
     );
     check(
         text.replacen("xxx", "", 1),
-        "not the one that its fact proves",
+        "does not match the hash in its fact",
     );
     let ahead = format!("{{\"body_of\":\"{inline}\",\"text\":\"inline\"}}\n");
     let second = text.lines().last().unwrap();
-    check(ahead + second, "holds its body");
+    check(ahead + second, "that contains its body");
 }
 
 #[test]
