@@ -1,5 +1,4 @@
-//! The address book in the settings: other names for agents, groups of them, and what an agent is
-//! nudged with.
+//! The address book in the settings: aliases and groups of agents, and the text of each agent's nudge.
 //!
 //! ```toml
 //! [aliases]
@@ -10,8 +9,8 @@
 //! nudge = "Check your mail: ph inbox"
 //! ```
 //!
-//! Every agent's name has an inbox, so a name that stands nowhere is no mistake by itself; one
-//! that is written `@name` must stand here.
+//! Every name has an inbox, so a plain name need not be in the book. A name written as `@name` must
+//! be an alias or a group.
 
 use crate::settings::{Row, Source};
 use posthaste_core::AgentName;
@@ -19,12 +18,12 @@ use posthaste_store::report::{Report, Result};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// How near a name is to one of the book's before it is taken for a slip.
-const NEAR: usize = 1;
-/// How long both are at least: of short names, every other is as near.
-const TELLING: usize = 4;
-/// How long what an agent is nudged with may be.
-const NUDGE: usize = 1_000;
+/// Maximum edit distance at which an unknown name counts as a typing error.
+const MAX_TYPO_EDITS: usize = 1;
+/// Minimum length of both names in that comparison: short names are too similar.
+const MIN_TYPO_NAME_BYTES: usize = 4;
+/// Maximum length of a nudge's text.
+const MAX_NUDGE_BYTES: usize = 1_000;
 
 #[derive(Debug, Clone, Default)]
 pub struct Book {
@@ -39,11 +38,11 @@ struct Entry<T> {
     source: Source,
 }
 
-/// Somebody that a message is for, as it was written.
+/// A recipient as it was typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
     pub name: AgentName,
-    /// Written `@name`: it must stand in the book.
+    /// Written as `@name`: it must be in the book.
     pub is_listed: bool,
 }
 
@@ -56,26 +55,26 @@ impl From<AgentName> for Address {
     }
 }
 
-/// Whether a table of a settings file is a part of the book.
+/// Return whether a table of a settings file belongs to the book.
 pub fn is_section(name: &str) -> bool {
     matches!(name, "aliases" | "groups" | "agents")
 }
 
 impl Book {
-    /// Takes in one such table of a file; what it says goes before what was there.
+    /// Add a table of a settings file. Its values replace those of earlier files.
     pub fn add(&mut self, path: &Path, section: &str, value: &toml::Value) -> Result<()> {
         let Some(table) = value.as_table() else {
-            return Err(wrong(path, section, "is a table"));
+            return Err(wrong(path, section, "must be a table"));
         };
         for (name, value) in table {
             let key = format!("{section}.{name}");
             let name = AgentName::parse(name)
-                .map_err(|error| wrong(path, &key, &format!("cannot be: {error}")))?;
+                .map_err(|error| wrong(path, &key, &format!("is invalid: {error}")))?;
             let source = Source::File(path.to_owned());
             match section {
                 "agents" => self.add_agent(path, &key, &name, value)?,
                 _ if name.is_human() => {
-                    return Err(wrong(path, &key, "cannot be: 'human' is the person"));
+                    return Err(wrong(path, &key, "is invalid: 'human' is the person"));
                 }
                 "aliases" => {
                     let value = member(path, &key, value)?;
@@ -84,8 +83,9 @@ impl Book {
                 }
                 _ => {
                     let members = value.as_array().filter(|members| !members.is_empty());
-                    let members = members
-                        .ok_or_else(|| wrong(path, &key, "is a list of names, such as [\"a\"]"))?;
+                    let members = members.ok_or_else(|| {
+                        wrong(path, &key, "must be a list of names, such as [\"a\"]")
+                    })?;
                     let members = members.iter().map(|value| member(path, &key, value));
                     let value = members.collect::<Result<Vec<_>>>()?;
                     self.aliases.remove(&name);
@@ -104,20 +104,21 @@ impl Book {
         value: &toml::Value,
     ) -> Result<()> {
         let Some(table) = value.as_table() else {
-            return Err(wrong(path, key, "is a table"));
+            return Err(wrong(path, key, "must be a table"));
         };
         for (setting, value) in table {
             let key = format!("{key}.{setting}");
             if setting != "nudge" {
                 return Err(
                     Report::usage(format!("unknown setting {key} in {}", path.display()))
-                        .hint("an agent has: nudge"),
+                        .hint("the settings of an agent are: nudge"),
                 );
             }
             let text = value.as_str().map(str::trim);
-            let text = text.filter(|text| !text.is_empty() && text.len() <= NUDGE && is_line(text));
+            let text = text
+                .filter(|text| !text.is_empty() && text.len() <= MAX_NUDGE_BYTES && is_line(text));
             let value = text
-                .ok_or_else(|| wrong(path, &key, "is a text of one line"))?
+                .ok_or_else(|| wrong(path, &key, "must be a text of one line"))?
                 .to_owned();
             let source = Source::File(path.to_owned());
             self.nudges.insert(name.clone(), Entry { value, source });
@@ -125,7 +126,7 @@ impl Book {
         Ok(())
     }
 
-    /// Whether everything in it leads to agents. To be asked when all files are read.
+    /// Check that every alias and group resolves to agents. Call this after all files are read.
     pub fn check(&self) -> Result<()> {
         let aliases = self.aliases.iter();
         let aliases =
@@ -140,7 +141,7 @@ impl Book {
             let mut found = Vec::new();
             if self.collect(name, &mut vec![], &mut found).is_err() {
                 return Err(
-                    Report::usage(format!("'{name}' leads back to itself ({source})"))
+                    Report::usage(format!("'{name}' refers to itself ({source})"))
                         .hint("an alias or group cannot be a member of itself"),
                 );
             }
@@ -148,20 +149,20 @@ impl Book {
         Ok(())
     }
 
-    /// Those that an address means, each once.
+    /// Resolve addresses to agents, without duplicates.
     pub fn resolve(&self, addresses: &[Address]) -> Result<Vec<AgentName>> {
         let mut found = Vec::new();
         for address in addresses {
             if !self.knows(address) {
                 return Err(self.unknown(&address.name));
             }
-            // Checked when the settings were read.
+            // `check` has rejected cycles.
             let _ = self.collect(&address.name, &mut vec![], &mut found);
         }
         Ok(found)
     }
 
-    /// The one agent that a name means, for who asks about one.
+    /// Resolve an address that must name one agent.
     pub fn agent(&self, address: &Address) -> Result<AgentName> {
         let name = &address.name;
         if self.is_group(name) {
@@ -172,20 +173,20 @@ impl Book {
         Ok(found.into_iter().next().unwrap_or_else(|| name.clone()))
     }
 
-    /// Whether an address can be: one that is written `@name` must be an alias or a group.
+    /// Return whether an address is valid: one written as `@name` must be an alias or a group.
     fn knows(&self, address: &Address) -> bool {
         !address.is_listed || self.has(&address.name)
     }
 
-    /// Whether a name is an alias or a group.
+    /// Return whether a name is an alias or a group.
     pub fn has(&self, name: &AgentName) -> bool {
         self.aliases.contains_key(name) || self.groups.contains_key(name)
     }
 
-    /// Whether a name stands for several by its nature, however many they are.
+    /// Return whether a name is a group, of any size, or an alias of one.
     pub fn is_group(&self, name: &AgentName) -> bool {
         match self.aliases.get(name) {
-            // Checked when the settings were read: this comes to an end.
+            // `check` has rejected cycles, so this ends.
             Some(alias) => self.is_group(&alias.value.name),
             None => self.groups.contains_key(name),
         }
@@ -214,24 +215,24 @@ impl Book {
         Ok(())
     }
 
-    /// The name in the book that this one is a slip of, if it looks like one.
+    /// Return the alias or group that `name` may be a typing error for.
     pub fn nearest(&self, name: &AgentName) -> Option<&AgentName> {
         let names = self.aliases.keys().chain(self.groups.keys());
-        let is_telling = |name: &AgentName| name.as_str().len() >= TELLING;
+        let is_long_enough = |name: &AgentName| name.as_str().len() >= MIN_TYPO_NAME_BYTES;
         names
-            .filter(|known| *known != name && is_telling(known) && is_telling(name))
-            .find(|known| strsim::osa_distance(known.as_str(), name.as_str()) <= NEAR)
+            .filter(|known| *known != name && is_long_enough(known) && is_long_enough(name))
+            .find(|known| strsim::osa_distance(known.as_str(), name.as_str()) <= MAX_TYPO_EDITS)
     }
 
     fn unknown(&self, name: &AgentName) -> Report {
-        let report = Report::usage(format!("no alias or group is called '{name}'"));
+        let report = Report::usage(format!("no alias or group is named '{name}'"));
         match self.nearest(name) {
             Some(known) => report.hint(format!("did you mean @{known}?")),
-            None => report.hint("'ph config show' lists them; an agent's name goes without '@'"),
+            None => report.hint("'ph config show' lists them; write an agent's name without '@'"),
         }
     }
 
-    /// All aliases and groups.
+    /// Return all aliases and groups.
     pub fn names(&self) -> Vec<AgentName> {
         self.aliases
             .keys()
@@ -240,7 +241,7 @@ impl Book {
             .collect()
     }
 
-    /// What this agent is nudged with, where nothing else is said.
+    /// Return the agent's default nudge text.
     pub fn nudge(&self, name: &AgentName) -> Option<&str> {
         self.nudges.get(name).map(|entry| entry.value.as_str())
     }
@@ -273,17 +274,17 @@ impl Book {
 fn member(path: &Path, key: &str, value: &toml::Value) -> Result<Address> {
     let said = value
         .as_str()
-        .ok_or_else(|| wrong(path, key, "names agents"))?;
+        .ok_or_else(|| wrong(path, key, "must name agents"))?;
     let listed = said.strip_prefix('@');
     let name = AgentName::parse(listed.unwrap_or(said));
-    let name = name.map_err(|error| wrong(path, key, &format!("cannot be so: {error}")))?;
+    let name = name.map_err(|error| wrong(path, key, &format!("is invalid: {error}")))?;
     Ok(Address {
         name,
         is_listed: listed.is_some(),
     })
 }
 
-/// Whether a text is one line, and nothing but text.
+/// Return whether a text is one line without control characters.
 pub fn is_line(text: &str) -> bool {
     !text.chars().any(char::is_control)
 }
@@ -321,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_lead_to_agents_each_once() {
+    fn addresses_resolve_to_agents_without_duplicates() {
         let book = book(
             "[aliases]\nlead = 'a'\n[groups]\nteam = ['lead', 'b']\nall-of-us = ['@team', 'a', 'c']\n",
         )
@@ -336,7 +337,7 @@ mod tests {
         check(&["all-of-us", "b", "human"], &["a", "b", "c", "human"]);
         assert_eq!(
             found(&book, &["@teem"]),
-            Err("no alias or group is called 'teem'".to_owned())
+            Err("no alias or group is named 'teem'".to_owned())
         );
         assert!(book.nearest(&AgentName::parse("teem").unwrap()).is_some());
         assert!(book.nearest(&AgentName::parse("team").unwrap()).is_none());
@@ -344,28 +345,37 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_named() {
+    fn an_error_names_the_invalid_setting() {
         let check = |text: &str, want: &str| {
             let report = book(text).unwrap_err();
             assert!(report.message().contains(want), "{}", report.message());
         };
-        check("aliases = 3\n", "aliases in config.toml is a table");
-        check("[aliases]\na = 'a'\n", "'a' leads back to itself");
-        check("[groups]\na = ['b']\nb = ['a']\n", "leads back to itself");
-        check("[groups]\na = 'b'\n", "groups.a in config.toml is a list");
-        check("[groups]\na = []\n", "groups.a in config.toml is a list");
+        check("aliases = 3\n", "aliases in config.toml must be a table");
+        check("[aliases]\na = 'a'\n", "'a' refers to itself");
+        check("[groups]\na = ['b']\nb = ['a']\n", "refers to itself");
+        check(
+            "[groups]\na = 'b'\n",
+            "groups.a in config.toml must be a list",
+        );
+        check(
+            "[groups]\na = []\n",
+            "groups.a in config.toml must be a list",
+        );
         check(
             "[groups]\na = [3]\n",
-            "groups.a in config.toml names agents",
+            "groups.a in config.toml must name agents",
         );
         check("[groups]\na = ['B']\n", "starts with a-z or 0-9");
         check("[groups]\n'A b' = ['b']\n", "groups.A b");
         check("[groups]\nhuman = ['b']\n", "'human' is the person");
         check("[aliases]\nhuman = 'b'\n", "'human' is the person");
         check("[agents.a]\nnudge = ''\n", "agents.a.nudge");
-        check("[agents.a]\nnudge = \"a\\nb\"\n", "is a text of one line");
-        check("[groups]\na = ['@b']\n", "no alias or group is called 'b'");
-        check("[aliases]\na = '@b'\n", "no alias or group is called 'b'");
+        check(
+            "[agents.a]\nnudge = \"a\\nb\"\n",
+            "must be a text of one line",
+        );
+        check("[groups]\na = ['@b']\n", "no alias or group is named 'b'");
+        check("[aliases]\na = '@b'\n", "no alias or group is named 'b'");
         check(
             "[agents.a]\nnoodge = 'x'\n",
             "unknown setting agents.a.noodge",

@@ -1,4 +1,4 @@
-//! What every verb starts from: the home, the settings, who is asking, and where to write.
+//! The context of every verb: the home, the settings, the calling agent, and the output.
 
 use crate::config::{Config, Layers, SettingsFile};
 use crate::output::{Output, Sink, note};
@@ -12,7 +12,7 @@ use posthaste_store::times;
 use posthaste_store::{Home, Journal};
 use std::path::{Path, PathBuf};
 
-/// What the global flags said.
+/// The global options.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Said {
     pub(crate) home: Option<PathBuf>,
@@ -30,7 +30,7 @@ pub(crate) struct Context {
     pub(crate) json: bool,
     pub(crate) now: Timestamp,
     pub(crate) out: Output,
-    /// What is wrong with the settings, for who would rather know than stop.
+    /// The error in the settings, for verbs that work with the defaults in spite of it.
     pub(crate) trouble: Option<Report>,
 }
 
@@ -43,7 +43,7 @@ impl Context {
         }
     }
 
-    /// The same on the defaults where the settings are not right.
+    /// Like `new`, but with the default settings if the settings are invalid.
     pub(crate) fn with_any_settings(said: &Said) -> Result<Self> {
         let Found {
             home,
@@ -92,12 +92,12 @@ impl Context {
         })
     }
 
-    /// The journal, made if it is not there: for what writes.
+    /// Open the journal for writing. Creates it if it does not exist.
     pub(crate) fn journal(&self) -> Result<Journal> {
         Ok(Journal::open(self.home.clone(), self.config.patience)?)
     }
 
-    /// The journal, if anything was ever stored: for what only reads.
+    /// Open the journal for reading. Return `None` if nothing has been stored yet.
     pub(crate) fn reader(&self) -> Result<Option<Journal>> {
         let journal = Journal::open_existing(self.home.clone(), self.config.patience)?;
         if journal.is_none() && matches!(self.home_source, HomeSource::Flag | HomeSource::Env) {
@@ -109,29 +109,29 @@ impl Context {
         Ok(journal)
     }
 
-    /// Who is asking, and on what grounds.
+    /// Return the calling agent, and the evidence for it.
     pub(crate) fn me(&self) -> Result<(AgentName, Evidence)> {
         let said = match std::env::var_os("PH_AGENT").filter(|name| !name.is_empty()) {
             Some(name) => {
                 let name = name.to_string_lossy();
                 let name = agent_name(&name);
-                Some(name.map_err(|r| r.hint("PH_AGENT says which agent is asking"))?)
+                Some(name.map_err(|r| r.hint("PH_AGENT names the agent that runs ph"))?)
             }
             None => None,
         };
-        // What a process descends from says more than a variable that anybody can set.
+        // The ancestry of a process is stronger evidence than a variable, which anybody can set.
         match (said, place::agent_here(&self.home)) {
             (Some(said), Some(born)) if said != born => Err(Report::refused(format!(
-                "this runs in the session of {born}; PH_AGENT says {said}"
+                "this runs in the session of {born}, but PH_AGENT is {said}"
             ))
-            .hint("leave PH_AGENT as the session has set it")),
+            .hint("do not change PH_AGENT inside of a session")),
             (_, Some(born)) => Ok((born, Evidence::Ancestry)),
             (Some(said), None) => Ok((said, Evidence::Env)),
             (None, None) => Ok((AgentName::human(), Evidence::Default)),
         }
     }
 
-    /// Who sends: `--from`, unless this is an agent, which can only be itself.
+    /// Return the sender: `--from`, unless the caller is an agent, which can only send as itself.
     pub(crate) fn sender(&self, from: Option<&AgentName>) -> Result<(AgentName, Evidence)> {
         let (me, evidence) = self.me()?;
         match (from, evidence) {
@@ -140,18 +140,18 @@ impl Context {
             (Some(from), Evidence::Env) => Err(Report::refused(format!(
                 "this is {me}; it cannot send as {from}"
             ))
-            .hint("leave --from out, or unset PH_AGENT if you are not that agent")),
+            .hint("omit --from, or unset PH_AGENT if you are not that agent")),
             (Some(from), Evidence::Ancestry) => Err(Report::refused(format!(
                 "this is {me}; it cannot send as {from}"
             ))
-            .hint("leave --from out")),
+            .hint("omit --from")),
             (Some(from), Evidence::Flag | Evidence::Default | Evidence::Provider) => {
                 Ok((from.clone(), Evidence::Flag))
             }
         }
     }
 
-    /// The message that an id or its beginning means.
+    /// Find a message by its id or an id prefix.
     pub(crate) fn find(&self, journal: Option<&mut Journal>, prefix: &IdPrefix) -> Result<Letter> {
         match journal {
             Some(journal) => Ok(journal.find(prefix)?),
@@ -177,12 +177,12 @@ fn note_ignored_manifests(home: &Home, settings_dir: Option<&Path>) {
     }
 }
 
-/// A name from outside, or what is wrong with it and the nearest right one.
+/// Parse an agent's name. The error suggests a valid name.
 pub(crate) fn agent_name(text: &str) -> Result<AgentName> {
     AgentName::parse(text).map_err(|error| {
         let report = Report::usage(error);
         match AgentName::suggestion(text) {
-            Some(name) => report.hint(format!("'{name}' would do")),
+            Some(name) => report.hint(format!("'{name}' is a valid name")),
             None => report.hint("for example 'coder-1'"),
         }
     })

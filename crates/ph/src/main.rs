@@ -1,7 +1,7 @@
 //! `ph`: the post office for coding agents.
 //!
-//! Reads the command line, hands over to the verb, and turns how it ended into words and an exit
-//! code. Starts no runtime: a verb that needs one starts its own.
+//! Parses the command line, runs the verb, and prints its error and returns its exit code. Starts no
+//! async runtime: a verb that needs one starts its own.
 
 mod attach;
 mod cli;
@@ -20,7 +20,7 @@ use posthaste_store::report::Result;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // What this program starts itself as, beside itself.
+    // Helper processes that `ph` starts from its own executable.
     let words: Vec<_> = std::env::args_os().collect();
     if words
         .first()

@@ -15,7 +15,7 @@ pub fn read(path: &Path, flags: OFlags, max_bytes: u64) -> Result<String> {
         .custom_flags(flags)
         .open(path)?;
     if !file.metadata()?.is_file() {
-        return Err(Error::other("it is no file"));
+        return Err(Error::other("it is not a regular file"));
     }
     let mut text = String::new();
     file.take(max_bytes + 1).read_to_string(&mut text)?;

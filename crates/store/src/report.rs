@@ -1,4 +1,4 @@
-//! The result of a failed command: an exit code for scripts, a message and a hint.
+//! The exit codes of commands, and the error that a failed command prints, with its hint.
 
 use crate::{Denied, Error, Hint};
 use posthaste_core::{LoopRefusal, WorkRefusal};
@@ -10,7 +10,7 @@ use std::process::ExitCode;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Code {
     Ok,
-    /// The answer is no, or the requested list is empty.
+    /// The answer is no, or nothing was found.
     No,
     Usage,
     NotFound,
@@ -18,16 +18,16 @@ pub enum Code {
     Storage,
 }
 
-/// Meaning of each exit code, shown by `ph help exit-codes` and the man page.
+/// The list of exit codes for `ph help exit-codes` and the man pages.
 pub const EXIT_CODES: &str = "\
-0  ok
-1  the answer is no, or empty where something was asked for ('check' without mail, 'doctor' with a finding, 'send --wait' where it does not come so far)
-2  usage: the command line, a setting, or a file named on it is not right
-3  not found: no such message, task, session or harness, or a prefix that fits more than one
+0  success
+1  the answer is no, or nothing was found ('check' without mail, 'doctor' with a problem, 'send --wait' if the state is not reached)
+2  usage: the command line, a setting, or a file named on the command line is invalid
+3  not found: no such message, task, session or harness, or a prefix that matches more than one
 4  refused: the rules do not allow it
 5  storage: the home, or the script that keeps the mail, could not be read or written
 
-With 2, 3 and 4 nothing was changed; only 'import' keeps the facts that it could take, and 'send' a message that is part of a storm, as failed.
+With 2, 3 and 4 nothing was changed, except that 'import' keeps the facts that it could import, and 'send' stores a message that is part of a storm as failed.
 ";
 
 impl Code {
@@ -83,9 +83,9 @@ impl Report {
         Self::new(Code::Storage, message)
     }
 
-    /// The reader of the output has closed the pipe. This is not a failure.
+    /// The reader has closed the output: end silently, as is usual in a pipe.
     pub fn reader_gone() -> Self {
-        Self::new(Code::Ok, "nobody reads the output any more")
+        Self::new(Code::Ok, "the reader has closed the output")
     }
 
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -166,10 +166,10 @@ impl From<Denied> for Report {
             Denied::Refused { id, refusal } => {
                 let hint = match &refusal {
                     posthaste_core::Refusal::ToSelf(_) => {
-                        Some("'ph send --allow-self' sends it all the same".to_owned())
+                        Some("'ph send --allow-self' sends it".to_owned())
                     }
                     posthaste_core::Refusal::OutOfReach(_) | posthaste_core::Refusal::Ended(_) => {
-                        id.map(|id| format!("'ph show {}' tells its whole journey", id.id8()))
+                        id.map(|id| format!("'ph show {}' shows its receipts", id.id8()))
                     }
                     posthaste_core::Refusal::NotYours { .. }
                     | posthaste_core::Refusal::NotSender { .. }
@@ -203,7 +203,7 @@ fn work_refused(refusal: &WorkRefusal) -> Report {
         WorkRefusal::Blank { .. } => (Code::Usage, None),
         WorkRefusal::TooLong { .. } => (
             Code::Usage,
-            Some("put the text into a file, or send it as a message, and name that"),
+            Some("put the text into a file or a message, and refer to that"),
         ),
         WorkRefusal::CannotBegin(_) => (Code::Usage, Some("'ph task status' changes it later")),
         WorkRefusal::NotTheirs { owner, .. } => {
@@ -232,7 +232,7 @@ fn loop_refused(refusal: &LoopRefusal) -> Report {
         LoopRefusal::Blank | LoopRefusal::NothingToDo => (Code::Usage, None),
         LoopRefusal::TooLong(_) => (
             Code::Usage,
-            Some("put the text into a file, or send it as a message, and name that"),
+            Some("put the text into a file or a message, and refer to that"),
         ),
     };
     Report {

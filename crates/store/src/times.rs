@@ -66,14 +66,14 @@ fn relative(time: Timestamp, now: Timestamp) -> String {
 pub fn parse_duration(text: &str) -> std::result::Result<SignedDuration, String> {
     let span: Span = text
         .parse()
-        .map_err(|_| format!("'{text}' is not a length of time such as 90s, 10m, 1h30m, 2d"))?;
+        .map_err(|_| format!("'{text}' is not a duration such as 90s, 10m, 1h30m, 2d"))?;
     let length = span
         .to_duration(SpanRelativeTo::days_are_24_hours())
         .map_err(|_| "months and years have no fixed length; use days".to_owned())?;
     if length.is_positive() {
         Ok(length)
     } else {
-        Err("the length of time must be more than nothing".to_owned())
+        Err("a duration must be more than zero".to_owned())
     }
 }
 
@@ -90,7 +90,7 @@ pub fn parse_point(text: &str, now: Timestamp) -> Result<Timestamp> {
         };
     }
     let zone = zone();
-    let unclear = |_| Report::usage(format!("the time {text} cannot be had in this time zone"));
+    let unclear = |_| Report::usage(format!("the time {text} does not exist in this time zone"));
     if let Ok(clock) = text.parse::<civil::Time>()
         && !text.contains('-')
     {
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_of_time() {
+    fn durations_are_parsed() {
         let check = |text: &str, want: Option<i64>| {
             assert_eq!(
                 parse_duration(text).ok().map(|d| d.as_secs()),
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn points_in_time() {
+    fn points_in_time_are_parsed() {
         let now: Timestamp = "2026-11-15T12:00:00Z".parse().unwrap();
         let check = |text: &str, want: &str| {
             assert_eq!(
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn how_long_ago() {
+    fn relative_times_name_the_largest_unit() {
         let now: Timestamp = "2026-11-15T12:00:00Z".parse().unwrap();
         let check = |seconds: i64, want: &str| {
             let time = now - SignedDuration::from_secs(seconds);

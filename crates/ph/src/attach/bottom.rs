@@ -1,13 +1,13 @@
-//! The line that `ph` itself draws at the bottom of an attached screen: help and notices.
+//! The line that `ph` draws over the last row of an attached screen: help and notices.
 //!
-//! It leaves the cursor, its colours and its character set as the program has them. What stood
-//! under it only the session knows: who takes the line away asks for a redraw.
+//! Drawing keeps the program's cursor, colours and character set. Only the session knows the text
+//! below the line, so removing the line takes a redraw.
 
 use super::Size;
 use posthaste_core::text;
 use unicode_width::UnicodeWidthChar;
 
-/// The bytes that draw a text over the last row.
+/// Return the bytes that draw `said` over the last row.
 pub(super) fn draw(said: &str, size: Size) -> Vec<u8> {
     let cols = usize::from(size.cols);
     let mut row = String::from(" ");
@@ -21,7 +21,7 @@ pub(super) fn draw(said: &str, size: Size) -> Vec<u8> {
         row.push(c);
     }
     row.extend(std::iter::repeat_n(' ', cols.saturating_sub(width)));
-    // Origin mode and the character set are among what is saved and put back.
+    // Saving the cursor also saves origin mode and the character set.
     format!(
         "\x1b7\x1b[?6l\x1b[{};1H\x0f\x1b(B\x1b[0;7m{row}\x1b[0m\x1b8",
         size.rows
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_fills_the_last_row_and_nothing_in_it_acts() {
+    fn a_line_fills_the_last_row_and_has_no_escape_sequences() {
         let check = |said: &str, want: &str| {
             let drawn = String::from_utf8(draw(said, Size { cols: 10, rows: 5 })).unwrap();
             let want = format!("\x1b7\x1b[?6l\x1b[5;1H\x0f\x1b(B\x1b[0;7m{want}\x1b[0m\x1b8");

@@ -1,11 +1,11 @@
-//! Gives the terminal back when the client cannot: after `kill -9`.
+//! Restores the terminal after the client was killed with `kill -9`.
 //!
-//! A process of its own, in a session of its own, so that neither Ctrl+C nor a closed window
-//! reaches it, and so that it may set modes whoever is in the foreground. It waits for the other
-//! end of its standard input to close. It never acts while the client lives, and a client that
-//! ends in order ends it.
+//! The guardian is a process in its own process session, so that neither Ctrl+C nor a closed window
+//! ends it, and so that it may set terminal modes from the background. It waits until the other end
+//! of its standard input is closed, and does nothing before that. A client that ends normally kills
+//! its guardian.
 
-use super::terminal::{GoOn, Screen, reset};
+use super::terminal::{NextLine, Screen, reset};
 use rustix::io::Errno;
 use rustix::stdio::{stdin, stdout};
 use rustix::termios::{
@@ -16,17 +16,17 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
 
-/// The first argument of a `ph` that is a guardian. Not a verb: nobody types it.
+/// The first argument of a guardian process. It is not a verb for people.
 pub(crate) const WORD: &str = "__restore-terminal";
 
 pub(super) struct Guardian {
     child: Child,
-    /// Held open for as long as we live.
+    /// The guardian sees this end close when the client dies.
     _alive: Option<ChildStdin>,
 }
 
 impl Guardian {
-    /// Starts it; none if that fails, because the terminal can be used all the same.
+    /// Start a guardian. Return `None` on failure: attaching works without one.
     pub(super) fn start(before: &Termios) -> Option<Self> {
         let mut child = Command::new(ourselves()?)
             .arg0("ph")
@@ -46,14 +46,13 @@ impl Guardian {
 }
 
 impl Drop for Guardian {
-    /// It has nothing to do any more, and nothing to tidy up.
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// This very program, even where its file has been replaced.
+/// The running executable, even if its file has been replaced.
 fn ourselves() -> Option<PathBuf> {
     if cfg!(target_os = "linux") {
         return Some("/proc/self/exe".into());
@@ -61,9 +60,9 @@ fn ourselves() -> Option<PathBuf> {
     std::env::current_exe().ok()
 }
 
-/// What the guardian does; `words` is its command line.
+/// Run the guardian with the command line `words`.
 pub(crate) fn run(words: &[OsString]) -> ExitCode {
-    // Where these fail it is only easier to interrupt.
+    // Both may fail: the guardian is then only easier to interrupt.
     let _ = rustix::process::setsid();
     let _ = std::env::set_current_dir("/");
     let mut byte = [0];
@@ -71,7 +70,7 @@ pub(crate) fn run(words: &[OsString]) -> ExitCode {
         rustix::io::read(stdin(), &mut byte),
         Ok(1..) | Err(Errno::INTR)
     ) {}
-    reset(&Screen::open(), GoOn::AtTheBottom);
+    reset(&Screen::open(), NextLine::AtTheBottom);
     let Ok(mut now) = rustix::termios::tcgetattr(stdout()) else {
         return ExitCode::FAILURE;
     };
@@ -81,7 +80,7 @@ pub(crate) fn run(words: &[OsString]) -> ExitCode {
     };
     let mut raw = before.clone();
     raw.make_raw();
-    // A shell that set its own modes in the meantime has taken over.
+    // Other modes mean that a shell has taken over and set its own.
     if encode(&now) == encode(&raw) {
         now = before;
         let _ = rustix::termios::tcsetattr(stdout(), OptionalActions::Now, &now);
@@ -89,7 +88,7 @@ pub(crate) fn run(words: &[OsString]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What raw mode changes, as words.
+/// Encode the modes that raw mode changes.
 fn encode(modes: &Termios) -> String {
     format!(
         "{:x},{:x},{:x},{:x},{:x},{:x}",
@@ -102,7 +101,7 @@ fn encode(modes: &Termios) -> String {
     )
 }
 
-/// The modes that were encoded; all else is as it is now.
+/// Decode modes; everything that [`encode`] leaves out is taken from `now`.
 fn decode(words: &str, now: &Termios) -> Option<Termios> {
     fn hex<T: TryFrom<u64>>(word: Option<&str>) -> Option<T> {
         T::try_from(u64::from_str_radix(word?, 16).ok()?).ok()
@@ -123,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn modes_come_back_as_they_were() {
+    fn decoded_modes_equal_the_encoded_ones() {
         let flags = rustix::pty::OpenptFlags::RDWR | rustix::pty::OpenptFlags::NOCTTY;
         let pty = rustix::pty::openpt(flags).unwrap();
         let before = rustix::termios::tcgetattr(&pty).unwrap();

@@ -1,6 +1,6 @@
-//! The first words on an attached connection: a line from us, a line from the session.
+//! The handshake of an attached connection: one line to the session and one line back.
 //!
-//! Whatever comes behind that line is frames already and is kept for them.
+//! Bytes after the session's line are frames already and are returned to the caller.
 
 use super::{Options, Size};
 use posthaste_core::text;
@@ -12,16 +12,16 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-/// How long a live session may take to answer.
-const PATIENCE: Duration = Duration::from_secs(10);
-const LONGEST_ANSWER: usize = 64 << 10;
+/// Timeout for reads and writes of the handshake.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+const MAX_REPLY_BYTES: usize = 64 << 10;
 
-/// Connects and asks; gives the connection and the first bytes of its frames.
+/// Connect and attach. Return the connection and the first bytes of its frames.
 pub(super) fn ask(socket: &Path, options: &Options, size: Size) -> Result<(UnixStream, Vec<u8>)> {
     let name = &options.name;
     let silent = || {
         Report::refused(format!("the session of {name} does not answer"))
-            .hint(format!("'ph stop {name}' ends it all the same"))
+            .hint(format!("'ph stop {name}' ends it"))
     };
     let mut stream = reach(socket).map_err(|error| match error.kind() {
         ErrorKind::NotFound | ErrorKind::ConnectionRefused => {
@@ -32,10 +32,16 @@ pub(super) fn ask(socket: &Path, options: &Options, size: Size) -> Result<(UnixS
     })?;
     let broken = |error: std::io::Error| match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => silent(),
-        _ => Report::refused(format!("the session of {name} went away: {error}")),
+        _ => Report::refused(format!(
+            "the connection to the session of {name} broke: {error}"
+        )),
     };
-    stream.set_read_timeout(Some(PATIENCE)).map_err(broken)?;
-    stream.set_write_timeout(Some(PATIENCE)).map_err(broken)?;
+    stream
+        .set_read_timeout(Some(HANDSHAKE_TIMEOUT))
+        .map_err(broken)?;
+    stream
+        .set_write_timeout(Some(HANDSHAKE_TIMEOUT))
+        .map_err(broken)?;
     stream.write_all(&question(options, size)).map_err(broken)?;
     let (line, rest) = line_of(&mut stream).map_err(broken)?;
     match understood(&line) {
@@ -56,7 +62,7 @@ fn question(options: &Options, size: Size) -> Vec<u8> {
     Request::Attach(attach).line()
 }
 
-/// One line, and what was read behind it.
+/// Read one line. Return the line and the bytes that were read after it.
 fn line_of(stream: &mut impl Read) -> std::io::Result<(Vec<u8>, Vec<u8>)> {
     let mut line = Vec::new();
     let mut buffer = [0; 4096];
@@ -72,7 +78,7 @@ fn line_of(stream: &mut impl Read) -> std::io::Result<(Vec<u8>, Vec<u8>)> {
             return Ok((line, read[end + 1..].to_vec()));
         }
         line.extend_from_slice(read);
-        if line.len() > LONGEST_ANSWER {
+        if line.len() > MAX_REPLY_BYTES {
             return Err(ErrorKind::InvalidData.into());
         }
     }
@@ -81,9 +87,11 @@ fn line_of(stream: &mut impl Read) -> std::io::Result<(Vec<u8>, Vec<u8>)> {
 fn understood(line: &[u8]) -> std::result::Result<(), String> {
     match Reply::read(line) {
         Ok(Reply { ok: true, .. }) => Ok(()),
-        Ok(Reply { error, .. }) if error.is_empty() => Err("it says no".into()),
+        Ok(Reply { error, .. }) if error.is_empty() => {
+            Err("the session refused without a reason".into())
+        }
         Ok(Reply { error, .. }) => Err(text::one_line(&error, 200)),
-        Err(_) => Err("it answers with something else than 'ok'".into()),
+        Err(_) => Err("its reply is invalid".into()),
     }
 }
 
@@ -91,7 +99,7 @@ fn understood(line: &[u8]) -> std::result::Result<(), String> {
 mod tests {
     use super::*;
 
-    /// Gives its pieces one read at a time.
+    /// Returns one piece per read.
     struct Pieces(Vec<&'static [u8]>);
 
     impl Read for Pieces {
@@ -106,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn the_line_and_what_is_behind_it() {
+    fn bytes_after_the_line_are_kept() {
         let check = |pieces: &[&'static [u8]], line: &[u8], rest: &[u8]| {
             let got = line_of(&mut Pieces(pieces.to_vec())).unwrap();
             assert_eq!(got, (line.to_vec(), rest.to_vec()), "{pieces:?}");
@@ -134,7 +142,10 @@ mod tests {
         check(r#"{"ok":true,"more":1}"#, Ok(()));
         check(r#"{"ok":false,"error":"full"}"#, Err("full"));
         check(r#"{"ok":false,"error":"a\u001b[2J\nb"}"#, Err("a[2J b"));
-        check(r#"{"ok":false}"#, Err("it says no"));
-        check("HTTP/1.1", Err("it answers with something else than 'ok'"));
+        check(
+            r#"{"ok":false}"#,
+            Err("the session refused without a reason"),
+        );
+        check("HTTP/1.1", Err("its reply is invalid"));
     }
 }

@@ -1,13 +1,13 @@
-//! What a person types, told apart: keys for the program, and commands after the prefix key.
+//! Splits typed bytes into keys for the program and commands after the prefix key.
 //!
-//! Keys are never encoded anew: what goes to the program is what came in, to the byte. Nothing is
-//! held back for the next read, so an encoding that is cut in two is the program's.
+//! Never encodes a key again: the program gets the bytes that were read. Never holds bytes back
+//! until the next read, so a sequence that is cut in two goes to the program.
 
 const ESC: u8 = 0x1b;
 const PASTE_BEGINS: &[u8] = b"\x1b[200~";
 const PASTE_ENDS: &[u8] = b"\x1b[201~";
 
-/// A key with Ctrl, as a terminal may send it.
+/// A key pressed together with Ctrl.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Key {
     /// The character on the key.
@@ -17,7 +17,7 @@ pub(crate) struct Key {
 impl Key {
     pub(crate) const CTRL_BACKSLASH: Self = Self { symbol: b'\\' };
 
-    /// What terminals have always sent.
+    /// The byte that this key sends in the classic encoding.
     fn byte(self) -> u8 {
         self.symbol & 0x1f
     }
@@ -31,10 +31,10 @@ impl std::fmt::Display for Key {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Typed {
-    /// For the program, as they came.
+    /// Bytes for the program, unchanged.
     Keys(Vec<u8>),
     Detach,
-    /// Take the keyboard, or give it back.
+    /// Take the keyboard, or release it.
     Keyboard,
     Redraw,
 }
@@ -42,16 +42,16 @@ pub(super) enum Typed {
 #[derive(Debug)]
 pub(super) struct Keys {
     prefix: Key,
-    /// The prefix was typed; what follows is a command.
+    /// The prefix was typed, so the next key is a command.
     is_pending: bool,
     paste: Paste,
 }
 
-/// Whether the bytes are inside a bracketed paste, in which no byte is a command.
+/// Tracks bracketed paste, inside which no byte is a command.
 #[derive(Debug, Default)]
 struct Paste {
     is_open: bool,
-    /// How much of the mark that would change this has come.
+    /// How many bytes of the next paste mark have arrived.
     matched: usize,
 }
 
@@ -87,7 +87,7 @@ impl Keys {
         self.is_pending
     }
 
-    /// Takes one read's bytes.
+    /// Process the bytes of one read.
     pub(super) fn feed(&mut self, bytes: &[u8]) -> Vec<Typed> {
         let mut typed = Vec::new();
         let mut keys = Vec::new();
@@ -104,7 +104,7 @@ impl Keys {
         typed
     }
 
-    /// Passes one byte on, or takes the prefix out; says how far it came.
+    /// Process one byte, or the prefix key. Return the number of bytes used.
     fn key(&mut self, rest: &[u8], keys: &mut Vec<u8>) -> usize {
         if !self.paste.is_open
             && let Some(length) = self.prefix_at(rest)
@@ -128,7 +128,7 @@ impl Keys {
         (token == Token::Control(self.prefix.symbol)).then_some(length)
     }
 
-    /// What the prefix is followed by; says how far it came.
+    /// Process the key after the prefix. Return the number of bytes used.
     fn command(&mut self, rest: &[u8], keys: &mut Vec<u8>, typed: &mut Vec<Typed>) -> usize {
         let (token, length) = token_at(rest);
         let done = match token {
@@ -136,24 +136,24 @@ impl Keys {
             Token::Plain(b't') => Some(Typed::Keyboard),
             Token::Plain(b'r') => Some(Typed::Redraw),
             Token::Escape => None,
-            // Typed twice it is the program's, in the encoding that the program asked for.
+            // The prefix typed twice goes to the program, in the encoding that the program asked for.
             Token::Plain(byte) if byte == self.prefix.byte() => {
                 Some(Typed::Keys(rest[..length].to_vec()))
             }
             Token::Control(symbol) if symbol == self.prefix.symbol => {
                 Some(Typed::Keys(rest[..length].to_vec()))
             }
-            // Nobody means a paste as a command, and what is in it must not become one.
+            // A paste is never a command.
             Token::Paste => {
                 self.is_pending = false;
                 return self.key(rest, keys);
             }
-            // No key at all: a report of the mouse, an answer to the program.
+            // Not a key: a mouse report, or a reply to the program.
             Token::Report => {
                 keys.extend_from_slice(&rest[..length]);
                 return length;
             }
-            // The help stays, and says what there is.
+            // The help, which lists the commands, stays on the screen.
             Token::Plain(_) | Token::Control(_) | Token::Release | Token::Unknown => {
                 return length;
             }
@@ -171,22 +171,22 @@ fn flush(keys: &mut Vec<u8>, typed: &mut Vec<Typed>) {
     }
 }
 
-/// One key, or what a terminal sends beside keys.
+/// One key, or other input from a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Token {
-    /// A byte as it is, or a key without modifiers in a newer encoding.
+    /// A plain byte, or a key without modifiers in a newer encoding.
     Plain(u8),
     /// A key with Ctrl in a newer encoding.
     Control(u8),
     Escape,
-    /// A key let go, or a modifier alone: said by terminals that were asked for everything.
+    /// A released key, or a modifier alone, which some terminals report on request.
     Release,
     Paste,
     Report,
     Unknown,
 }
 
-/// What the bytes begin with, and its length, which is at least 1.
+/// The first token of `bytes` and its length, which is at least 1.
 fn token_at(bytes: &[u8]) -> (Token, usize) {
     match bytes {
         [ESC] => (Token::Escape, 1),
@@ -204,7 +204,7 @@ fn csi_at(bytes: &[u8]) -> (Token, usize) {
     if bytes.starts_with(PASTE_BEGINS) {
         return (Token::Paste, PASTE_BEGINS.len());
     }
-    // The oldest mouse report has three bytes behind its end.
+    // In the oldest mouse encoding, three bytes follow the final byte.
     if bytes.starts_with(b"\x1b[M") {
         return (Token::Report, bytes.len().min(6));
     }

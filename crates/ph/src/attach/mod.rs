@@ -1,10 +1,9 @@
-//! An attached terminal, from the client's side: the person's keys to a session, the session's
-//! output to the person's screen.
+//! The client side of an attached terminal: sends the person's keys to a session, and draws the
+//! session's output on the person's screen.
 //!
-//! Starts no runtime: it is on the screen within a few milliseconds. Keys and output pass as they
-//! are. What is on the person's screen is moved up, not overwritten; the alternate screen is the
-//! program's alone, so that its scrollback is the terminal's. However it ends, the terminal is
-//! given back as it was.
+//! Uses no async runtime, so that the screen appears within a few milliseconds. Never changes keys
+//! or output. Scrolls the person's screen up instead of overwriting it, and restores the terminal
+//! however the client ends.
 
 mod bottom;
 mod guardian;
@@ -18,7 +17,7 @@ mod view;
 pub(crate) use guardian::{WORD as GUARDIAN, run as guard};
 pub(crate) use keys::Key;
 pub(crate) use signals::die_of;
-pub(crate) use terminal::{GoOn, farewell};
+pub(crate) use terminal::{NextLine, farewell};
 
 use posthaste_store::report::{Report, Result};
 use std::io::IsTerminal;
@@ -26,27 +25,27 @@ use std::path::Path;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Options {
-    /// Only look.
+    /// Send no keys to the program.
     pub(crate) read_only: bool,
-    /// Take the keyboard at once.
+    /// Take the keyboard when attaching.
     pub(crate) take: bool,
-    /// Whose session it is, for what is said about it.
+    /// The agent's name, for messages to the person.
     pub(crate) name: String,
-    /// What commands begin with.
+    /// The key that begins every command.
     pub(crate) prefix: Key,
 }
 
-/// How it ended.
+/// Why the client stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Left {
     Detached,
-    /// The program has ended; `how` is fit to be shown.
+    /// The program has ended. `how` has no control characters.
     Ended {
         how: String,
     },
-    /// The connection broke, and nobody said why.
+    /// The connection broke without a reason.
     LostSession,
-    /// By this signal. The terminal is given back; to die of it is left to the caller.
+    /// A signal asked the client to end. The terminal is restored; the caller ends the process.
     Killed(i32),
 }
 
@@ -56,7 +55,8 @@ struct Size {
     rows: u16,
 }
 
-/// Attaches this terminal to the session that listens there, until either leaves.
+/// Attach this terminal to the session that listens on `socket`, until the person detaches or the
+/// session ends.
 pub(crate) fn attach(socket: &Path, options: Options) -> Result<Left> {
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
         return Err(Report::usage("attaching needs a terminal")
@@ -70,7 +70,7 @@ pub(crate) fn attach(socket: &Path, options: Options) -> Result<Left> {
     let signals = signals::Signals::listen().map_err(broken)?;
     let terminal = terminal::Terminal::take().map_err(|error| broken(error.into()))?;
     let mut view = view::View::new(options, size);
-    // It may have changed before anybody listened.
+    // The terminal may have been resized before the signal handler was installed.
     if terminal::size() != size {
         view.resized(terminal::size());
     }

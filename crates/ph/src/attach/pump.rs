@@ -1,7 +1,7 @@
-//! Moves bytes between the session and the terminal until one of them is done with it.
+//! The event loop of an attached client: moves bytes between the session and the terminal.
 //!
-//! One thread, one wait. A terminal that takes no output stops the session's output and nothing
-//! else: keys and signals are heard all the same.
+//! One thread waits on all descriptors. A terminal that accepts no output stops only the session's
+//! output: keys and signals are still processed.
 
 use super::Left;
 use super::guardian::Guardian;
@@ -17,12 +17,11 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-/// When the guardian is started at the latest; usually the first screen is there long before.
-const UNGUARDED: Duration = Duration::from_millis(50);
-/// How long a terminal may take for the last of a program's output.
-const LAST_WORDS: Duration = Duration::from_secs(1);
-/// Read at a time.
-const PIECE: usize = 64 << 10;
+/// Latest start of the guardian. It normally starts after the first screen, which is drawn sooner.
+const GUARDIAN_DELAY: Duration = Duration::from_millis(50);
+/// How long writing the program's last output may take.
+const LAST_OUTPUT_TIMEOUT: Duration = Duration::from_secs(1);
+const READ_BUFFER_BYTES: usize = 64 << 10;
 
 pub(super) struct Pump<'a> {
     pub(super) stream: UnixStream,
@@ -31,7 +30,7 @@ pub(super) struct Pump<'a> {
     pub(super) view: View,
 }
 
-/// Who has something for us.
+/// Which descriptors are ready.
 struct Ready {
     signals: bool,
     keys: bool,
@@ -39,12 +38,12 @@ struct Ready {
 }
 
 impl Pump<'_> {
-    /// `first` is what the session has sent already.
+    /// Run until the client ends. `first` are bytes that the session has already sent.
     pub(super) fn run(mut self, first: &[u8]) -> Result<Left> {
         let begun = Instant::now();
         let mut guardian = None;
         let mut left = self.view.received(begun, first);
-        let mut piece = vec![0; PIECE];
+        let mut piece = vec![0; READ_BUFFER_BYTES];
         loop {
             self.view.settle(Instant::now());
             if left.is_none() {
@@ -53,12 +52,12 @@ impl Pump<'_> {
             if let Some(left) = left {
                 return Ok(self.leave(left));
             }
-            let is_late = begun.elapsed() >= UNGUARDED;
+            let is_late = begun.elapsed() >= GUARDIAN_DELAY;
             if guardian.is_none() && (self.view.has_drawn() || is_late) {
-                // Tried once: the option within says whether it worked.
+                // A failed start is not retried, hence the nested option.
                 guardian = Some(Guardian::start(self.terminal.before()));
             }
-            let unguarded = guardian.is_none().then(|| begun + UNGUARDED);
+            let unguarded = guardian.is_none().then(|| begun + GUARDIAN_DELAY);
             let due = self.view.due().into_iter().chain(unguarded).min();
             let ready = self.wait(due).map_err(broken)?;
             if ready.signals {
@@ -105,7 +104,7 @@ impl Pump<'_> {
             match heard {
                 Heard::Resized => self.view.resized(terminal::size()),
                 Heard::Stop => {
-                    self.terminal.give_back();
+                    self.terminal.restore();
                     *guardian = Some(None);
                     signals::stop();
                 }
@@ -122,7 +121,7 @@ impl Pump<'_> {
 
     fn type_on(&mut self, piece: &mut [u8]) -> Option<Left> {
         match rustix::io::read(stdin(), &mut *piece) {
-            // The window is closed, and nobody sent the signal that says so.
+            // The terminal was closed without a SIGHUP.
             Ok(0) | Err(Errno::IO | Errno::NXIO) => Some(Left::Killed(SIGHUP)),
             Ok(read) => self.view.typed(Instant::now(), &piece[..read]),
             Err(_) => None,
@@ -138,20 +137,20 @@ impl Pump<'_> {
         }
     }
 
-    /// Writes what both sides take at once.
+    /// Write as much as the session and the screen accept without blocking.
     fn write(&mut self) -> Option<Left> {
         while !self.view.to_session.is_empty() {
             match self.stream.write(self.view.to_session.waiting()) {
                 Ok(written) => self.view.to_session.written(written),
                 Err(error) if passes(&error) => break,
-                // Its last words, and that it is gone, are still to be read.
+                // The session's last output is still to be read.
                 Err(_) => {
                     let all = self.view.to_session.waiting().len();
                     self.view.to_session.written(all);
                 }
             }
         }
-        // While it is stopped, the terminal is somebody else's.
+        // While this process is stopped, the terminal belongs to another one.
         while self.terminal.is_ours() && !self.view.to_screen.is_empty() {
             match self.terminal.screen().write(self.view.to_screen.waiting()) {
                 Ok(written) => self.view.to_screen.written(written),
@@ -162,8 +161,8 @@ impl Pump<'_> {
         None
     }
 
-    /// Gives the terminal back, while there is still a guardian. Who stays for the end sees all of
-    /// it first.
+    /// Restore the terminal while the guardian still runs. After the program's end, write its last
+    /// output first.
     fn leave(&mut self, left: Left) -> Left {
         match left {
             Left::Ended { .. } | Left::LostSession => {
@@ -171,16 +170,18 @@ impl Pump<'_> {
                     self.terminal.is_over();
                 }
                 let last = self.view.to_screen.waiting();
-                self.terminal.screen().write_within(last, LAST_WORDS);
+                self.terminal
+                    .screen()
+                    .write_within(last, LAST_OUTPUT_TIMEOUT);
             }
             Left::Detached | Left::Killed(_) => {}
         }
-        self.terminal.give_back();
+        self.terminal.restore();
         left
     }
 }
 
-/// Whether to try again later.
+/// Whether the error is temporary.
 fn passes(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }

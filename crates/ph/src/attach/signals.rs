@@ -1,5 +1,5 @@
-//! The signals that an attached client hears, as a descriptor to wait on. A handler only notes
-//! that the signal came; what it means is done by who waits.
+//! The signals of an attached client, as a descriptor to wait on. A signal handler only records that
+//! its signal arrived; the event loop acts on it.
 
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGWINCH};
 use signal_hook::iterator::backend::SignalDelivery;
@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Heard {
     Resized,
-    /// Somebody else wants the terminal for a while.
+    /// The shell suspends this process.
     Stop,
     Continued,
     Kill(i32),
@@ -43,13 +43,12 @@ impl AsFd for Signals {
     }
 }
 
-/// Stops this process, until it is continued.
+/// Stop this process until it is continued.
 pub(super) fn stop() {
-    // It cannot be refused; where it is, we simply go on.
     let _ = signal_hook::low_level::raise(signal_hook::consts::SIGSTOP);
 }
 
-/// Ends this process as the signal would have done.
+/// End this process as the signal's default action would.
 pub(crate) fn die_of(signal: i32) {
     let _ = signal_hook::low_level::emulate_default_handler(signal);
 }

@@ -1,7 +1,7 @@
-//! The person's own terminal, while it is ours: raw, and given back as it was.
+//! The person's terminal: sets raw mode, and restores the terminal afterwards.
 //!
-//! Whatever ends the client, the terminal is usable afterwards: by the guard's drop, by the panic
-//! hook, or by the guardian. Giving back never waits long for a terminal that takes no output.
+//! The terminal is restored by the guard's drop, by the panic hook, or by the guardian process.
+//! Restoring never waits long for a terminal that accepts no output.
 
 use super::Size;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -14,39 +14,39 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Where the person's own lines go on.
+/// Where the shell's next line appears.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum GoOn {
-    /// Below all that is shown, because the program goes on too.
+pub(crate) enum NextLine {
+    /// Below the whole screen: the program still runs.
     AtTheBottom,
-    /// Where the program has ended.
+    /// Below the last line of a program that has ended.
     Below,
 }
 
-/// Undoes whatever a program may have switched on, and puts the cursor on a fresh line. Begins by
-/// ending a sequence that was cut in half.
-pub(crate) fn farewell(go_on: GoOn) -> Vec<u8> {
-    let line: &[u8] = match go_on {
-        GoOn::AtTheBottom => b"\x1b[9999;1H\r\n",
-        GoOn::Below => b"\r\n\x1b[J",
+/// The bytes that turn off every mode that a program may have turned on, and put the cursor on a
+/// new line. They begin by ending an unfinished escape sequence.
+pub(crate) fn farewell(next_line: NextLine) -> Vec<u8> {
+    let line: &[u8] = match next_line {
+        NextLine::AtTheBottom => b"\x1b[9999;1H\r\n",
+        NextLine::Below => b"\r\n\x1b[J",
     };
     [b"\x1b\\", posthaste_screen::leave(), line].concat()
 }
 
-/// The window's title, put on the terminal's own stack, and taken from it again. A terminal that
-/// has no such stack ignores both.
+/// Push the window's title on the terminal's title stack, and pop it. Terminals without such a stack
+/// ignore both.
 const KEEP_TITLE: &[u8] = b"\x1b[22;2t";
 const TITLE_BACK: &[u8] = b"\x1b[23;2t";
 
-/// How long a terminal may take to accept the [`farewell`].
-const PATIENCE: Duration = Duration::from_millis(500);
+/// How long writing the [`farewell`] may take.
+const FAREWELL_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Where to draw. It has to be possible without blocking, and our own descriptors are shared with
-/// the shell: setting a flag on them would outlive us. So the terminal is opened anew.
+/// The descriptor to draw on. It must not block, but our standard output is shared with the shell,
+/// and a flag set on it would outlive this process. So the terminal is opened again.
 pub(super) enum Screen {
     Own(OwnedFd),
-    /// It could not be opened (it may belong to somebody else, after `su`): small pieces, when
-    /// there is room.
+    /// The terminal could not be opened, for example after `su`. Write small pieces to standard
+    /// output when it has room.
     Shared,
 }
 
@@ -58,7 +58,7 @@ impl Screen {
             .map_or(Self::Shared, Self::Own)
     }
 
-    /// Writes as much as is taken at once; [`Errno::AGAIN`] if that is nothing.
+    /// Write without blocking. Return [`Errno::AGAIN`] if nothing could be written.
     pub(super) fn write(&self, bytes: &[u8]) -> Result<usize, Errno> {
         match self {
             Self::Own(own) => rustix::io::write(own, bytes),
@@ -67,7 +67,7 @@ impl Screen {
         }
     }
 
-    /// Writes all of it, unless that takes too long.
+    /// Write all bytes within `patience`. Return whether that succeeded.
     pub(super) fn write_within(&self, mut bytes: &[u8], patience: Duration) -> bool {
         let deadline = Instant::now() + patience;
         while !bytes.is_empty() {
@@ -103,7 +103,7 @@ impl AsFd for Screen {
     }
 }
 
-/// How large the terminal is; the usual size where it does not know.
+/// The terminal's size, or 80×24 if it is unknown.
 pub(super) fn size() -> Size {
     match rustix::termios::tcgetwinsize(stdout()) {
         Ok(size) if size.ws_col > 0 && size.ws_row > 0 => Size {
@@ -117,7 +117,7 @@ pub(super) fn size() -> Size {
 struct Held {
     before: Termios,
     screen: Screen,
-    /// Whether it is ours at the moment.
+    /// Whether raw mode is set.
     is_ours: AtomicBool,
     /// Whether the program has ended.
     is_over: AtomicBool,
@@ -129,40 +129,40 @@ impl Held {
         raw.make_raw();
         rustix::termios::tcsetattr(stdin(), OptionalActions::Now, &raw)?;
         self.is_ours.store(true, Ordering::SeqCst);
-        self.screen.write_within(KEEP_TITLE, PATIENCE);
+        self.screen.write_within(KEEP_TITLE, FAREWELL_TIMEOUT);
         Ok(())
     }
 
-    fn give_back(&self) {
+    fn restore(&self) {
         if self.is_ours.swap(false, Ordering::SeqCst) {
-            let go_on = if self.is_over.load(Ordering::SeqCst) {
-                GoOn::Below
+            let next_line = if self.is_over.load(Ordering::SeqCst) {
+                NextLine::Below
             } else {
-                GoOn::AtTheBottom
+                NextLine::AtTheBottom
             };
-            reset(&self.screen, go_on);
-            // Nor does this wait for output to be taken, which may never happen. Where it fails,
-            // the terminal is gone.
+            reset(&self.screen, next_line);
+            // `Now` does not wait for pending output, which may never be accepted. A failure means
+            // that the terminal is gone.
             let _ = rustix::termios::tcsetattr(stdin(), OptionalActions::Now, &self.before);
         }
     }
 }
 
-/// Sends the [`farewell`], and the title that was there before. A terminal that takes nothing loses what is still on the way to it; and
-/// what it has sent for the program (the mouse, answers) is not for the shell.
-pub(super) fn reset(screen: &Screen, go_on: GoOn) {
+/// Write the [`farewell`] and restore the title. If the terminal accepts no output, drop its pending
+/// output. Drop pending input too: mouse reports and replies to the program are not for the shell.
+pub(super) fn reset(screen: &Screen, next_line: NextLine) {
     if !screen.has_room(Duration::ZERO) {
         let _ = rustix::termios::tcflush(screen, QueueSelector::OFlush);
     }
-    let farewell = [&farewell(go_on), TITLE_BACK].concat();
-    if !screen.write_within(&farewell, PATIENCE) {
+    let farewell = [&farewell(next_line), TITLE_BACK].concat();
+    if !screen.write_within(&farewell, FAREWELL_TIMEOUT) {
         let _ = rustix::termios::tcflush(screen, QueueSelector::OFlush);
         screen.write_within(&farewell, Duration::ZERO);
     }
     let _ = rustix::termios::tcflush(screen, QueueSelector::IFlush);
 }
 
-/// The terminal in our hands; given back when this is dropped, and before a panic is told.
+/// The terminal in raw mode. It is restored when this is dropped, and before a panic is printed.
 pub(super) struct Terminal {
     held: Arc<Held>,
 }
@@ -176,21 +176,21 @@ impl Terminal {
             is_over: AtomicBool::new(false),
         });
         let hooked = Arc::clone(&held);
-        before_panics(move || hooked.give_back());
+        before_panics(move || hooked.restore());
         held.take()?;
         Ok(Self { held })
     }
 
-    /// After [`Self::give_back`].
+    /// Set raw mode again after [`Self::restore`].
     pub(super) fn take_again(&self) -> rustix::io::Result<()> {
         self.held.take()
     }
 
-    pub(super) fn give_back(&self) {
-        self.held.give_back();
+    pub(super) fn restore(&self) {
+        self.held.restore();
     }
 
-    /// The program has ended: the person's lines go on below its last.
+    /// Note that the program has ended, so that the shell continues below its last line.
     pub(super) fn is_over(&self) {
         self.held.is_over.store(true, Ordering::SeqCst);
     }
@@ -199,7 +199,7 @@ impl Terminal {
         self.held.is_ours.load(Ordering::SeqCst)
     }
 
-    /// The modes to give back.
+    /// The modes to restore.
     pub(super) fn before(&self) -> &Termios {
         &self.held.before
     }
@@ -211,11 +211,11 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        self.give_back();
+        self.restore();
     }
 }
 
-/// Does something before a panic is told, which would otherwise be told to a raw terminal.
+/// Call `act` before a panic is printed, because a raw terminal would garble the message.
 fn before_panics(act: impl Fn() + Send + Sync + 'static) {
     let told = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -230,15 +230,15 @@ mod tests {
     use std::sync::Mutex;
 
     #[test]
-    fn before_a_panic_is_told_the_terminal_is_given_back() {
+    fn the_terminal_is_restored_before_a_panic_is_printed() {
         let order = Arc::new(Mutex::new(Vec::new()));
         let (told, acted) = (Arc::clone(&order), Arc::clone(&order));
         let usual = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |_| told.lock().unwrap().push("told")));
-        before_panics(move || acted.lock().unwrap().push("given back"));
+        std::panic::set_hook(Box::new(move |_| told.lock().unwrap().push("printed")));
+        before_panics(move || acted.lock().unwrap().push("restored"));
         let caught = std::panic::catch_unwind(|| panic!("on purpose"));
         std::panic::set_hook(usual);
         assert!(caught.is_err());
-        assert_eq!(*order.lock().unwrap(), ["given back", "told"]);
+        assert_eq!(*order.lock().unwrap(), ["restored", "printed"]);
     }
 }

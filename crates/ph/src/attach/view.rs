@@ -1,5 +1,5 @@
-//! What an attached client knows and decides: what goes to the session, what to the screen, and
-//! when it is over. Has no descriptor and no clock; the pump brings it bytes and the time.
+//! The state of an attached client: which bytes go to the session, which to the screen, and when
+//! the client ends. Has no file descriptor and no clock: the pump passes in bytes and the time.
 
 use super::keys::{Keys, Typed};
 use super::{Left, Options, Size, bottom};
@@ -8,14 +8,16 @@ use posthaste_screen::Boundary;
 use posthaste_wire::frames::{CONTROL, DATA, Decoder, Frame, FromClient, ToClient, encode};
 use std::time::{Duration, Instant};
 
-/// How long a notice stays.
-const NOTICE: Duration = Duration::from_secs(4);
-/// What waits for one side before the other is left to wait. The last frame comes on top.
-const ENOUGH: usize = 64 << 10;
-/// The same for what is typed: a large paste should not keep the prefix key from being heard.
-const ENOUGH_TYPED: usize = 1 << 20;
+/// How long a notice stays on the screen.
+const NOTICE_DURATION: Duration = Duration::from_secs(4);
+/// Size of the screen's queue at which output from the session is no longer read. One frame may
+/// exceed it.
+const OUTPUT_QUEUE_BYTES: usize = 64 << 10;
+/// Size of the session's queue at which keys are no longer read. It is large, so that the prefix key
+/// is read even behind a large paste.
+const KEY_QUEUE_BYTES: usize = 1 << 20;
 
-/// Bytes on their way out.
+/// Bytes that wait to be written to one descriptor.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     bytes: Vec<u8>,
@@ -31,7 +33,7 @@ impl Queue {
         self.waiting().is_empty()
     }
 
-    /// So many of them have been written.
+    /// Remove `count` bytes that have been written.
     pub(super) fn written(&mut self, count: usize) {
         self.gone += count;
         if self.is_empty() {
@@ -41,7 +43,7 @@ impl Queue {
     }
 
     fn push(&mut self, bytes: &[u8]) {
-        if self.gone > ENOUGH {
+        if self.gone > OUTPUT_QUEUE_BYTES {
             self.bytes.drain(..self.gone);
             self.gone = 0;
         }
@@ -49,7 +51,7 @@ impl Queue {
     }
 }
 
-/// Who has the keyboard to itself, as far as we were told.
+/// Which viewer has taken the keyboard, according to the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Keyboard {
     Free,
@@ -69,7 +71,7 @@ pub(super) struct View {
     keys: Keys,
     keyboard: Keyboard,
     notice: Option<Notice>,
-    /// Our line as it stands on the screen, if it does.
+    /// The text of our line, while the line is on the screen.
     drawn: Option<String>,
     decoder: Decoder,
     boundary: Boundary,
@@ -101,7 +103,7 @@ impl View {
         view
     }
 
-    /// Moves what the person has on the screen up, so that it can be found above.
+    /// Scroll the person's screen up, so that its text stays in the scrollback.
     fn make_room(&mut self) {
         let mut room = vec![b'\n'; self.size.rows.into()];
         room.extend(b"\x1b[H");
@@ -109,19 +111,19 @@ impl View {
     }
 
     pub(super) fn wants_output(&self) -> bool {
-        self.to_screen.waiting().len() < ENOUGH
+        self.to_screen.waiting().len() < OUTPUT_QUEUE_BYTES
     }
 
     pub(super) fn wants_keys(&self) -> bool {
-        self.to_session.waiting().len() < ENOUGH_TYPED
+        self.to_session.waiting().len() < KEY_QUEUE_BYTES
     }
 
-    /// Whether the program's screen has come, and is on the person's.
+    /// Whether the program's screen has arrived and is drawn.
     pub(super) fn has_drawn(&self) -> bool {
         self.has_drawn && self.to_screen.is_empty()
     }
 
-    /// When [`Self::settle`] is due although nothing happens.
+    /// When [`Self::settle`] is due even if no bytes arrive.
     pub(super) fn due(&self) -> Option<Instant> {
         self.notice.as_ref().map(|notice| notice.until)
     }
@@ -142,7 +144,7 @@ impl View {
         if !self.options.read_only {
             self.to_session.push(&encode(DATA, keys));
         } else if !keys.starts_with(b"\x1b") {
-            // What begins with an escape may be no key, but the mouse or an answer.
+            // Bytes that begin with an escape may be a mouse report or a reply of the terminal.
             let prefix = self.options.prefix;
             self.notify(now, format!("read-only: {prefix} d detaches"));
         }
@@ -167,7 +169,7 @@ impl View {
     fn notify(&mut self, now: Instant, text: String) {
         self.notice = Some(Notice {
             text,
-            until: now + NOTICE,
+            until: now + NOTICE_DURATION,
         });
     }
 
@@ -180,7 +182,7 @@ impl View {
         self.disturb();
     }
 
-    /// The terminal is ours again; nobody knows what is on it.
+    /// Draw everything again after the client was stopped and continued.
     pub(super) fn continued(&mut self, size: Size) {
         self.size = size;
         self.make_room();
@@ -188,7 +190,7 @@ impl View {
         self.say(&FromClient::Redraw);
     }
 
-    /// Bytes from the session.
+    /// Process bytes from the session.
     pub(super) fn received(&mut self, now: Instant, bytes: &[u8]) -> Option<Left> {
         self.decoder.feed(bytes);
         loop {
@@ -201,7 +203,7 @@ impl View {
                     }
                 }
                 Ok(Some(Frame::Unknown(_))) => {}
-                // What follows cannot be told apart any more.
+                // Frame boundaries are lost.
                 Err(_) => return Some(Left::LostSession),
             }
         }
@@ -214,7 +216,7 @@ impl View {
         self.disturb();
     }
 
-    /// Our line may have been written over, or stand where the bottom is no more.
+    /// Note that our line may have been overwritten, or that the last row has moved.
     fn disturb(&mut self) {
         if let Some(drawn) = &mut self.drawn {
             drawn.clear();
@@ -222,14 +224,16 @@ impl View {
     }
 
     fn told(&mut self, now: Instant, said: &[u8]) -> Option<Left> {
-        // What a newer session says is passed over.
+        // A newer session may send types that this version does not know.
         match serde_json::from_slice(said).ok()? {
             ToClient::Ended { how } => {
                 return Some(Left::Ended {
                     how: text::one_line(&how, 200),
                 });
             }
-            ToClient::Switch { name } => self.notify(now, format!("go on with {name}")),
+            ToClient::Switch { name } => {
+                self.notify(now, format!("continue with 'ph attach {name}'"))
+            }
             ToClient::Notice { text } => self.notify(now, text),
             ToClient::Keyboard { taken, yours } => self.keyboard_is(now, taken, yours),
         }
@@ -246,17 +250,17 @@ impl View {
         let prefix = self.options.prefix;
         let text = match is {
             Keyboard::Ours => {
-                format!("the keyboard is yours, and mail waits; {prefix} t gives it back")
+                format!("you have the keyboard, and mail is held; {prefix} t releases it")
             }
-            Keyboard::Others => "somebody else has taken the keyboard".to_owned(),
-            // That is what everybody takes for granted.
+            Keyboard::Others => "another viewer has taken the keyboard".to_owned(),
+            // Nothing has changed.
             Keyboard::Free if was == Keyboard::Free => return,
             Keyboard::Free => "the keyboard is free again".to_owned(),
         };
         self.notify(now, text);
     }
 
-    /// Brings our own line up to date. After everything else that happened at this moment.
+    /// Draw or remove our line. Call this after all input of this moment was processed.
     pub(super) fn settle(&mut self, now: Instant) {
         if self.notice.as_ref().is_some_and(|it| it.until <= now) {
             self.notice = None;
@@ -272,7 +276,8 @@ impl View {
                 self.say(&FromClient::Redraw);
             }
             Some(line) if self.drawn.as_ref() != Some(&line) => {
-                // Inside a sequence it would break that; behind a full queue it comes too late.
+                // Inside an escape sequence, our line would break the sequence; behind a full queue, it
+                // would be drawn too late.
                 if self.boundary.is_here() && self.wants_output() {
                     self.to_screen.push(&bottom::draw(&line, self.size));
                     self.drawn = Some(line);
@@ -285,10 +290,10 @@ impl View {
     fn help(&self) -> String {
         let Options { name, prefix, .. } = &self.options;
         let keyboard = match self.keyboard {
-            Keyboard::Ours => "t give the keyboard back",
+            Keyboard::Ours => "t release the keyboard",
             Keyboard::Free | Keyboard::Others => "t take the keyboard",
         };
-        format!("{name}: d detach, {keyboard}, r redraw, {prefix} send it, Esc go on")
+        format!("{name}: d detach, {keyboard}, r redraw, {prefix} send {prefix}, Esc cancel")
     }
 }
 
@@ -321,7 +326,7 @@ mod tests {
         waiting
     }
 
-    /// What the session gets, as words.
+    /// The frames sent to the session, as text.
     fn sent(view: &mut View) -> Vec<String> {
         let mut decoder = Decoder::default();
         decoder.feed(drain(&mut view.to_session).as_bytes());
@@ -340,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn the_help_stands_as_long_as_the_prefix_waits() {
+    fn the_help_is_shown_while_a_command_is_awaited() {
         let (mut view, now) = view(options());
         assert_eq!(view.typed(now, b"\x1c"), None);
         view.settle(now);
@@ -350,7 +355,7 @@ mod tests {
             "{drawn:?}"
         );
         view.settle(now);
-        assert_eq!(drain(&mut view.to_screen), "", "once is enough");
+        assert_eq!(drain(&mut view.to_screen), "", "the line is drawn once");
         view.received(now, &encode(DATA, b"more"));
         view.settle(now);
         assert_eq!(drain(&mut view.to_screen), format!("more{drawn}"));
@@ -366,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn our_line_waits_for_a_place_to_stand() {
+    fn our_line_is_not_drawn_inside_an_escape_sequence() {
         let (mut view, now) = view(options());
         view.received(now, &encode(DATA, b"\x1b[3"));
         view.typed(now, b"\x1c");
@@ -378,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn a_notice_goes_after_its_time() {
+    fn a_notice_disappears_after_its_time() {
         let (mut view, now) = view(options());
         let text = "a\u{1b}[2Jb".into();
         view.received(now, &says(&ToClient::Notice { text }));
@@ -392,13 +397,13 @@ mod tests {
     }
 
     #[test]
-    fn the_keyboard_is_taken_and_given_back() {
+    fn the_keyboard_is_taken_and_released() {
         let (mut view, now) = view(options());
         view.typed(now, b"\x1ct");
         assert_eq!(sent(&mut view), [r#"{"type":"take"}"#]);
         for (taken, yours, said, next) in [
-            (true, true, "the keyboard is yours", "release"),
-            (true, false, "somebody else has taken", "take"),
+            (true, true, "you have the keyboard", "release"),
+            (true, false, "another viewer has taken", "take"),
             (false, false, "the keyboard is free again", "take"),
         ] {
             view.received(now, &says(&ToClient::Keyboard { taken, yours }));
@@ -411,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn who_only_looks_sends_nothing() {
+    fn a_read_only_viewer_sends_no_keys() {
         let (mut view, now) = view(Options {
             read_only: true,
             ..options()
@@ -429,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_session_says() {
+    fn control_frames_of_the_session_are_understood() {
         let check = |bytes: &[u8], want: Option<Left>| {
             let (mut view, now) = view(options());
             assert_eq!(view.received(now, bytes), want, "{bytes:?}");
@@ -446,9 +451,9 @@ mod tests {
     }
 
     #[test]
-    fn a_screen_that_takes_nothing_stops_the_output_alone() {
+    fn a_blocked_screen_stops_output_but_not_keys() {
         let (mut view, now) = view(options());
-        view.received(now, &encode(DATA, &vec![b'x'; ENOUGH]));
+        view.received(now, &encode(DATA, &vec![b'x'; OUTPUT_QUEUE_BYTES]));
         assert!(!view.wants_output());
         assert!(view.wants_keys());
         for _ in 0..1000 {
@@ -457,12 +462,12 @@ mod tests {
             view.typed(now, b"\x1b");
             view.settle(now);
         }
-        assert_eq!(view.to_screen.waiting().len(), ENOUGH);
+        assert_eq!(view.to_screen.waiting().len(), OUTPUT_QUEUE_BYTES);
         assert_eq!(view.typed(now, b"\x1cd"), Some(Left::Detached));
     }
 
     #[test]
-    fn a_queue_keeps_what_is_not_written() {
+    fn a_queue_keeps_unwritten_bytes() {
         let mut queue = Queue::default();
         let mut want = Vec::new();
         let mut got = Vec::new();

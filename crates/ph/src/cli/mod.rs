@@ -1,7 +1,8 @@
-//! The command line: one file a verb, named as the user types it.
+//! The command line: one file per verb, named like the verb.
 //!
-//! Each verb is its arguments (whose comments are its help) and one function from the context and
-//! those arguments to an exit code. Rules live in the core, storage in the store.
+//! Each verb has an `Args` struct, whose doc comments are its help text, and a function `run` from a
+//! context and these arguments to an exit code. Delivery rules are in the core, storage is in the
+//! store.
 
 pub(crate) mod admin;
 mod help;
@@ -28,8 +29,8 @@ use session::{answer, attach, ls, nudge, pause, peek, replay, restart, run, stat
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// What a completion script sets when it asks for words. Our own name, because a variable that
-/// others use too would turn every command into a completion.
+/// The variable that a completion script sets. It has a name of its own, because clap's default could be
+/// set for another program and would turn every command into a completion.
 pub(crate) const COMPLETE: &str = "PH_COMPLETE";
 
 const ABOUT: &str = "The post office for coding agents";
@@ -59,7 +60,7 @@ pub(crate) struct Cli {
 
 impl Parser for Cli {}
 
-// Not derived, because the grouped list of verbs is made from the finished command.
+// Not derived, because the grouped list of verbs is built from the finished command.
 impl CommandFactory for Cli {
     fn command() -> Command {
         let ph = Command::new("ph")
@@ -75,20 +76,20 @@ impl CommandFactory for Cli {
     }
 }
 
-/// What heads the options that every verb has.
-const EVERYWHERE: &str = "Options of every verb";
+/// The heading of the options that every verb has.
+const COMMON_OPTIONS: &str = "Options of every verb";
 
 #[derive(Debug, Default, clap::Args)]
 struct Global {
-    /// Where the mail is kept [default: PH_HOME, else the nearest .posthaste/, else the XDG data
-    /// directory]
-    #[arg(long, global = true, help_heading = EVERYWHERE, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    /// Home directory, which stores the mail [default: PH_HOME, else the nearest .posthaste/, else
+    /// the XDG data directory]
+    #[arg(long, global = true, help_heading = COMMON_OPTIONS, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     home: Option<PathBuf>,
     /// Print JSON
-    #[arg(long, global = true, help_heading = EVERYWHERE)]
+    #[arg(long, global = true, help_heading = COMMON_OPTIONS)]
     json: bool,
-    /// When to use colour: auto, always or never
-    #[arg(long, global = true, help_heading = EVERYWHERE, value_name = "WHEN", value_parser = ["auto", "always", "never"], hide_possible_values = true)]
+    /// Use colour: auto, always or never
+    #[arg(long, global = true, help_heading = COMMON_OPTIONS, value_name = "WHEN", value_parser = ["auto", "always", "never"], hide_possible_values = true)]
     color: Option<String>,
 }
 
@@ -149,7 +150,7 @@ enum Verb {
     Help(help::Args),
 }
 
-/// What was typed; where that cannot be read, it is told, and the process ends so.
+/// Parse the command line. Print an error for an invalid one, and return the exit code.
 pub(crate) fn parse() -> std::result::Result<Cli, ExitCode> {
     let words: Vec<_> = std::env::args_os().collect();
     Cli::try_parse_from(&words).map_err(|error| misread::tell(&error, &words))
@@ -165,7 +166,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
     match cli.verb {
         // Bare `ph` prints its help.
         None => help::print(&Cli::command().render_help(), &said).map(Into::into),
-        // Its exit codes are those of a protocol.
+        // The exit codes of this verb belong to a protocol.
         Some(Verb::Provider(args)) => provider::run(args, &said),
         Some(verb) => run_verb(verb, &said).map(Into::into),
     }
@@ -175,7 +176,7 @@ fn run_verb(verb: Verb, said: &Said) -> Result<Code> {
     if let Verb::Hook(args) = verb {
         return Ok(hook::run(args));
     }
-    // These look at nothing of the user's.
+    // These verbs read neither the settings nor the home.
     match &verb {
         Verb::Completions(args) => return completions::run(args, said),
         Verb::Man(args) => return man::run(args, said),
@@ -183,12 +184,12 @@ fn run_verb(verb: Verb, said: &Said) -> Result<Code> {
         Verb::Demo(args) => return demo::run(args, said),
         Verb::Trust(args) => return trust::run(args, said),
         Verb::Check(args) if args.inject => return Ok(check::inject(args, said)),
-        // It leaves standard output to the protocol.
+        // Standard output belongs to the protocol.
         Verb::Mcp(args) if args.is_server() => return crate::mcp::serve(said),
         _ => {}
     }
     let mut context = match &verb {
-        // It tells what is wrong with the settings itself.
+        // The doctor reports invalid settings itself.
         Verb::Doctor(_) => match Context::with_any_settings(said) {
             Ok(context) => context,
             Err(report) => return doctor::report_unusable_home(said, &report),
@@ -203,13 +204,13 @@ fn run_verb(verb: Verb, said: &Said) -> Result<Code> {
     Ok(code)
 }
 
-/// What a verb has printed for a caller in this process, and how it ended.
+/// The output and exit code of a verb that ran in this process.
 pub(crate) struct Captured {
     pub(crate) code: Code,
     pub(crate) out: Vec<u8>,
 }
 
-/// Carries out what somebody would type after `ph`, and keeps what it prints.
+/// Run the command line `ph WORDS` in this process and return its output.
 pub(crate) fn capture(words: &[String], said: &Said) -> Result<Captured> {
     let words = std::iter::once("ph").chain(words.iter().map(String::as_str));
     let cli = Cli::try_parse_from(words).map_err(|error| misread::report(&error))?;

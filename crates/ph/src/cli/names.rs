@@ -1,4 +1,4 @@
-//! Names and ids as arguments: what was said becomes what is meant, and the shell completes them.
+//! Parsers and shell completion for names and ids on the command line.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
@@ -8,7 +8,7 @@ use posthaste_store::report::{Report, Result};
 use posthaste_store::{Journal, Listing, Patience};
 use std::ffi::OsStr;
 
-/// Reads an agent's name, hinting at the nearest right one.
+/// Parses an agent's name. The error suggests a valid name.
 #[derive(Clone)]
 pub(super) struct NameParser;
 
@@ -23,13 +23,13 @@ impl TypedValueParser for NameParser {
     ) -> std::result::Result<AgentName, clap::Error> {
         let said = value.to_string_lossy();
         AgentName::parse(&said).map_err(|error| {
-            let hint = AgentName::suggestion(&said).map(|name| format!("'{name}' would do"));
+            let hint = AgentName::suggestion(&said).map(|name| format!("'{name}' is a valid name"));
             invalid(command, arg, &said, &error.to_string(), hint)
         })
     }
 }
 
-/// Reads whom something is for: an agent's name, or '@' and what the settings call somebody.
+/// Parses a recipient: an agent's name, or '@' and the name of an alias or group.
 #[derive(Clone)]
 pub(super) struct AddressParser;
 
@@ -52,7 +52,7 @@ impl TypedValueParser for AddressParser {
     }
 }
 
-/// Reads an id or its beginning.
+/// Parses an id or an id prefix.
 #[derive(Clone)]
 pub(super) struct IdParser;
 
@@ -78,7 +78,7 @@ impl TypedValueParser for IdParser {
     }
 }
 
-/// Reads a task's id or its beginning.
+/// Parses a task's id or an id prefix.
 #[derive(Clone)]
 pub(super) struct TaskIdParser;
 
@@ -99,12 +99,12 @@ impl TypedValueParser for TaskIdParser {
     }
 }
 
-/// An id as it was said. Where a script keeps the mail, it may be any text.
+/// An id as it was typed. If a script keeps the mail, an id may be any text.
 #[derive(Debug, Clone)]
 pub(super) struct SaidId(pub(super) String);
 
 impl SaidId {
-    /// One of ours, or its beginning.
+    /// Parse this as the id of a message in the journal, or a prefix of it.
     pub(super) fn prefix(&self) -> Result<IdPrefix> {
         IdPrefix::parse(&self.0).map_err(|error| {
             let shown = text::one_line(&self.0, 80);
@@ -138,13 +138,13 @@ fn invalid(
     .with_cmd(command)
 }
 
-/// Reads a priority, and says which there are.
+/// Parse a priority.
 pub(super) fn priority() -> impl TypedValueParser<Value = Priority> {
     PossibleValuesParser::new(Priority::ALL.map(Priority::as_str))
         .try_map(|said| said.parse::<Priority>())
 }
 
-/// Completes the name of a harness.
+/// Complete the name of a harness.
 pub(super) fn complete_harnesses() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {
         let current = current.to_string_lossy().into_owned();
@@ -165,7 +165,7 @@ pub(super) fn complete_harnesses() -> ArgValueCompleter {
     })
 }
 
-/// Completes the names of agents that ever had mail.
+/// Complete the names of agents that have ever had mail.
 pub(super) fn complete_agents() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {
         let current = current.to_string_lossy().into_owned();
@@ -195,7 +195,7 @@ pub(super) fn complete_agents() -> ArgValueCompleter {
     })
 }
 
-/// Completes the ids in one's own inbox.
+/// Complete the ids in the caller's inbox.
 pub(super) fn complete_ids() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {
         let current = current.to_string_lossy().into_owned();
@@ -222,7 +222,7 @@ pub(super) fn complete_ids() -> ArgValueCompleter {
     })
 }
 
-/// Completes the ids of one's own tasks.
+/// Complete the ids of the caller's tasks.
 pub(super) fn complete_tasks() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {
         let current = current.to_string_lossy().into_owned();
@@ -242,14 +242,14 @@ pub(super) fn complete_tasks() -> ArgValueCompleter {
     })
 }
 
-/// The aliases and groups of the settings.
+/// Return the aliases and groups in the settings.
 fn book_names() -> Vec<AgentName> {
     let context = crate::context::Context::new(&crate::context::Said::default());
     let names = context.map(|context| context.config.book.names());
     names.unwrap_or_default()
 }
 
-/// The journal as the environment finds it; a completion never waits for long.
+/// Open the journal of the default home. A completion never waits long for it.
 fn journal() -> Option<Journal> {
     let context = crate::context::Context::new(&crate::context::Said::default()).ok()?;
     Journal::open_existing(context.home, Patience::HOOK).ok()?

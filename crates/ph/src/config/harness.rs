@@ -20,8 +20,8 @@ use std::path::Path;
 pub(super) const SECTION: &str = "harness";
 const STATUS_ROWS: &str = "status_rows";
 const MUST_BE_TABLE: &str = "must be a table, such as [harness.codex]";
-/// How many rows a person's status line may have.
-const MOST_STATUS_ROWS: i64 = 20;
+/// Maximum number of rows of a person's status line.
+const MAX_STATUS_ROWS: i64 = 20;
 
 /// Settings about harnesses, by the harness's name.
 #[derive(Debug, Clone, Default)]
@@ -52,9 +52,9 @@ impl Harnesses {
                     return Err(unknown(path, &key, setting));
                 }
                 let count = value.as_integer();
-                let count = count.filter(|count| (0..=MOST_STATUS_ROWS).contains(count));
+                let count = count.filter(|count| (0..=MAX_STATUS_ROWS).contains(count));
                 let count = count.and_then(|count| usize::try_from(count).ok());
-                let what = format!("must be a whole number from 0 to {MOST_STATUS_ROWS}");
+                let what = format!("must be a whole number from 0 to {MAX_STATUS_ROWS}");
                 let count = count.ok_or_else(|| wrong(path, &key, &what))?;
                 let source = Source::File(path.to_owned());
                 let rows = RowCount { count, source };
@@ -97,7 +97,7 @@ fn unknown(path: &Path, key: &str, setting: &str) -> Report {
     let report = Report::usage(format!("unknown setting {key} in {}", path.display()));
     match strsim::jaro_winkler(setting, STATUS_ROWS) > 0.7 {
         true => report.hint(format!("did you mean {STATUS_ROWS}?")),
-        false => report.hint(format!("a harness has: {STATUS_ROWS}")),
+        false => report.hint(format!("the settings of a harness are: {STATUS_ROWS}")),
     }
 }
 
@@ -155,7 +155,7 @@ mod tests {
         check(
             "[harness.a]\nzebra = 1\n",
             "unknown setting harness.a.zebra in config.toml",
-            "a harness has: status_rows",
+            "the settings of a harness are: status_rows",
         );
     }
 }

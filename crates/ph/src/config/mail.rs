@@ -1,7 +1,7 @@
-//! What keeps the mail, by the settings.
+//! The settings for the place of the mail: the journal or a script.
 //!
-//! A script is only named here; where it is, and whether it may be run, is asked by whoever calls
-//! it. So settings that name one which is not there stop nothing but the mail.
+//! A script's path is resolved when the mail is used, so that settings with a missing script disable
+//! only the mail.
 
 use super::Layers;
 use posthaste_client::settings::Source;
@@ -10,14 +10,14 @@ use posthaste_store::report::{Report, Result};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What keeps the mail.
+/// The place of the mail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Mail {
     Journal,
     Script(Named),
 }
 
-/// A script as the settings name it.
+/// A script as it is written in the settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Named {
     key: &'static str,
@@ -28,7 +28,7 @@ pub(crate) struct Named {
 }
 
 impl Mail {
-    /// The script, where one keeps the mail and may be called.
+    /// Return the script, if one keeps the mail.
     pub(crate) fn script(&self) -> Result<Option<ScriptSettings>> {
         match self {
             Self::Journal => Ok(None),
@@ -36,7 +36,7 @@ impl Mail {
         }
     }
 
-    /// Whether a script keeps the mail, right or not.
+    /// Return whether a script keeps the mail, valid or not.
     pub(crate) fn is_elsewhere(&self) -> bool {
         match self {
             Self::Journal => false,
@@ -79,8 +79,8 @@ impl Named {
         })
     }
 
-    /// Where it is. A name alone is looked for on PATH; a path that does not begin at the root
-    /// begins beside the file that says it, else here.
+    /// Resolve the path. A plain name is searched on PATH; a relative path starts at the directory of the
+    /// settings file, else at the current directory.
     fn place(&self) -> Result<PathBuf> {
         let Self { key, said, .. } = self;
         if !said.contains('/') {
@@ -92,7 +92,7 @@ impl Named {
                 });
             return found.ok_or_else(|| {
                 Report::usage(format!("{key}: no program '{said}' is on PATH"))
-                    .hint("a script beside the settings is written ./NAME")
+                    .hint("write ./NAME for a script beside the settings file")
             });
         }
         let beside = match &self.source {
@@ -100,9 +100,10 @@ impl Named {
             Source::Default | Source::Env(_) | Source::Flag(_) => None,
         };
         let path = beside.map_or_else(|| PathBuf::from(said), |dir| dir.join(said));
-        let path = std::path::absolute(&path)
-            .map_err(|error| Report::usage(format!("cannot tell where {said} is: {error}")))?;
-        // Its directory by its true name; its own name stays, because some go by that.
+        let path = std::path::absolute(&path).map_err(|error| {
+            Report::usage(format!("cannot determine the path of {said}: {error}"))
+        })?;
+        // Only the directory is resolved: some scripts depend on the name by which they are called.
         let dir = path.parent().and_then(|dir| dir.canonicalize().ok());
         Ok(match (dir, path.file_name()) {
             (Some(dir), Some(name)) => dir.join(name),

@@ -1,7 +1,7 @@
 //! Settings, in layers: defaults, the user's file, the home's file, the environment, flags.
 //!
-//! Every setting is one row of [`SETTINGS`]: its name, default, and what makes a value right.
-//! What a value means is decided once, in [`Config::of`].
+//! Every setting is one row of [`SETTINGS`], with its name, default and valid values. Values are parsed
+//! in one place, [`Config::of`].
 
 mod harness;
 mod mail;
@@ -35,19 +35,19 @@ pub(crate) const SETTINGS: [Setting; 11] = [
         key: "journal.lock_timeout",
         env: "PH_JOURNAL_LOCK_TIMEOUT",
         default: "10s",
-        help: "how long a writer waits for its turn, such as 10s",
+        help: "timeout for the journal's write lock, such as 10s",
     },
     Setting {
         key: "mail.max_hops",
         env: "PH_MAIL_MAX_HOPS",
         default: "16",
-        help: "how many messages between agents may lead to one, such as 16",
+        help: "maximum number of messages between agents in one chain, such as 16",
     },
     Setting {
         key: "mail.max_rate",
         env: "PH_MAIL_MAX_RATE",
         default: "60",
-        help: "how many messages one agent may write to another in a minute, such as 60",
+        help: "maximum number of messages per minute from one agent to another, such as 60",
     },
     Setting {
         key: "mail.provider",
@@ -59,19 +59,19 @@ pub(crate) const SETTINGS: [Setting; 11] = [
         key: "mail.script",
         env: "PH_MAIL_SCRIPT",
         default: "",
-        help: "the path of the script, where mail.provider is exec",
+        help: "path of the script if mail.provider is exec",
     },
     Setting {
         key: "mail.tick",
         env: "PH_MAIL_TICK",
         default: "5s",
-        help: "how often a session asks the script for new mail, such as 5s",
+        help: "interval at which a session asks the script for new mail, such as 5s",
     },
     Setting {
         key: "mail.timeout",
         env: "PH_MAIL_TIMEOUT",
         default: "30s",
-        help: "how long a call of the script may take, such as 30s",
+        help: "timeout of each call of the script, such as 30s",
     },
     Setting {
         key: "output.color",
@@ -95,11 +95,11 @@ pub(crate) const SETTINGS: [Setting; 11] = [
         key: "session.without_home",
         env: "PH_SESSION_WITHOUT_HOME",
         default: "1m",
-        help: "how long a session goes on once its home is gone, such as 1m",
+        help: "time for which a session continues without its home, such as 1m",
     },
 ];
 
-/// Sections that say what is typed to an agent. A project's file cannot have them.
+/// Sections that change the input of agents. A project's file cannot have them.
 const PERSON_ONLY_SECTIONS: [&str; 2] = [harness::SECTION, "agents"];
 /// Size limit of a project's file.
 const MAX_PROJECT_BYTES: u64 = 64 << 10;
@@ -130,7 +130,7 @@ pub(crate) struct Value {
     pub(crate) source: Source,
 }
 
-/// All settings, each with where it came from; in the order of [`SETTINGS`].
+/// All settings with their sources, in the order of [`SETTINGS`].
 #[derive(Debug, Clone)]
 pub(crate) struct Layers {
     values: Vec<Value>,
@@ -140,7 +140,7 @@ pub(crate) struct Layers {
     ignored: Vec<Row>,
 }
 
-/// What the settings mean.
+/// Parsed settings.
 #[derive(Debug, Clone)]
 pub(crate) struct Config {
     pub(crate) color: ColorChoice,
@@ -148,7 +148,7 @@ pub(crate) struct Config {
     pub(crate) priority: Priority,
     pub(crate) patience: Patience,
     pub(crate) limits: Limits,
-    /// How long a session goes on without its home.
+    /// Time for which a session continues without its home.
     pub(crate) without_home: Duration,
     pub(crate) mail: Mail,
     pub(crate) book: Book,
@@ -191,7 +191,7 @@ impl Layers {
                         "cannot read the settings in {}: {error}",
                         path.display()
                     ))
-                    .hint("check who owns it, or choose another home with --home or PH_HOME"));
+                    .hint("check the owner of the file, or choose another home with --home or PH_HOME"));
                 }
             }
         }
@@ -332,7 +332,7 @@ impl Layers {
         &self.harnesses
     }
 
-    /// Where a setting came from.
+    /// Return the source of a setting.
     pub(crate) fn source(&self, key: &str) -> Option<&Source> {
         let mut rows = self.rows();
         rows.find(|(setting, _)| setting.key == key)
@@ -351,13 +351,13 @@ impl Layers {
         let (setting, value) = self
             .rows()
             .find(|(setting, _)| setting.key == key)
-            .expect("every key asked for is a row of SETTINGS");
+            .expect("every requested key is a row of SETTINGS");
         read(&value.text).ok_or_else(|| {
             Report::usage(format!(
                 "{key} cannot be '{}' ({})",
                 value.text, value.source
             ))
-            .hint(format!("{key} is {}", setting.help))
+            .hint(format!("{key}: {}", setting.help))
         })
     }
 }
@@ -391,7 +391,7 @@ impl Config {
     }
 }
 
-/// Every value of a table under its dotted name; none where it is not a plain one.
+/// Collect the values of a table under their dotted keys. A value that is a list is `None`.
 fn flatten(prefix: &str, table: &toml::Table, found: &mut Vec<(String, Option<String>)>) {
     for (name, value) in table {
         let key = if prefix.is_empty() {
@@ -411,8 +411,8 @@ fn flatten(prefix: &str, table: &toml::Table, found: &mut Vec<(String, Option<St
     }
 }
 
-/// Variables of ours that are no settings.
-const OTHERS: [&str; 10] = [
+/// Variables of Posthaste that are not settings.
+const OTHER_VARIABLES: [&str; 10] = [
     "PH_AGENT",
     "PH_HOME",
     "PH_SOCKET",
@@ -425,26 +425,33 @@ const OTHERS: [&str; 10] = [
     "PH_PROVIDER_STATE",
 ];
 
-/// What this environment seems to mean by a variable that we do not know, a line each. No error:
-/// others may have names that begin like ours.
+/// Return one notice for each environment variable that looks like a misspelt one of Posthaste. This is not
+/// an error: other programs may use the prefix `PH_`.
 pub(crate) fn misspelt_variables() -> Vec<String> {
     let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
     names.filter_map(|name| misspelt(&name)).collect()
 }
 
 fn misspelt(name: &str) -> Option<String> {
-    /// So many slips of the finger make one name of another, where it is long enough.
-    const SLIPS: usize = 2;
-    const LONG: usize = 12;
-    let known = SETTINGS.iter().map(|setting| setting.env).chain(OTHERS);
-    // Every command looks, and measures only what is strange.
+    /// Maximum edit distance for names of at least [`LONG_NAME_BYTES`]; 1 for shorter ones.
+    const MAX_EDITS: usize = 2;
+    const LONG_NAME_BYTES: usize = 12;
+    let known = SETTINGS
+        .iter()
+        .map(|setting| setting.env)
+        .chain(OTHER_VARIABLES);
+    // Every command runs this, so distances are computed only for unknown variables.
     if !name.starts_with("PH_") || known.clone().any(|known| known == name) {
         return None;
     }
     let distance = |known: &'static str| (strsim::osa_distance(name, known), known);
     let (slips, nearest) = known.map(distance).min()?;
-    let most = if nearest.len() < LONG { 1 } else { SLIPS };
-    (slips <= most).then(|| format!("the variable {name} means nothing; did you mean {nearest}?"))
+    let most = if nearest.len() < LONG_NAME_BYTES {
+        1
+    } else {
+        MAX_EDITS
+    };
+    (slips <= most).then(|| format!("the variable {name} is unknown; did you mean {nearest}?"))
 }
 
 fn unknown(key: &str, path: &Path) -> Report {
@@ -473,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_overrides_a_default_and_says_so() {
+    fn a_file_overrides_a_default_and_is_its_source() {
         let layers = load("[output]\ntime = 'utc'\n").unwrap();
         let (_, value) = layers.rows().find(|(s, _)| s.key == "output.time").unwrap();
         assert_eq!(value.text, "utc");
@@ -482,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn an_error_names_the_invalid_setting() {
         let check = |text: &str, want: &str| {
             let report = load(text)
                 .and_then(|layers| Config::of(&layers).map(drop))
@@ -515,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn a_project_cannot_set_what_runs_a_program_in_any_spelling() {
+    fn a_project_cannot_set_a_program_in_any_spelling_of_the_key() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("config.toml");
         for text in [
@@ -536,11 +543,11 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_that_is_nearly_one_of_ours_is_named() {
+    fn a_misspelt_variable_is_reported() {
         let check = |name: &str, want: Option<&str>| {
             let got = misspelt(name);
             let want =
-                want.map(|want| format!("the variable {name} means nothing; did you mean {want}?"));
+                want.map(|want| format!("the variable {name} is unknown; did you mean {want}?"));
             assert_eq!(got, want, "{name}");
         };
         check("PH_SEND_PRIORTY", Some("PH_SEND_PRIORITY"));

@@ -1,5 +1,5 @@
-//! A hook of an agent that no session runs, because a person started it: new mail at its prompts,
-//! once each, as `ph check --inject` shows it. Nothing is claimed of its terminal.
+//! A hook of an agent outside of a session: prints new mail at its prompts, each message once, like
+//! `ph check --inject`. Records nothing about the agent's terminal.
 
 use super::Call;
 use crate::cli::{self, Caller};
@@ -10,14 +10,16 @@ use posthaste_session::harness::Catalogue;
 use posthaste_store::report::Report;
 
 pub(super) fn inject(call: &Call, event: &str, payload: &str) -> Result<(), String> {
-    let Some(agent) = whose(call)? else {
-        return Err("there is no session, and neither PH_AGENT nor --agent names one".to_owned());
+    let Some(agent) = agent_name(call)? else {
+        return Err(
+            "there is no session, and neither PH_AGENT nor --agent names an agent".to_owned(),
+        );
     };
     try_inject(call, &agent, event, payload).map_err(|report| report.message().to_owned())
 }
 
-/// What was said when it was installed, unless the environment says otherwise.
-fn whose(call: &Call) -> Result<Option<AgentName>, String> {
+/// Return PH_AGENT, else the agent for which the hook was installed.
+fn agent_name(call: &Call) -> Result<Option<AgentName>, String> {
     let env = std::env::var("PH_AGENT")
         .ok()
         .filter(|name| !name.is_empty());
@@ -34,13 +36,13 @@ fn try_inject(call: &Call, agent: &AgentName, event: &str, payload: &str) -> Res
     if !hooks.read(event, payload).is_prompt_that_takes() {
         return Ok(());
     }
-    // Who set it up has said whose it is.
-    let complain = |why: String| super::tell(&why);
+    // The person who installed the hook named the agent.
+    let complain = |why: String| super::note_if_logging(&why);
     let Some(reminder) = cli::reminder(&mut context, agent, Caller::Hook, complain)? else {
         return Ok(());
     };
     let printed = output::all_to_stdout(hooks.format.print(event, &reminder.text).as_bytes());
     let printed = printed.map_err(|error| error.to_string());
     reminder.settle(&context, printed.as_ref().map_err(String::as_str))?;
-    printed.map_err(|error| Report::storage(format!("nobody reads what it is given: {error}")))
+    printed.map_err(|error| Report::storage(format!("cannot print the agent's mail: {error}")))
 }

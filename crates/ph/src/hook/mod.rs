@@ -1,8 +1,7 @@
-//! `ph hook`: what an agent's hooks call, at every prompt and every tool.
+//! `ph hook`: the command that an agent's hooks run, at every prompt and every tool.
 //!
-//! Tells the agent's session what happened, and prints what the agent expects. It starts nothing
-//! that it does not need, waits for nobody for long, never fails its agent, and is silent unless
-//! `PH_LOG` asks.
+//! Reports the event to the agent's session, and prints the reply that the agent expects. Starts quickly,
+//! has a timeout for every wait, never fails, and prints errors only if `PH_LOG` is set.
 
 mod alone;
 mod stdin;
@@ -17,34 +16,34 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// How long a session may take. An agent waits for this.
-const PATIENCE: Duration = Duration::from_millis(200);
-/// No event has a longer name.
-const LONGEST_NAME: usize = 200;
+/// Timeout for the session's reply. The agent waits for the hook.
+const SESSION_TIMEOUT: Duration = Duration::from_millis(200);
+/// Maximum length of an event's name.
+const MAX_EVENT_NAME_BYTES: usize = 200;
 
-/// What a hook's command line says.
+/// The arguments of `ph hook`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Call {
     pub(crate) harness: String,
     pub(crate) event: Option<String>,
-    /// Whose mail it is, where no session runs the program.
+    /// The agent whose mail is printed without a session.
     pub(crate) agent: Option<String>,
-    /// Whether the session gave this hook to the program.
+    /// Whether a session added this hook to the program's settings.
     pub(crate) is_injected: bool,
 }
 
-/// Whatever happens, an agent must not fail because of its mail.
+/// Run a hook. Always succeeds: an agent must never fail because of its mail.
 pub(crate) fn run(call: &Call) -> ExitCode {
     let is_marked = std::env::var_os(MARK).is_some_and(|mark| mark == INJECTED);
     if is_marked && !call.is_injected {
-        tell("the session's own hook speaks for this agent");
+        note_if_logging("the session's own hook reports this event");
     } else if let Err(why) = hook(call) {
-        tell(&why);
+        note_if_logging(&why);
     }
     ExitCode::SUCCESS
 }
 
-fn tell(why: &str) {
+fn note_if_logging(why: &str) {
     if std::env::var_os("PH_LOG").is_some_and(|log| !log.is_empty() && log != "off") {
         output::note(why);
     }
@@ -53,9 +52,9 @@ fn tell(why: &str) {
 fn hook(call: &Call) -> Result<(), String> {
     let heard = stdin::read();
     let named = heard.event.as_deref().or(call.event.as_deref());
-    let event_name = named.filter(|name| !name.is_empty() && name.len() <= LONGEST_NAME);
+    let event_name = named.filter(|name| !name.is_empty() && name.len() <= MAX_EVENT_NAME_BYTES);
     let event_name =
-        event_name.ok_or("no event is named, neither on standard input nor by --event")?;
+        event_name.ok_or("the event name is missing, both on standard input and in --event")?;
     let socket = std::env::var_os("PH_SOCKET").filter(|path| !path.is_empty());
     match socket {
         Some(socket) => {
@@ -63,13 +62,13 @@ fn hook(call: &Call) -> Result<(), String> {
                 harness: Some(call.harness.clone()),
                 event_name: event_name.to_owned(),
                 payload: heard.payload.unwrap_or_else(Payload::null),
-                // Where nobody reads what is printed, nothing may be handed to it.
+                // Mail must not be handed over if the output is discarded.
                 takes_context: !output::goes_nowhere(),
                 run: std::env::var(RUN).ok(),
             };
             ask(&PathBuf::from(socket), &question)
         }
-        // The session has gone, and took its program's mail with it.
+        // A session's hook outlived its session, which delivered the mail itself.
         None if call.is_injected => Err("there is no session: PH_SOCKET is not set".to_owned()),
         None => {
             let payload = heard.payload.unwrap_or_else(Payload::null);
@@ -78,29 +77,29 @@ fn hook(call: &Call) -> Result<(), String> {
     }
 }
 
-/// Tells the session, prints what it answers, and says so: until then it cannot know that its
-/// agent was given anything.
+/// Report the event to the session, print its reply, and confirm that the reply was printed: the
+/// confirmation is the session's only evidence that the agent got its mail.
 fn ask(socket: &Path, question: &method::HookEvent) -> Result<(), String> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + SESSION_TIMEOUT;
     let left = || deadline.saturating_duration_since(Instant::now());
-    let mut client = Client::connect(socket).ok_or("the session does not listen")?;
+    let mut client = Client::connect(socket).ok_or("cannot reach the session")?;
     client
         .ask_within(question, left())
-        .map_err(|_| "the session does not listen")?;
+        .map_err(|_| "cannot reach the session")?;
     let hooked = match client.answer::<method::HookEvent>(left()) {
         Ok(hooked) => hooked,
-        Err(NoAnswer::Silence) => return Err("the session does not answer".to_owned()),
+        Err(NoAnswer::Silence) => return Err("the session does not respond".to_owned()),
         Err(NoAnswer::Refused(failure)) => return Err(text::one_line(&failure.message, 200)),
     };
     if let Some(output) = hooked.output {
         output::all_to_stdout(output.as_bytes())
-            .map_err(|error| format!("nobody reads what the agent is given: {error}"))?;
+            .map_err(|error| format!("cannot print the session's reply: {error}"))?;
     }
     if let Some(offer) = hooked.offer {
-        // Read in its own time; what is written stays when this process has gone.
+        // The session reads this later, even after this process has exited.
         client
-            .ask_within(&method::HookTaken { offer }, PATIENCE)
-            .map_err(|_| "the session was not told that its agent has its mail")?;
+            .ask_within(&method::HookTaken { offer }, SESSION_TIMEOUT)
+            .map_err(|_| "cannot confirm to the session that the agent got its mail")?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What a hook is told on its standard input: JSON, within a time and a bound.
+//! Reads a hook's JSON from standard input, with a timeout and a size limit.
 
 use posthaste_wire::param::Payload;
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -8,32 +8,34 @@ use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
-/// How long it may take to come. Whoever calls a hook has it ready.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// How much is kept. What is longer is read to its end, because the caller may wait for that.
-const LONGEST: usize = 32 << 20;
-/// How much is passed on as it is; of more, only the short fields.
-const WHOLE: usize = 256 << 10;
-const SHORT: usize = 32 << 10;
-/// The field with the event's name, in each of the agents that have hooks.
-const NAME: &str = "hook_event_name";
+/// Timeout for the whole input, which the agent has ready when it runs the hook.
+const READ_TIMEOUT: Duration = Duration::from_secs(1);
+/// Maximum size of the input. A longer one is still read to its end, because the agent may wait until all
+/// of it is written, but is ignored.
+const MAX_INPUT_BYTES: usize = 32 << 20;
+/// Maximum size of input that is forwarded unchanged. Of a longer one, only fields of at most
+/// [`MAX_FIELD_BYTES`] are forwarded.
+const MAX_FORWARDED_BYTES: usize = 256 << 10;
+const MAX_FIELD_BYTES: usize = 32 << 10;
+/// The field with the event's name. All supported agents use the same one.
+const EVENT_NAME_FIELD: &str = "hook_event_name";
 
 #[derive(Debug, Default)]
-pub(super) struct Heard {
+pub(super) struct HookInput {
     pub(super) event: Option<String>,
     pub(super) payload: Option<Payload>,
 }
 
-pub(super) fn read() -> Heard {
+pub(super) fn read() -> HookInput {
     if std::io::stdin().is_terminal() {
-        return Heard::default();
+        return HookInput::default();
     }
-    let bytes = until(Instant::now() + PATIENCE);
-    std::str::from_utf8(&bytes).map_or_else(|_| Heard::default(), understand)
+    let bytes = read_until(Instant::now() + READ_TIMEOUT);
+    std::str::from_utf8(&bytes).map_or_else(|_| HookInput::default(), parse)
 }
 
-/// What comes before the deadline.
-fn until(deadline: Instant) -> Vec<u8> {
+/// Read until the end of input or the deadline.
+fn read_until(deadline: Instant) -> Vec<u8> {
     let stdin = rustix::stdio::stdin();
     let (mut kept, mut buffer) = (Vec::new(), vec![0; 64 << 10]);
     let mut is_too_long = false;
@@ -46,7 +48,9 @@ fn until(deadline: Instant) -> Vec<u8> {
         }
         match rustix::io::read(stdin, &mut buffer[..]) {
             Ok(0) => break,
-            Ok(count) if kept.len() + count <= LONGEST => kept.extend_from_slice(&buffer[..count]),
+            Ok(count) if kept.len() + count <= MAX_INPUT_BYTES => {
+                kept.extend_from_slice(&buffer[..count])
+            }
             Ok(_) => is_too_long = true,
             Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
             Err(_) => break,
@@ -55,21 +59,21 @@ fn until(deadline: Instant) -> Vec<u8> {
     if is_too_long { Vec::new() } else { kept }
 }
 
-fn understand(text: &str) -> Heard {
+fn parse(text: &str) -> HookInput {
     let Ok(fields) = serde_json::from_str::<BTreeMap<Cow<'_, str>, &RawValue>>(text) else {
-        return Heard::default();
+        return HookInput::default();
     };
-    let event = fields.get(NAME);
+    let event = fields.get(EVENT_NAME_FIELD);
     let event = event.and_then(|name| serde_json::from_str(name.get()).ok());
-    let payload = if text.len() <= WHOLE {
+    let payload = if text.len() <= MAX_FORWARDED_BYTES {
         Payload::new(text).ok()
     } else {
-        let is_short = |value: &RawValue| value.get().len() <= SHORT;
+        let is_short = |value: &RawValue| value.get().len() <= MAX_FIELD_BYTES;
         let short: BTreeMap<_, _> = fields.into_iter().filter(|(_, v)| is_short(v)).collect();
         let text = serde_json::to_string(&short).ok();
         text.and_then(|text| Payload::new(&text).ok())
     };
-    Heard { event, payload }
+    HookInput { event, payload }
 }
 
 #[cfg(test)]
@@ -77,9 +81,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_event_is_named_in_it_and_long_fields_are_left_out() {
+    fn the_event_name_is_read_and_long_fields_are_dropped() {
         let check = |text: &str, event: Option<&str>, payload: Option<&str>| {
-            let heard = understand(text);
+            let heard = parse(text);
             assert_eq!(heard.event.as_deref(), event, "{text:.80}");
             assert_eq!(
                 heard.payload.as_ref().map(Payload::get),
@@ -98,7 +102,7 @@ mod tests {
         for none in ["", "null", "[]", "{", "\u{1b}[2J", "7"] {
             check(none, None, None);
         }
-        let long = "y".repeat(WHOLE);
+        let long = "y".repeat(MAX_FORWARDED_BYTES);
         let text = format!(r#"{{"x":"{long}","hook_event_name":"Stop","a":[ 1 ]}}"#);
         check(
             &text,

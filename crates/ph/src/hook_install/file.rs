@@ -1,5 +1,5 @@
-//! The files of agents: read with care, written at once or not at all, through links, as private
-//! as they were.
+//! Reads and replaces agents' settings files. Writes are atomic, follow symbolic links and keep the
+//! file's permissions.
 
 use super::Target;
 use posthaste_store::report::{Report, Result};
@@ -8,14 +8,14 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// No settings are longer.
-const LONGEST: u64 = 4 << 20;
+/// Maximum size of a settings file.
+const MAX_SETTINGS_BYTES: u64 = 4 << 20;
 
 fn failed(what: &str, path: &Path, error: &dyn std::fmt::Display) -> Report {
     Report::storage(format!("cannot {what} {}: {error}", path.display()))
 }
 
-/// Where the copy of a file is kept: beside it.
+/// Return the path of the copy of a file, which is beside it.
 pub(crate) fn backup_of(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".before-ph");
@@ -23,31 +23,31 @@ pub(crate) fn backup_of(path: &Path) -> PathBuf {
 }
 
 impl Target {
-    /// The file itself, behind any link.
+    /// Return the file, with symbolic links resolved.
     pub(crate) fn file(&self) -> Result<PathBuf> {
         match self.path.canonicalize() {
             Ok(file) => Ok(file),
             Err(_) if self.path.is_symlink() => Err(Report::refused(format!(
-                "{} is a link to nowhere",
+                "{} is a broken symbolic link",
                 self.path.display()
             ))
-            .hint("make what it points to, or remove it")),
+            .hint("create the file that it points to, or remove the link")),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(self.path.clone()),
-            Err(error) => Err(failed("look at", &self.path, &error)),
+            Err(error) => Err(failed("resolve", &self.path, &error)),
         }
     }
 }
 
-/// What a file holds; nothing where there is none.
+/// Read a file. Return `None` if it does not exist.
 pub(crate) fn read(path: &Path) -> Result<Option<String>> {
     let about = match std::fs::metadata(path) {
         Ok(about) => about,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failed("read", path, &error)),
     };
-    if !about.is_file() || about.len() > LONGEST {
+    if !about.is_file() || about.len() > MAX_SETTINGS_BYTES {
         return Err(Report::refused(format!(
-            "{} is no file, or far too long for settings",
+            "{} is not a regular file, or is too large for a settings file",
             path.display()
         )));
     }
@@ -57,8 +57,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>> {
     Ok(Some(text))
 }
 
-/// Puts `after` in the place of `before`, which was read before; with a copy of it where that is
-/// wanted.
+/// Replace the content `before`, which was read earlier, by `after`. Keeps a copy of `before` on request.
 pub(crate) fn apply(
     path: &Path,
     before: Option<&str>,
@@ -67,10 +66,10 @@ pub(crate) fn apply(
 ) -> Result<()> {
     if read(path)?.as_deref() != before {
         return Err(Report::refused(format!(
-            "{} has just been changed by somebody else",
+            "{} was changed by another program meanwhile",
             path.display()
         ))
-        .hint("look at it, and try again"));
+        .hint("check the file and try again"));
     }
     if let (Some(before), true) = (before, keeps_copy) {
         write(&backup_of(path), before, path)?;
@@ -81,7 +80,7 @@ pub(crate) fn apply(
     }
 }
 
-/// Writes a file whole, as private as `like`.
+/// Write a file atomically, with the permissions of `like`.
 fn write(path: &Path, text: &str, like: &Path) -> Result<()> {
     let dir = path.parent().unwrap_or(Path::new("/"));
     let fail = |error: std::io::Error| failed("write", path, &error);

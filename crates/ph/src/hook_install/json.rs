@@ -1,5 +1,5 @@
-//! JSON as text: where the members of an object and the elements of a list stand in it, so that
-//! one can be added or taken out and every other byte stays.
+//! Edits JSON text: finds the members of objects and the elements of lists, and adds or removes one
+//! without changing any other byte.
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -8,7 +8,7 @@ use std::ops::Range;
 
 type Span = Range<usize>;
 
-/// Something in a list or an object: its name, if it has one, all of it, and its value.
+/// An element of a list or a member of an object: its name, if any, its whole span, and its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Item {
     pub(super) key: Option<String>,
@@ -40,14 +40,14 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
     }
 }
 
-/// The members of the object that stands at `span`.
+/// Return the members of the object at `span`.
 pub(super) fn object(text: &str, span: &Span) -> Option<Vec<Item>> {
     let Members(all) = serde_json::from_str(&text[span.clone()]).ok()?;
     let all = all.into_iter().map(|(key, raw)| (Some(key), raw));
     Some(items(text, span, all))
 }
 
-/// The elements of the list that stands at `span`.
+/// Return the elements of the list at `span`.
 pub(super) fn list(text: &str, span: &Span) -> Option<Vec<Item>> {
     let all: Vec<&RawValue> = serde_json::from_str(&text[span.clone()]).ok()?;
     Some(items(text, span, all.into_iter().map(|raw| (None, raw))))
@@ -60,7 +60,7 @@ fn items<'a>(
 ) -> Vec<Item> {
     let mut before = span.start + text[span.clone()].find(['{', '[']).unwrap_or(0) + 1;
     let item = |(key, raw): (Option<String>, &'a RawValue)| {
-        // What is read in place has its place.
+        // The values borrow from `text`, so their offsets can be computed.
         let start = raw.get().as_ptr().addr() - text.as_ptr().addr();
         let value = start..start + raw.get().len();
         let is_between = |c: char| c.is_ascii_whitespace() || c == ',';
@@ -76,7 +76,7 @@ fn items<'a>(
     all.map(item).collect()
 }
 
-/// How a text is laid out.
+/// The indentation and line ends of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Layout {
     OneLine,
@@ -109,7 +109,7 @@ impl Layout {
         }
     }
 
-    /// The beginning of a line at this depth.
+    /// Return a line end and the indentation of this depth.
     fn line(&self, depth: usize) -> String {
         match self {
             Self::OneLine => String::new(),
@@ -117,7 +117,7 @@ impl Layout {
         }
     }
 
-    /// A value whose first line begins at this depth.
+    /// Format a value whose first line is at this depth.
     fn value(&self, value: &Value, depth: usize) -> String {
         let Self::Lines { indent, .. } = self else {
             return value.to_string();
@@ -133,7 +133,7 @@ impl Layout {
     }
 }
 
-/// The text with one more item at the end of what stands at `span`, whose items are at `depth`.
+/// Append an item to the list or object at `span`, whose items are at `depth`.
 pub(super) fn add(
     text: &str,
     span: &Span,
@@ -161,7 +161,7 @@ pub(super) fn add(
     }
 }
 
-/// The text with another value in the place of what stands at `span`, at this depth.
+/// Replace the value at `span`.
 pub(super) fn replace(
     text: &str,
     span: &Span,
@@ -172,12 +172,12 @@ pub(super) fn replace(
     format!("{}{value}{}", &text[..span.start], &text[span.end..])
 }
 
-/// The text without one of the items of what stands at `span`.
+/// Remove one item from the list or object at `span`.
 pub(super) fn remove(text: &str, span: &Span, items: &[Item], at: usize) -> String {
     let cut = match (at.checked_sub(1), items.get(at + 1)) {
         (Some(before), _) => items[before].span.end..items[at].span.end,
         (None, Some(next)) => items[at].span.start..next.span.start,
-        // Nothing is left between the brackets.
+        // Keep nothing between the brackets.
         (None, None) => span.start + 1..span.end - 1,
     };
     format!("{}{}", &text[..cut.start], &text[cut.end..])
@@ -189,7 +189,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn one_is_added_and_taken_out_and_all_else_stays() {
+    fn adding_and_removing_an_item_keeps_every_other_byte() {
         let check = |text: &str, want: &str| {
             let span = 0..text.len();
             let items = object(text, &span).unwrap();

@@ -1,8 +1,7 @@
-//! Hooks that a person has installed into an agent's own settings: what would change, and whether
-//! it is there.
+//! Hooks that a person installs into an agent's settings: computes the changed settings, and whether
+//! the hook is installed.
 //!
-//! Owns what is written into files of others. Everything else in them stays as it is, to the byte;
-//! what cannot be understood is left alone.
+//! Never changes any other byte of the settings, and refuses settings that it cannot parse.
 
 mod file;
 mod json;
@@ -15,7 +14,7 @@ use posthaste_core::AgentName;
 use posthaste_store::report::{Report, Result};
 use std::path::{Path, PathBuf};
 
-/// What a harness's hooks are kept in.
+/// The kind of file in which a harness keeps its hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// A JSON file with `hooks`, by event.
@@ -24,11 +23,11 @@ enum Kind {
     Plugin,
 }
 
-/// What a hook is called at.
+/// An event at which a hook runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Event {
     name: &'static str,
-    /// Where the agent wants to be told of which: all, or those of one tool.
+    /// The matcher that the agent's settings require: all, or one tool.
     matcher: Option<&'static str>,
 }
 
@@ -36,12 +35,12 @@ const fn at(name: &'static str, matcher: Option<&'static str>) -> Event {
     Event { name, matcher }
 }
 
-/// Claude Code and Codex are given the others by `ph run`.
-const AT_PROMPTS: &[Event] = &[at("UserPromptSubmit", None)];
+/// The event of Claude Code and Codex. `ph run` adds hooks for the others itself.
+const PROMPT_EVENTS: &[Event] = &[at("UserPromptSubmit", None)];
 
-/// All that Gemini CLI is ever told, under `ph run` too: its prompts, a tool's end, where it begins
-/// another conversation, and where one of its tools is an agent itself.
-const OF_GEMINI: &[Event] = &[
+/// All events of Gemini CLI, under `ph run` too: prompts, the end of a tool, a new conversation, and a
+/// tool that is an agent itself.
+const GEMINI_EVENTS: &[Event] = &[
     at("BeforeAgent", Some("*")),
     at("AfterTool", Some("*")),
     at("BeforeTool", Some("invoke_agent")),
@@ -49,37 +48,37 @@ const OF_GEMINI: &[Event] = &[
     at("SessionEnd", Some("*")),
 ];
 
-/// An agent whose settings are known.
+/// The settings file of a supported agent.
 #[derive(Debug)]
 pub(crate) struct Target {
     pub(crate) harness: &'static str,
     kind: Kind,
-    /// As the agent finds it.
+    /// The path that the agent uses, which may be a symbolic link.
     pub(crate) path: PathBuf,
 }
 
-/// Where each keeps its settings: a variable that says so, else a directory of the home.
-const KNOWN: [(&str, &str, &str, &str, Kind); 4] = [
+/// The settings file of each agent: the directory in a variable, else one in the home directory.
+const TARGETS: [(&str, &str, &str, &str, Kind); 4] = [
     (
         "claude",
         "CLAUDE_CONFIG_DIR",
         ".claude",
         "settings.json",
-        Kind::Settings(AT_PROMPTS),
+        Kind::Settings(PROMPT_EVENTS),
     ),
     (
         "codex",
         "CODEX_HOME",
         ".codex",
         "hooks.json",
-        Kind::Settings(AT_PROMPTS),
+        Kind::Settings(PROMPT_EVENTS),
     ),
     (
         "gemini",
         "",
         ".gemini",
         "settings.json",
-        Kind::Settings(OF_GEMINI),
+        Kind::Settings(GEMINI_EVENTS),
     ),
     (
         "opencode",
@@ -91,24 +90,24 @@ const KNOWN: [(&str, &str, &str, &str, Kind); 4] = [
 ];
 
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    KNOWN.iter().map(|(harness, ..)| *harness)
+    TARGETS.iter().map(|(harness, ..)| *harness)
 }
 
 impl Target {
     pub(crate) fn of(harness: &str) -> Result<Self> {
-        let known = KNOWN.iter().find(|(name, ..)| *name == harness);
+        let known = TARGETS.iter().find(|(name, ..)| *name == harness);
         let Some((harness, variable, dir, file, kind)) = known else {
             let all: Vec<_> = names().collect();
             return Err(Report::not_found(format!(
-                "nothing is known of where {harness:?} keeps its hooks"
+                "the settings of {harness:?} for hooks are not known"
             ))
-            .hint(format!("known are {}", all.join(", "))));
+            .hint(format!("supported: {}", all.join(", "))));
         };
         let said = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let dir = match (said(variable), said("HOME")) {
             (Some(said), _) => PathBuf::from(said),
             (None, Some(home)) => Path::new(&home).join(dir),
-            (None, None) => return Err(Report::usage("there is no HOME").hint("set HOME")),
+            (None, None) => return Err(Report::usage("HOME is not set").hint("set HOME")),
         };
         let path = dir.join(file);
         if !path.is_absolute() {
@@ -124,12 +123,12 @@ impl Target {
         })
     }
 
-    /// What the agent's hook is to run.
+    /// Return the command that the agent's hook runs.
     pub(crate) fn command(&self, agent: Option<&AgentName>) -> Result<String> {
         let ph = std::env::current_exe()
             .map_err(|error| Report::storage(format!("cannot find ph itself: {error}")))?;
         let ph = ph.to_str().ok_or_else(|| {
-            Report::refused("the path of ph is not UTF-8, and cannot stand in settings")
+            Report::refused("the path of ph is not UTF-8 and cannot be written into settings")
         })?;
         let agent = agent.map_or(String::new(), |agent| format!(" --agent {agent}"));
         Ok(format!("{} hook {}{agent}", quoted(ph), self.harness))
@@ -143,7 +142,7 @@ impl Target {
         }
     }
 
-    /// The same whoever it is for: for who asks, and installs nothing.
+    /// Return the state of the hook, whichever agent it is installed for.
     pub(crate) fn state_of(&self, text: Option<&str>, command: &str) -> Result<State> {
         let installed = text.and_then(|text| self.found(text));
         let is_same = |found: &String| match found.strip_prefix(command) {
@@ -154,7 +153,7 @@ impl Target {
         self.state(text, command.as_deref().or(Some("")))
     }
 
-    /// The command that is installed.
+    /// Return the installed command, if any.
     fn found(&self, text: &str) -> Option<String> {
         match self.kind {
             Kind::Settings(_) => settings::command(self.harness, text).ok()?,
@@ -162,7 +161,7 @@ impl Target {
         }
     }
 
-    /// The file with our hooks in it.
+    /// Return the settings with the hook.
     pub(crate) fn installed(&self, text: Option<&str>, command: &str) -> Result<String> {
         match self.kind {
             Kind::Settings(events) => settings::installed(self.harness, text, events, command),
@@ -171,7 +170,8 @@ impl Target {
         .map_err(|why| self.refuse(&why))
     }
 
-    /// The file without them; nothing where it is to go. `before` is the copy that was kept.
+    /// Return the settings without the hook, or `None` if the file is to be removed. `before` is the copy
+    /// that was kept.
     pub(crate) fn uninstalled(&self, text: &str, before: Option<&str>) -> Result<Option<String>> {
         match self.kind {
             Kind::Settings(events) => {
@@ -193,20 +193,20 @@ impl Target {
 
     fn refuse(&self, why: &str) -> Report {
         let path = self.path.display();
-        Report::refused(format!("{path} is left as it is: {why}"))
-            .hint("put that right in the file, or add the hook by hand; see docs/hooks.md")
+        Report::refused(format!("{path} was not changed: {why}"))
+            .hint("correct the file, or add the hook by hand; see docs/hooks.md")
     }
 }
 
-/// How much of it is there.
+/// The state of an installed hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum State {
     Installed,
     Not,
-    /// At some of its events only.
+    /// Installed for some of its events only.
     Partly,
-    /// With another command than would be installed now.
+    /// Installed with another command than `ph hooks install` would write now.
     Outdated,
 }
 
@@ -216,12 +216,12 @@ impl State {
             Self::Installed => "installed",
             Self::Not => "not installed",
             Self::Partly => "partly installed",
-            Self::Outdated => "installed, but another ph or for another agent",
+            Self::Outdated => "installed, but for another ph or for another agent",
         }
     }
 }
 
-/// Return whether an agent's own settings contain our hooks, even partly or outdated. Unreadable
+/// Return whether an agent's settings contain ph's hook, even partly or outdated. Unreadable
 /// settings count as none.
 pub(crate) fn has_any_installed(harness: &str) -> bool {
     let state = || -> Result<State> {
@@ -235,7 +235,7 @@ pub(crate) fn has_any_installed(harness: &str) -> bool {
     }
 }
 
-/// A word for a shell.
+/// Quote a word for a shell.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
@@ -244,7 +244,7 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// Whether a command runs `ph hook` for this harness.
+/// Return whether a command runs `ph hook` for this harness.
 fn is_ours(command: &str, harness: &str) -> bool {
     let Some((program, rest)) = command.rsplit_once(" hook ") else {
         return false;
@@ -254,9 +254,9 @@ fn is_ours(command: &str, harness: &str) -> bool {
     is_ph && rest.split(' ').next() == Some(harness)
 }
 
-/// The lines that differ, with those around them.
+/// Return the lines that differ, with the lines around them.
 pub(crate) fn diff(before: &str, after: &str) -> Vec<String> {
-    const AROUND: usize = 3;
+    const CONTEXT_LINES: usize = 3;
     let [old, new] = [before, after].map(|text| text.lines().collect::<Vec<_>>());
     let same = |pair: &(&&str, &&str)| pair.0 == pair.1;
     let head = old.iter().zip(&new).take_while(same).count();
@@ -267,11 +267,11 @@ pub(crate) fn diff(before: &str, after: &str) -> Vec<String> {
     let mut add = |mark: &str, lines: &[&str]| {
         shown.extend(lines.iter().map(|line| format!("{mark}{line}")));
     };
-    add(" ", &old[head.saturating_sub(AROUND)..head]);
+    add(" ", &old[head.saturating_sub(CONTEXT_LINES)..head]);
     add("-", &old[head..old.len() - tail]);
     add("+", &new[head..new.len() - tail]);
     let end = old.len() - tail;
-    add(" ", &old[end..old.len().min(end + AROUND)]);
+    add(" ", &old[end..old.len().min(end + CONTEXT_LINES)]);
     shown
 }
 
@@ -280,7 +280,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_is_known_again() {
+    fn an_installed_command_is_recognised() {
         let check = |command: &str, want: bool| {
             assert_eq!(is_ours(command, "claude"), want, "{command}");
         };
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_shown_with_what_is_around_it() {
+    fn a_diff_has_the_lines_around_the_change() {
         assert_eq!(diff("a\nb\nc\n", "a\nx\nc\n"), [" a", "-b", "+x", " c"]);
         assert_eq!(diff("", "a\n"), ["+a"]);
         assert_eq!(diff("a\n", ""), ["-a"]);

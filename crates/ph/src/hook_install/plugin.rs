@@ -1,11 +1,11 @@
-//! The plugin for OpenCode: a file of our own, known by its first line.
+//! The plugin for OpenCode: a file that is recognised by its first line.
 
 use super::State;
 use serde_json::Value;
 
 const MARK: &str = "// Posthaste: made by 'ph hooks install opencode', taken away by 'ph hooks uninstall opencode'.";
 
-/// What it says of a prompt goes behind it, once.
+/// Return the plugin's text. The plugin appends the hook's output to the prompt.
 fn text(command: &str) -> String {
     let command = Value::from(command);
     format!(
@@ -32,7 +32,7 @@ export const Posthaste = async () => ({{
     )
 }
 
-/// The command that is installed, if one is.
+/// Return the installed command, if any.
 pub(super) fn command(now: &str) -> Option<String> {
     let line = now
         .lines()
@@ -51,14 +51,14 @@ pub(super) fn state(now: Option<&str>, command: Option<&str>) -> State {
 
 pub(super) fn installed(now: Option<&str>, command: &str) -> Result<String, String> {
     if now.is_some_and(|now| !now.starts_with(MARK)) {
-        return Err("another file of that name is there".to_owned());
+        return Err("it is another file".to_owned());
     }
     Ok(text(command))
 }
 
 pub(super) fn uninstalled(now: &str) -> Result<Option<String>, String> {
     if !now.starts_with(MARK) {
-        return Err("it is not the one that was installed".to_owned());
+        return Err("it is not the installed plugin".to_owned());
     }
     Ok(None)
 }

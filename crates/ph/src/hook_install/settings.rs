@@ -1,4 +1,4 @@
-//! Hooks in a JSON file with `hooks`, by event: as Claude Code, Codex and Gemini CLI have them.
+//! Hooks in a JSON file with `hooks` by event: the settings of Claude Code, Codex and Gemini CLI.
 
 use super::json::{self, Item, Layout};
 use super::{Event, State, is_ours};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 const HOOKS: &str = "hooks";
 
-/// One of ours.
+/// Return the entry for ph's hook.
 fn entry(command: &str, event: &Event) -> Value {
     let hook = json!({"type": "command", "command": command});
     match event.matcher {
@@ -15,7 +15,7 @@ fn entry(command: &str, event: &Event) -> Value {
     }
 }
 
-/// The members of the whole, and of its `hooks`.
+/// The members of the settings and of their `hooks`.
 struct Read {
     whole: std::ops::Range<usize>,
     members: Vec<Item>,
@@ -24,12 +24,12 @@ struct Read {
 
 fn read(text: &str) -> Result<Read, String> {
     if serde_json::from_str::<Value>(text).is_err() {
-        return Err("it is no JSON, or has comments in it".to_owned());
+        return Err("it is not JSON, or has comments".to_owned());
     }
     let start = text.find('{').unwrap_or(0);
     let end = text.rfind('}').map_or(text.len(), |at| at + 1);
     let whole = start..end;
-    let members = json::object(text, &whole).ok_or("it is no object")?;
+    let members = json::object(text, &whole).ok_or("it is not an object")?;
     let is_hooks = |item: &Item| item.key.as_deref() == Some(HOOKS);
     if members.iter().filter(|item| is_hooks(item)).count() > 1 {
         return Err("it has 'hooks' twice".to_owned());
@@ -38,7 +38,7 @@ fn read(text: &str) -> Result<Read, String> {
         let hooks = json::object(text, &members[at].value);
         hooks
             .map(|hooks| (at, hooks))
-            .ok_or("its 'hooks' is no object")
+            .ok_or("its 'hooks' is not an object")
     });
     let hooks = hooks.transpose()?;
     Ok(Read {
@@ -48,7 +48,7 @@ fn read(text: &str) -> Result<Read, String> {
     })
 }
 
-/// The commands in one entry of an event.
+/// Return the commands in one entry of an event.
 fn commands(text: &str, entry: &Item) -> Vec<String> {
     let entry: Value = serde_json::from_str(&text[entry.value.clone()]).unwrap_or_default();
     let hooks = entry.get(HOOKS).and_then(Value::as_array);
@@ -57,7 +57,7 @@ fn commands(text: &str, entry: &Item) -> Vec<String> {
     hooks.filter_map(command).collect()
 }
 
-/// One of ours: the event, where in its list, and the command.
+/// An installed hook: its event, its index in the event's list, and its command.
 struct Ours {
     event: String,
     at: usize,
@@ -70,7 +70,7 @@ fn ours(harness: &str, text: &str, read: &Read) -> Vec<Ours> {
     for event in events {
         let entries = json::list(text, &event.value).unwrap_or_default();
         for (at, entry) in entries.iter().enumerate() {
-            // One with others in it is a person's own.
+            // An entry with several commands belongs to the person.
             if let [only] = &commands(text, entry)[..]
                 && is_ours(only, harness)
             {
@@ -108,7 +108,7 @@ pub(super) fn state(
     })
 }
 
-/// The command that is installed, if one is.
+/// Return the installed command, if any.
 pub(super) fn command(harness: &str, text: &str) -> Result<Option<String>, String> {
     let mut ours = ours(harness, text, &read(text)?);
     Ok(ours.pop().map(|own| own.command))
@@ -129,7 +129,7 @@ pub(super) fn installed(
         return Ok(text + "\n");
     };
     let layout = Layout::of(text);
-    // Each once, and where it is already, in its place.
+    // Replace installed entries in place, and remove duplicates.
     let mut text = without(harness, text, |all, n| {
         let event = &all[n].event;
         let is_twin = all[..n].iter().any(|other| other.event == *event);
@@ -165,12 +165,12 @@ fn with_event(text: &str, event: &Event, command: &str, layout: &Layout) -> Resu
         let span = &members[at].value;
         return Ok(json::add(text, span, &events, new, (layout, 2)));
     };
-    let entries = json::list(text, &list.value).ok_or("the hooks of an event are no list")?;
+    let entries = json::list(text, &list.value).ok_or("the hooks of an event are not a list")?;
     let new = (None, entry);
     Ok(json::add(text, &list.value, &entries, new, (layout, 3)))
 }
 
-/// The text with this in the place of one of ours; that is left where it says the same.
+/// Replace an installed hook, unless it is equal.
 fn replaced(text: &str, own: &Ours, entry: &Value, layout: &Layout) -> Result<String, String> {
     let read = read(text)?;
     let events = read.hooks.iter().flat_map(|(_, events)| events);
@@ -186,12 +186,12 @@ fn replaced(text: &str, own: &Ours, entry: &Value, layout: &Layout) -> Result<St
     Ok(json::replace(text, &item.value, entry, (layout, 3)))
 }
 
-/// The text without ours, and without what was there for them alone.
+/// Remove the installed hooks, and lists and objects that are empty without them.
 pub(super) fn removed(harness: &str, text: &str) -> Result<String, String> {
     without(harness, text, |_, _| true)
 }
 
-/// The same for those that are unwanted, of all of ours and the place among them.
+/// Remove the installed hooks that `unwanted` selects by index.
 fn without(
     harness: &str,
     text: &str,
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_installed_is_found_and_goes_again() {
+    fn an_installed_hook_is_found_and_can_be_removed() {
         let texts = [
             "{}\n",
             "{\"a\":1}",
@@ -264,7 +264,7 @@ mod tests {
             let state = |command| state("claude", Some(&new), EVENTS, Some(command)).unwrap();
             assert_eq!(state("/bin/ph hook claude"), State::Installed, "{new}");
             assert_eq!(state("/bin/ph hook claude --agent a"), State::Outdated);
-            // Again it is the same, and another takes its place.
+            // Installing again changes nothing, and another command replaces the old one.
             assert_eq!(put(Some(&new), "/bin/ph hook claude").unwrap(), new);
             let other = put(Some(&new), "ph hook claude").unwrap();
             assert_eq!(other.len(), new.len() - 2 * "/bin/".len());
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_refused() {
+    fn invalid_settings_are_refused() {
         for text in [
             "// a comment\n{}",
             "{\"a\": 1,}",

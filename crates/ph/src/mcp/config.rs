@@ -1,21 +1,21 @@
-//! What a person writes into an agent's settings so that it starts `ph mcp`.
+//! The settings with which an agent starts `ph mcp`.
 
 use posthaste_core::{AgentName, text};
 use posthaste_store::report::{Report, Result};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// What an agent's own child must be told of its session. Codex starts servers with a bare
-/// environment, the others pass theirs on.
-const PASSED_ON: [&str; 4] = ["PH_AGENT", "PH_HOME", "PH_SOCKET", "PH_ITERATION"];
+/// Variables that Codex must forward to the server. Codex starts servers with an empty environment;
+/// the other agents pass on theirs.
+const FORWARDED_VARIABLES: [&str; 4] = ["PH_AGENT", "PH_HOME", "PH_SOCKET", "PH_ITERATION"];
 
-/// The agents whose settings are known.
+/// The supported harnesses.
 const HARNESSES: [&str; 4] = ["claude", "codex", "opencode", "gemini"];
 
-/// How the server is to be called: where the mail is, and whose it is, where that was said.
+/// The command, home and agent with which the server is started.
 #[derive(Debug)]
 pub(crate) struct Surroundings<'a> {
-    /// How this program is called there.
+    /// The command that starts `ph`.
     pub(crate) program: &'a str,
     pub(crate) home: Option<&'a Path>,
     pub(crate) agent: Option<&'a AgentName>,
@@ -24,7 +24,7 @@ pub(crate) struct Surroundings<'a> {
 #[derive(Debug)]
 pub(crate) struct Snippet {
     pub(crate) text: String,
-    /// Where it goes.
+    /// The settings file into which the snippet belongs.
     pub(crate) file: &'static str,
     pub(crate) format: &'static str,
 }
@@ -64,10 +64,10 @@ impl Snippet {
             other => {
                 let shown = text::one_line(other, 80);
                 return Err(Report::not_found(format!(
-                    "it is not known how {shown} is told of an MCP server"
+                    "the settings of {shown} for MCP servers are not known"
                 ))
                 .hint(format!(
-                    "known are: {}; any other client starts the command 'ph mcp'",
+                    "supported: {}; in any other client, set the command 'ph mcp'",
                     HARNESSES.join(", ")
                 )));
             }
@@ -77,12 +77,13 @@ impl Snippet {
 }
 
 impl Surroundings<'_> {
-    /// What is typed after `ph`.
+    /// Return the arguments of `ph`.
     fn words(&self) -> Result<Vec<String>> {
         let mut words = vec!["mcp".to_owned()];
         if let Some(home) = self.home {
             let home = home.to_str().ok_or_else(|| {
-                Report::usage("the home's path is not UTF-8").hint("choose another with --home")
+                Report::usage("the home's path is not UTF-8")
+                    .hint("choose another home with --home")
             })?;
             words.extend(["--home".to_owned(), home.to_owned()]);
         }
@@ -114,8 +115,8 @@ impl Surroundings<'_> {
         let list = |words: &[String]| words.iter().cloned().map(toml::Value::String).collect();
         server.insert("command".to_owned(), self.program.into());
         server.insert("args".to_owned(), toml::Value::Array(list(words)));
-        let passed = PASSED_ON.map(str::to_owned);
-        // What is said here is not passed on as well.
+        let passed = FORWARDED_VARIABLES.map(str::to_owned);
+        // A variable that the settings set is not forwarded.
         let passed: Vec<_> = passed
             .into_iter()
             .filter(|name| !(name == "PH_AGENT" && self.agent.is_some()))

@@ -1,6 +1,5 @@
-//! The tools about mail. Each is a verb of the command line, carried out in this process with the
-//! words that a person would type, so that the rules, and the script that may keep the mail, are
-//! the same.
+//! The tools for mail. Each runs a verb of the command line in this process, so that tools and verbs
+//! have the same rules and the same place of the mail.
 
 use super::Reply;
 use super::tool::{Given, USUAL_FINDS, USUAL_READ};
@@ -11,13 +10,13 @@ use posthaste_store::report::{Code, Report, Result};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-/// How many messages one list has.
-const LISTED: usize = 50;
-/// How much of a text stands in a list, in bytes.
-const LISTED_TEXT: usize = 4_000;
-const FOUND_TEXT: usize = 400;
+/// Maximum number of messages in one list.
+const MAX_LIST_MESSAGES: usize = 50;
+/// Maximum text of one message in a list and in search results.
+const MAX_LIST_TEXT_BYTES: usize = 4_000;
+const MAX_FOUND_TEXT_BYTES: usize = 400;
 
-/// A message as verbs print it, whoever keeps it.
+/// A message as verbs print it.
 #[derive(Debug, Deserialize)]
 pub(super) struct Letter {
     id: String,
@@ -33,14 +32,14 @@ pub(super) struct Letter {
 }
 
 impl Letter {
-    /// The id as agents are told it. One that a script has given is known only whole.
+    /// Return the id for agents: short, or the whole id if a script keeps the mail.
     fn name(&self) -> String {
         let is_ours = self.from_evidence != Evidence::Provider.to_string();
         let ours = self.id.parse::<MessageId>().ok().filter(|_| is_ours);
         ours.map_or_else(|| self.id.clone(), MessageId::id8)
     }
 
-    /// Everything but its text.
+    /// Return all fields but the text.
     fn head(&self) -> Map<String, Value> {
         let mut head = Map::new();
         let mut say = |name: &str, value: Value| head.insert(name.to_owned(), value);
@@ -61,14 +60,14 @@ impl Letter {
         head
     }
 
-    /// What a list says of it, with so much of its text.
-    fn told(&self, most: usize) -> Map<String, Value> {
+    /// Return the message for a list, with at most `most` bytes of its text.
+    fn to_json(&self, most: usize) -> Map<String, Value> {
         let mut told = self.head();
         let text = text::head(&self.body, most);
         told.insert("content".to_owned(), json!(plain(text)));
         if text.len() < self.body.len() {
             told.insert("bytes".to_owned(), json!(self.body.len()));
-            let rest = "this is its beginning; read_message has all of it";
+            let rest = "this is the beginning; read_message returns all of it";
             told.insert("note".to_owned(), json!(rest));
         }
         told
@@ -81,7 +80,7 @@ fn plain(text: &str) -> String {
     lines.join("\n")
 }
 
-/// Carries a verb out.
+/// Run a verb.
 fn verb(said: &Said, words: &[&str]) -> Result<Captured> {
     let words: Vec<_> = words.iter().map(|word| (*word).to_owned()).collect();
     capture(&words, said)
@@ -89,10 +88,10 @@ fn verb(said: &Said, words: &[&str]) -> Result<Captured> {
 
 fn parse<T: for<'a> Deserialize<'a>>(captured: &Captured) -> Result<T> {
     serde_json::from_slice(&captured.out)
-        .map_err(|error| Report::storage(format!("the verb answered in another form: {error}")))
+        .map_err(|error| Report::storage(format!("the output of the verb is invalid: {error}")))
 }
 
-/// The caller's unread mail.
+/// Return the caller's unread mail.
 pub(super) fn unread(said: &Said) -> Result<Vec<Letter>> {
     parse(&verb(said, &["inbox"])?)
 }
@@ -101,27 +100,27 @@ pub(super) fn list(said: &Said) -> Result<Reply> {
     Ok(listed(&unread(said)?))
 }
 
-/// Unread mail as a reply.
+/// Return a reply with unread mail.
 pub(super) fn listed(letters: &[Letter]) -> Reply {
     if letters.is_empty() {
         return "No unread messages".into();
     }
-    let unread = letters.iter().take(LISTED).map(|letter| {
-        let mut told = letter.told(LISTED_TEXT);
+    let unread = letters.iter().take(MAX_LIST_MESSAGES).map(|letter| {
+        let mut told = letter.to_json(MAX_LIST_TEXT_BYTES);
         told.insert("status".to_owned(), json!("unread"));
         Value::Object(told)
     });
     let mut blocks = vec![one_a_line(unread)];
-    if letters.len() > LISTED {
-        let more = letters.len() - LISTED;
+    if letters.len() > MAX_LIST_MESSAGES {
+        let more = letters.len() - MAX_LIST_MESSAGES;
         blocks.push(format!(
-            "{more} more are unread: mark these as read, then list again"
+            "{more} more unread: mark these as read, then list again"
         ));
     }
     Reply(blocks)
 }
 
-/// A list, one value a line.
+/// Format a list with one value per line.
 fn one_a_line(values: impl Iterator<Item = Value>) -> String {
     let lines: Vec<_> = values.map(|value| value.to_string()).collect();
     format!("[\n{}\n]", lines.join(",\n"))
@@ -175,7 +174,7 @@ fn sent(captured: &Captured) -> Result<Reply> {
         Sent::Several(letters) => letters.iter().map(Letter::name).collect(),
     };
     Ok(match ids.as_slice() {
-        [] => "Nobody to send it to".into(),
+        [] => "No recipients".into(),
         ids => format!("Message sent: {}", ids.join(", ")).into(),
     })
 }
@@ -187,14 +186,14 @@ pub(super) fn read(said: &Said, given: &Given) -> Result<Reply> {
     let most = given.number("max_bytes").unwrap_or(USUAL_READ);
     let most = usize::try_from(most).unwrap_or(usize::MAX);
     if from > all {
-        let why = format!("the text has {all} bytes; it ends before {from}");
+        let why = format!("offset {from} is past the end: the text has {all} bytes");
         return Err(Report::usage(why));
     }
     let Some(rest) = letter.body.get(from..) else {
-        let why = format!("byte {from} is inside of a character");
-        return Err(Report::usage(why).hint("use the offset that the last reply named"));
+        let why = format!("offset {from} is inside a character");
+        return Err(Report::usage(why).hint("use the offset in the previous reply"));
     };
-    // At least one character, however long.
+    // At least one character, even if it is longer.
     let first = rest.chars().next().map_or(0, char::len_utf8);
     let part = text::head(rest, most.max(first));
     let head = Value::Object(letter.head()).to_string();
@@ -224,7 +223,9 @@ pub(super) fn search(said: &Said, given: &Given) -> Result<Reply> {
         return Ok("No messages found".into());
     }
     let found: Vec<Letter> = parse(&captured)?;
-    let found = found.iter().map(|letter| letter.told(FOUND_TEXT).into());
+    let found = found
+        .iter()
+        .map(|letter| letter.to_json(MAX_FOUND_TEXT_BYTES).into());
     Ok(one_a_line(found).into())
 }
 
@@ -272,7 +273,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_is_short_where_its_beginning_is_enough() {
+    fn an_id_of_the_journal_is_shortened() {
         let id = "3fa8c1d2-0b1c-4d2e-8f3a-4b5c6d7e8f90";
         let check = |id: &str, evidence: &str, want: &str| {
             let letter = json!({

@@ -1,9 +1,8 @@
-//! `ph mcp`: the tools of an agent, for any program that speaks the Model Context Protocol.
+//! `ph mcp`: a server for the Model Context Protocol with the tools of an agent.
 //!
-//! A tool is a verb by another name: it goes the way that the command line goes, in this process,
-//! and answers in the words of the loop that the tools come from. Owns the tools' names, arguments
-//! and replies; the protocol itself is known to `server.rs` alone. Nothing but the protocol is
-//! ever written to standard output.
+//! A tool runs the code of a verb in this process; its replies have the wording of ralph's tools. Owns the
+//! tools' names, arguments and replies; only `server.rs` knows the protocol. Never writes anything but the
+//! protocol to standard output.
 
 pub(crate) mod config;
 mod mail;
@@ -21,36 +20,36 @@ use posthaste_store::report::{Code, Report, Result};
 use std::io::IsTerminal;
 use tool::{Given, Tool};
 
-/// The threads on which verbs run, and two for standard streams that are no pipes.
-const THREADS: usize = 18;
+/// Maximum number of threads: those that run verbs, and two for standard streams that are not pipes.
+const MAX_THREADS: usize = 18;
 
-/// Serves the protocol on the standard streams until they end, or a signal comes.
+/// Serve the protocol on standard input and output until the input ends or a signal arrives.
 pub(crate) fn serve(said: &Said) -> Result<Code> {
     let said = Said {
         json: true,
         sink: Sink::Memory,
         ..said.clone()
     };
-    // What is wrong with the surroundings is better known now than at the first call.
+    // Report errors in the home and the settings now, before the first call.
     Context::new(&said)?.me()?;
     worklist::iteration(None)?;
     if std::io::stdin().is_terminal() {
         note(
-            "this speaks MCP on its standard streams; 'ph mcp config HARNESS' says how an agent is told of it",
+            "'ph mcp' speaks MCP on its standard streams; 'ph mcp config HARNESS' prints an agent's settings for it",
         );
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .max_blocking_threads(THREADS)
+        .max_blocking_threads(MAX_THREADS)
         .build()
-        .map_err(|error| Report::storage(format!("cannot start: {error}")))?;
+        .map_err(|error| Report::storage(format!("cannot start the MCP server: {error}")))?;
     let ended = runtime.block_on(server::run(said));
-    // Whatever still waits for a lock, or for a line that will not come, ends with the process.
+    // Threads that still wait for a lock or for input end with the process.
     runtime.shutdown_background();
     ended.map(|()| Code::Ok)
 }
 
-/// What a tool answers: blocks of text.
+/// A tool's reply: blocks of text.
 #[derive(Debug)]
 struct Reply(Vec<String>);
 
@@ -66,8 +65,8 @@ impl From<&str> for Reply {
     }
 }
 
-/// An error in the words of the tools.
-fn told(report: &Report) -> String {
+/// Return the text of an error for an agent.
+fn error_text(report: &Report) -> String {
     let message = text::visible(report.message());
     match report.advice().map(by_tools).as_deref().map(text::visible) {
         Some(hint) => format!("ERROR: {message}\nhint: {hint}"),
@@ -75,9 +74,9 @@ fn told(report: &Report) -> String {
     }
 }
 
-/// A hint whose verbs are the tools that do the same, where there are such.
+/// Replace the verbs in a hint by the tools that do the same.
 fn by_tools(hint: &str) -> String {
-    const SAME: [(&str, &str); 7] = [
+    const TOOL_BY_VERB: [(&str, &str); 7] = [
         ("'ph inbox --all'", "inbox_list"),
         ("'ph search'", "search_messages"),
         ("'ph task ls'", "task_list"),
@@ -87,13 +86,13 @@ fn by_tools(hint: &str) -> String {
         ("'ph inbox'", "inbox_list"),
     ];
     let mut told = hint.to_owned();
-    for (verb, tool) in SAME {
+    for (verb, tool) in TOOL_BY_VERB {
         told = told.replace(verb, tool);
     }
     told
 }
 
-/// Carries a tool out, on a thread that may wait for the disk.
+/// Run a tool on a thread that may block.
 fn call(said: &Said, tool: Tool, given: &Given) -> Result<Reply> {
     match tool {
         Tool::InboxList => mail::list(said),
@@ -103,7 +102,7 @@ fn call(said: &Said, tool: Tool, given: &Given) -> Result<Reply> {
         Tool::ReadMessage => mail::read(said, given),
         Tool::SearchMessages => mail::search(said, given),
         Tool::ListAgents => mail::agents(said),
-        // One look; the waiting is done by `wait.rs`.
+        // This lists once; `wait.rs` waits.
         Tool::WaitForMessage => mail::list(said),
         Tool::TaskAdd => work::add_task(said, given),
         Tool::TaskStatus => work::set_status(said, given),
@@ -114,8 +113,8 @@ fn call(said: &Said, tool: Tool, given: &Given) -> Result<Reply> {
     }
 }
 
-/// Refuses a session that is not the caller's own. None said is one's own; a blank one is the
-/// mistake of a caller that does not know its session.
+/// Return the calling agent, and refuse another `session_name`. A blank name is an error of a caller
+/// that does not know its session.
 fn expect_own(said: &Said, given: &Given) -> Result<AgentName> {
     let (me, _) = Context::new(said)?.me()?;
     let Some(name) = given.text("session_name") else {
@@ -123,7 +122,7 @@ fn expect_own(said: &Said, given: &Given) -> Result<AgentName> {
     };
     let name = name.trim();
     if name.is_empty() {
-        // To the letter what the tools have always said.
+        // This text is the same as in ralph.
         return Err(Report::usage("session_name required"));
     }
     if name == me.as_str() {
@@ -134,6 +133,6 @@ fn expect_own(said: &Said, given: &Given) -> Result<AgentName> {
         "this is the session of {me}; it cannot act for {shown}"
     ))
     .hint(format!(
-        "leave session_name out, or say {me}; send_message writes to others"
+        "omit session_name, or use {me}; send_message writes to other agents"
     )))
 }

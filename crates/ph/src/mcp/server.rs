@@ -1,11 +1,10 @@
-//! The protocol: the only file that knows the SDK. Reads calls from standard input, has each
-//! carried out on a thread of its own, and writes the answers in whatever order they come.
+//! The protocol, and the only file that uses the SDK. Reads calls from standard input, runs each on
+//! a thread, and writes the replies in the order in which they finish.
 //!
-//! An error of a tool is an answer that says so, in our own words; the agent can read it. Errors of
-//! the protocol are the SDK's.
+//! An error of a tool is a reply that the agent can read. The SDK reports errors of the protocol.
 
 use super::tool::{Given, Tool};
-use super::{Reply, call, expect_own, told, wait};
+use super::{Reply, call, error_text, expect_own, wait};
 use crate::context::Said;
 use posthaste_core::text;
 use posthaste_store::report::{Report, Result};
@@ -26,14 +25,13 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Semaphore, watch};
 
-/// How long a line may be. A longer one is dropped, because nobody knows whose call it is; a body
-/// has at least half of it, however it is escaped.
-const LINE: usize = 64 << 20;
-/// How many calls may be under way, most of them in line for a thread; who has more hears that it
-/// is too much.
-const AT_ONCE: usize = 256;
-/// How many may wait for mail at once: each has a watcher.
-const WAITING: usize = 8;
+/// Maximum length of a line. A longer line is dropped, because its call's id is unknown. A body may
+/// have at least half of this, whatever is escaped in it.
+const MAX_LINE_BYTES: usize = 64 << 20;
+/// Maximum number of calls in progress, most of which wait for a thread. Further calls are refused.
+const MAX_CALLS: usize = 256;
+/// Maximum number of calls that wait for mail: each has a file watcher.
+const MAX_WAITS: usize = 8;
 
 const INSTRUCTIONS: &str = "Posthaste is the post office for coding agents: it brings you mail from \
 people and other agents, and keeps your tasks and notes. Check inbox_list first, and mark what you \
@@ -44,17 +42,17 @@ struct Server {
     said: Arc<Said>,
     calls: Semaphore,
     waits: Semaphore,
-    /// Whether the client is gone, so that nobody waits for its sake.
+    /// Whether the client has disconnected, which ends all waits.
     gone: watch::Receiver<bool>,
 }
 
-/// Serves until standard input ends or a signal comes.
+/// Serve until standard input ends or a signal arrives.
 pub(super) async fn run(said: Said) -> Result<()> {
     let (client, gone) = watch::channel(false);
     let server = Server {
         said: Arc::new(said),
-        calls: Semaphore::new(AT_ONCE),
-        waits: Semaphore::new(WAITING),
+        calls: Semaphore::new(MAX_CALLS),
+        waits: Semaphore::new(MAX_WAITS),
         gone,
     };
     let (reader, writer) = stdio_pipes();
@@ -62,15 +60,18 @@ pub(super) async fn run(said: Said) -> Result<()> {
         inner: reader,
         client,
     };
-    let transport = AsyncRwTransport::new_server(reader, writer).with_max_line_length(LINE);
+    let transport =
+        AsyncRwTransport::new_server(reader, writer).with_max_line_length(MAX_LINE_BYTES);
     let serving = async {
         match server.serve(transport).await {
             Ok(service) => drop(service.waiting().await),
-            // It went away before it said anything.
+            // The client disconnected before it sent anything.
             Err(ServerInitializeError::ConnectionClosed(_)) => {}
             Err(error) => {
                 let why = text::one_line(&error.to_string(), 200);
-                return Err(Report::usage(format!("this is no client of MCP: {why}")));
+                return Err(Report::usage(format!(
+                    "the client does not speak MCP: {why}"
+                )));
             }
         }
         Ok(())
@@ -83,7 +84,7 @@ pub(super) async fn run(said: Said) -> Result<()> {
 
 async fn any_signal() -> Result<()> {
     let hear = |kind| {
-        signal(kind).map_err(|error| Report::storage(format!("cannot hear signals: {error}")))
+        signal(kind).map_err(|error| Report::storage(format!("cannot handle signals: {error}")))
     };
     let mut term = hear(SignalKind::terminate())?;
     let mut int = hear(SignalKind::interrupt())?;
@@ -96,14 +97,14 @@ async fn any_signal() -> Result<()> {
     Ok(())
 }
 
-/// Does something that may wait for the disk, beside the protocol.
+/// Run a blocking function on a thread of its own.
 pub(super) async fn on_a_thread<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,
         // A panic in one call does not end the server.
-        Err(error) => Err(Report::storage(format!("the call broke off: {error}"))),
+        Err(error) => Err(Report::storage(format!("the call failed: {error}"))),
     }
 }
 
@@ -114,7 +115,7 @@ impl Server {
         let is_wait = tool == Tool::WaitForMessage;
         let room = if is_wait { &self.waits } else { &self.calls };
         let _room = room.try_acquire().map_err(|_| {
-            Report::refused("too many calls are under way").hint("wait for their answers")
+            Report::refused("too many calls are in progress").hint("wait for their replies")
         })?;
         if is_wait {
             return self.wait(given).await;
@@ -137,7 +138,7 @@ impl Server {
         let mut gone = self.gone.clone();
         tokio::select! {
             reply = wait::wait(&self.said, given, me) => reply,
-            _ = gone.wait_for(|is_gone| *is_gone) => Err(Report::refused("the client is gone")),
+            _ = gone.wait_for(|is_gone| *is_gone) => Err(Report::refused("the client has disconnected")),
         }
     }
 }
@@ -178,13 +179,13 @@ impl ServerHandler for Server {
             Ok(Reply(blocks)) => {
                 CallToolResult::success(blocks.into_iter().map(ContentBlock::text).collect())
             }
-            Err(report) => CallToolResult::error(vec![ContentBlock::text(told(&report))]),
+            Err(report) => CallToolResult::error(vec![ContentBlock::text(error_text(&report))]),
         };
         Ok(result.into())
     }
 
-    /// What the SDK cannot read comes here, too: a call whose arguments are no object is still one
-    /// that its agent wants answered.
+    /// Also receives calls that the SDK cannot parse: a call whose arguments are not an object still
+    /// gets a reply that its agent can read.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -194,16 +195,17 @@ impl ServerHandler for Server {
             let method = text::one_line(&request.method, 80);
             return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None));
         }
-        let report = Report::usage("a call has the name of a tool and its arguments, an object")
-            .hint("for example: {\"name\": \"inbox_list\", \"arguments\": {}}");
-        let block = json!({"type": "text", "text": told(&report)});
+        let report =
+            Report::usage("a call needs the name of a tool, and an object with its arguments")
+                .hint("for example: {\"name\": \"inbox_list\", \"arguments\": {}}");
+        let block = json!({"type": "text", "text": error_text(&report)});
         Ok(CustomResult::new(
             json!({"content": [block], "isError": true}),
         ))
     }
 }
 
-/// Standard input, and somebody who is told when it ends.
+/// Standard input that signals its end.
 struct Attentive<R> {
     inner: R,
     client: watch::Sender<bool>,

@@ -1,5 +1,5 @@
-//! The tools: their names, what they are for, and what they take. One table says it to agents, as a
-//! schema, and to us, when arguments come in.
+//! The tools and their arguments. One table is both the schema for agents and the rules by which
+//! arguments are checked.
 
 use super::table;
 use posthaste_core::text;
@@ -24,12 +24,12 @@ pub(super) enum Tool {
     SessionComplete,
 }
 
-/// What a tool is to those who call it.
+/// A tool as agents see it.
 pub(super) struct Row {
     pub(super) name: &'static str,
     pub(super) description: &'static str,
     pub(super) fields: &'static [Field],
-    /// Whether it leaves everything as it is.
+    /// Whether the tool changes nothing.
     pub(super) is_read_only: bool,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct Field {
 pub(super) enum Kind {
     Text,
     Choice(&'static [&'static str]),
-    /// A whole number, from and to.
+    /// A whole number with its minimum and maximum.
     Number(u64, u64),
     Flag,
 }
@@ -58,7 +58,7 @@ const SESSION: Field = Field {
     name: "session_name",
     kind: Kind::Text,
     need: Need::Optional,
-    description: "Your own session's name. Leave it out: it is known. Another's is refused.",
+    description: "Your own session's name. Omit it: it is known. Another session's name is refused.",
 };
 
 pub(super) const fn text(name: &'static str, description: &'static str) -> Field {
@@ -92,10 +92,10 @@ pub(super) const fn choice(
     }
 }
 
-/// How long a call may wait, in seconds.
+/// Maximum and default time that a call waits, in seconds.
 pub(super) const LONGEST_WAIT: u64 = 3_600;
 pub(super) const USUAL_WAIT: u64 = 30;
-/// How much of a text one reply has, in bytes.
+/// Default and maximum size of a text in one reply, in bytes.
 pub(super) const USUAL_READ: u64 = 32 << 10;
 pub(super) const LONGEST_READ: u64 = 1 << 20;
 pub(super) const USUAL_FINDS: u64 = 20;
@@ -146,7 +146,7 @@ impl Tool {
         }
     }
 
-    /// What it takes, as a JSON schema.
+    /// Return the JSON schema of the arguments.
     pub(super) fn schema(self) -> Map<String, Value> {
         let fields = || std::iter::once(&SESSION).chain(self.row().fields);
         let properties: Map<String, Value> = fields()
@@ -168,12 +168,12 @@ impl Tool {
         }
     }
 
-    /// The arguments of a call, if they are what it takes.
+    /// Check the arguments of a call.
     pub(super) fn given(self, arguments: Option<Map<String, Value>>) -> Result<Given> {
         let row = self.row();
         let fields = || std::iter::once(&SESSION).chain(row.fields);
         let mut arguments = arguments.unwrap_or_default();
-        // A null is as good as nothing.
+        // A null counts as a missing argument.
         arguments.retain(|_, value| !value.is_null());
         for (name, value) in &arguments {
             let Some(field) = fields().find(|field| field.name == name) else {
@@ -181,7 +181,7 @@ impl Tool {
                 let all: Vec<_> = fields().map(|field| field.name).collect();
                 return Err(
                     Report::usage(format!("{} has no argument '{shown}'", row.name))
-                        .hint(format!("it takes: {}", all.join(", "))),
+                        .hint(format!("its arguments are: {}", all.join(", "))),
                 );
             };
             field.check(value)?;
@@ -247,7 +247,7 @@ impl Given {
         self.0.get(name).and_then(Value::as_str)
     }
 
-    /// A text that the table says is there.
+    /// Return a required text.
     pub(super) fn must(&self, name: &str) -> &str {
         self.text(name).unwrap_or_default()
     }
@@ -272,7 +272,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn every_tool_is_found_by_its_name_and_teaches() {
+    fn every_tool_is_found_by_its_name_and_has_descriptions() {
         for tool in Tool::ALL {
             let row = tool.row();
             assert_eq!(Tool::find(row.name).unwrap(), tool);
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_those_of_the_core() {
+    fn choices_are_parsed_by_the_core() {
         let sorted = |words: &[&str]| {
             words
                 .iter()
@@ -303,7 +303,7 @@ mod tests {
             sorted(&Priority::ALL.map(Priority::as_str))
         );
         let Kind::Choice(statuses) = Tool::TaskStatus.row().fields[1].kind else {
-            panic!("a status is one of a few words");
+            panic!("a status is a choice");
         };
         assert_eq!(
             sorted(statuses),

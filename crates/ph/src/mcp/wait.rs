@@ -1,5 +1,5 @@
-//! `wait_for_message`: looks, then sleeps until the bell rings, so that a wait costs nothing and
-//! keeps no other call from its answer.
+//! `wait_for_message`: lists the mail, then sleeps until the bell rings. A wait uses no processor time and
+//! blocks no other call.
 
 use super::mail::{self, Letter};
 use super::tool::{Given, USUAL_WAIT};
@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
-/// Which message is waited for.
+/// A filter for the awaited message.
 #[derive(Debug, Clone, Default)]
 struct Wanted {
     from: Option<AgentName>,
@@ -38,32 +38,34 @@ impl Wanted {
     }
 }
 
-/// The id that was meant. Where a script keeps the mail, it is the script's, and known only whole.
+/// Return the whole id of `reply_to`. If a script keeps the mail, only whole ids work.
 fn whole(context: &Context, said: &str) -> Result<String> {
     if context.config.mail.script()?.is_some() {
         return Ok(said.to_owned());
     }
     let prefix = IdPrefix::parse(said).map_err(|error| {
-        Report::usage(format!("'reply_to' is no message of yours: {error}"))
-            .hint("send_message has told its id")
+        Report::usage(format!(
+            "'reply_to' is not the ID of a message from you: {error}"
+        ))
+        .hint("use an ID that send_message has returned")
     })?;
     let mut journal = context.reader()?;
     let letter = context.find(journal.as_mut(), &prefix)?;
     Ok(letter.message.id.to_string())
 }
 
-/// Waits for unread mail of `me`, at most for as long as was said.
+/// Wait for unread mail of `me` until the given timeout.
 pub(super) async fn wait(said: &Arc<Said>, given: Given, me: AgentName) -> Result<Reply> {
     let seconds = given.number("timeout_seconds").unwrap_or(USUAL_WAIT);
     let deadline = Instant::now() + Duration::from_secs(seconds);
-    // One ring not yet heard is as good as many.
+    // One pending ring is enough.
     let rung = Arc::new(Notify::new());
     let (wanted, _watch) = server::on_a_thread({
         let (said, rung) = (said.clone(), rung.clone());
         move || {
             let context = Context::new(&said)?;
             let wanted = Wanted::of(&context, &given)?;
-            // The home is made where it is not there: there must be a bell to listen to.
+            // A missing home is created, because the bell is in it.
             drop(context.journal()?);
             let watch = Watch::on(&context.home, Some(&me), move || rung.notify_one())?;
             Ok((wanted, watch))
@@ -83,7 +85,7 @@ pub(super) async fn wait(said: &Arc<Said>, given: Given, me: AgentName) -> Resul
         if Instant::now() >= deadline {
             return Ok(format!("No message within {seconds} s").into());
         }
-        // The tick covers a writer that was killed before it rang, and a script that cannot ring.
+        // The interval covers a writer that was killed before it rang, and a script, which cannot ring.
         let tick = (Instant::now() + TICK).min(deadline);
         let _ = timeout_at(tick, rung.notified()).await;
     }

@@ -1,4 +1,4 @@
-//! The tools about tasks, notes and completion: the same way to the journal as the verbs'.
+//! The tools for tasks, notes and completion. Like the verbs, they use `worklist.rs`.
 
 use super::Reply;
 use super::tool::Given;
@@ -9,8 +9,8 @@ use posthaste_core::{IdPrefix, NoteType, TaskStatus, prompt, text};
 use posthaste_store::Error;
 use posthaste_store::report::{Report, Result};
 
-/// How much of a note its confirmation repeats, in characters.
-const PREVIEW: usize = 50;
+/// Number of characters of a note that its confirmation repeats.
+const PREVIEW_CHARS: usize = 50;
 
 pub(super) fn add_task(said: &Said, given: &Given) -> Result<Reply> {
     let context = Context::new(said)?;
@@ -35,7 +35,8 @@ pub(super) fn set_status(said: &Said, given: &Given) -> Result<Reply> {
     let said = given.must("id");
     let id = IdPrefix::parse(said).map_err(|error| {
         let shown = text::one_line(said, 80);
-        Report::usage(format!("'{shown}' is no task: {error}")).hint("task_list shows the ids")
+        Report::usage(format!("'{shown}' is not a task ID: {error}"))
+            .hint("task_list shows the IDs")
     })?;
     let status = status(given.must("status"))?;
     let Some(mut journal) = context.reader()? else {
@@ -86,7 +87,7 @@ pub(super) fn add_note(said: &Said, given: &Given) -> Result<Reply> {
     let mut journal = context.journal()?;
     let note = worklist::add_note(&context, &mut journal, me, note)?;
     mailbox::leave(journal);
-    let preview = text::one_line(&note.text, PREVIEW);
+    let preview = text::one_line(&note.text, PREVIEW_CHARS);
     Ok(format!("Note added: [{kind}] {preview}").into())
 }
 
@@ -108,8 +109,8 @@ pub(super) fn notes(said: &Said, given: &Given) -> Result<Reply> {
     let others = worklist::notes(&context, &me, &NoteType::ALL)?.len();
     Ok(match (asked, others) {
         (None, _) | (Some(_), 0) => "No notes yet".into(),
-        (Some(kind), 1) => format!("No notes of type {kind}; there is 1 of another").into(),
-        (Some(kind), n) => format!("No notes of type {kind}; there are {n} of others").into(),
+        (Some(kind), 1) => format!("No notes of type {kind}; there is 1 of another type").into(),
+        (Some(kind), n) => format!("No notes of type {kind}; there are {n} of other types").into(),
     })
 }
 

@@ -1,6 +1,6 @@
-//! The only place that writes to standard output and the notes on standard error.
+//! The only module that writes to standard output, and notes to standard error.
 //!
-//! Colour goes to terminals alone. A reader that closes the pipe ends the command quietly.
+//! Colour is only written to terminals. If the reader closes the pipe, the command ends silently.
 
 pub(crate) mod letters;
 
@@ -15,18 +15,18 @@ use serde::Serialize;
 use std::io::{BufWriter, ErrorKind, IsTerminal, StdoutLock, Write};
 use std::process::ExitCode;
 
-/// How long a hook waits for its reader to take more of its output.
+/// Timeout for a hook's reader to accept more output.
 const STDOUT_WRITE_TIMEOUT: Timespec = Timespec {
     tv_sec: 5,
     tv_nsec: 0,
 };
 
-/// Where the output of a verb goes.
+/// The destination of a verb's output.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Sink {
     #[default]
     Stdout,
-    /// Kept, for a caller that is part of this process; see [`Output::kept`].
+    /// Kept in memory, for a caller in this process; see [`Output::kept`].
     Memory,
 }
 
@@ -45,19 +45,19 @@ impl Output {
     pub(crate) fn new(choice: ColorChoice) -> Self {
         let stdout = std::io::stdout();
         if choice != ColorChoice::Auto {
-            // Standard error follows what the user decided; else it judges for itself, because it
-            // may go to a file while standard output goes to a terminal.
+            // An explicit choice applies to standard error too. Without one, standard error is checked
+            // separately, because it may be a file while standard output is a terminal.
             choice.write_global();
         }
         Self {
             is_terminal: stdout.is_terminal(),
-            // Where nothing was decided, this is the judgement of NO_COLOR and the like.
+            // Without an explicit choice, NO_COLOR and similar variables decide.
             is_coloured: AutoStream::choice(&stdout) != ColorChoice::Never,
             writer: Writer::Stdout(BufWriter::new(stdout.lock())),
         }
     }
 
-    /// For a caller in this process: no terminal, no colour, and standard output is left alone.
+    /// Create an output in memory, without colour, for a caller in this process.
     pub(crate) fn in_memory() -> Self {
         Self {
             writer: Writer::Memory(Vec::new()),
@@ -66,7 +66,7 @@ impl Output {
         }
     }
 
-    /// What was written to memory.
+    /// Return the output in memory.
     pub(crate) fn kept(self) -> Vec<u8> {
         match self.writer {
             Writer::Memory(bytes) => bytes,
@@ -78,7 +78,7 @@ impl Output {
         self.is_terminal
     }
 
-    /// Writes our own text, coloured where colour is wanted.
+    /// Write styled text.
     pub(crate) fn text(&mut self, styled: impl std::fmt::Display) -> Result<()> {
         let written = if self.is_coloured {
             write!(self.writer(), "{styled}")
@@ -93,12 +93,12 @@ impl Output {
         self.bytes(b"\n")
     }
 
-    /// Writes bytes past all colouring, for what must come out to the byte.
+    /// Write bytes unchanged.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
         self.writer().write_all(bytes).map_err(broken)
     }
 
-    /// One JSON value: on one line for programs, spread out for a person.
+    /// Write a JSON value: on one line, or indented on a terminal.
     pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<()> {
         let json = if self.is_terminal {
             serde_json::to_string_pretty(value)
@@ -110,7 +110,7 @@ impl Output {
         )
     }
 
-    /// JSON that is text already: to the byte, but on a terminal nothing in its strings may act.
+    /// Write JSON text unchanged, except that on a terminal its strings are made harmless.
     pub(crate) fn json_text(&mut self, json: &str) -> Result<()> {
         if self.is_terminal {
             self.bytes(inert(json).as_bytes())?;
@@ -132,7 +132,7 @@ impl Output {
     }
 }
 
-/// How many of a thing, in words.
+/// Return a text such as '3 messages'.
 pub(crate) fn counted(count: u64, thing: &str) -> String {
     match count {
         1 => format!("1 {thing}"),
@@ -140,22 +140,22 @@ pub(crate) fn counted(count: u64, thing: &str) -> String {
     }
 }
 
-/// Something worth knowing that is not the answer.
+/// Write a note to standard error.
 pub(crate) fn note(text: impl std::fmt::Display) {
     let mut stderr = anstream::stderr().lock();
     let dim = anstyle::Style::new().dimmed();
     let text = text::visible(&text.to_string());
-    // A note that cannot be written is not worth failing for.
+    // A note that cannot be written is not an error.
     let _ = writeln!(stderr, "{dim}note:{dim:#} {text}");
 }
 
-/// Help that was asked for, before there is an [`Output`]; a reader that went away is no failure.
+/// Write a help text before an [`Output`] exists. A closed pipe is not an error.
 pub(crate) fn to_stdout(styled: &str) {
     let _ = anstream::stdout().lock().write_all(styled.as_bytes());
 }
 
-/// Write bytes that must all have gone out before their outcome is recorded. Fail if the reader takes
-/// nothing for [`STDOUT_WRITE_TIMEOUT`]: a hook that waits for its reader for ever would hold its agent's mail.
+/// Write bytes whose delivery is recorded afterwards. Fail if the reader takes nothing for
+/// [`STDOUT_WRITE_TIMEOUT`]: a hook that waits without a limit would hold its agent's mail.
 pub(crate) fn all_to_stdout(bytes: &[u8]) -> std::io::Result<()> {
     let stdout = rustix::stdio::stdout();
     let mut rest = bytes;
@@ -169,7 +169,7 @@ pub(crate) fn all_to_stdout(bytes: &[u8]) -> std::io::Result<()> {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        // A pipe with room has room for this many bytes, so the write does not block.
+        // A writable pipe has room for this many bytes, so the write does not block.
         let piece = &rest[..rest.len().min(PIPE_BUF)];
         match rustix::io::write(stdout, piece) {
             Ok(written) => rest = &rest[written..],
@@ -180,8 +180,7 @@ pub(crate) fn all_to_stdout(bytes: &[u8]) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Whether all that is written goes nowhere: to the null device, which also stands in where a
-/// caller has closed standard output.
+/// Return whether standard output is the null device, which also replaces a closed standard output.
 pub(crate) fn goes_nowhere() -> bool {
     let out = rustix::fs::fstat(rustix::stdio::stdout());
     let null = rustix::fs::stat("/dev/null");
@@ -194,13 +193,12 @@ pub(crate) fn goes_nowhere() -> bool {
     }
 }
 
-/// What is wrong with the command line; where it cannot be written, the exit code says it all the
-/// same.
+/// Write an error in the command line. If that fails, the exit code still reports the error.
 pub(crate) fn to_stderr(styled: &str) {
     let _ = anstream::stderr().lock().write_all(styled.as_bytes());
 }
 
-/// Says on standard error what failed.
+/// Print an error and its hint on standard error. Return the exit code.
 pub(crate) fn show(report: &Report) -> ExitCode {
     if !report.is_failure() {
         return report.code().into();
@@ -208,7 +206,7 @@ pub(crate) fn show(report: &Report) -> ExitCode {
     let mut stderr = anstream::stderr().lock();
     let red = anstyle::AnsiColor::Red.on_default().bold();
     let cyan = anstyle::AnsiColor::Cyan.on_default();
-    // Where even this cannot be written, the exit code still says it.
+    // If this cannot be written, the exit code still reports the error.
     let _ = writeln!(
         stderr,
         "{red}error:{red:#} {}",
@@ -221,7 +219,7 @@ pub(crate) fn show(report: &Report) -> ExitCode {
     report.code().into()
 }
 
-/// Progress of something long, on one line that is written over; only for a person.
+/// Show the progress of a long operation on one line, if standard error is a terminal.
 pub(crate) fn progress(text: impl std::fmt::Display) {
     let mut stderr = std::io::stderr().lock();
     if stderr.is_terminal() {
@@ -230,7 +228,7 @@ pub(crate) fn progress(text: impl std::fmt::Display) {
     }
 }
 
-/// Clears the line that [`progress`] left.
+/// Clear the line of [`progress`].
 pub(crate) fn progress_done() {
     progress("");
 }
@@ -246,11 +244,11 @@ fn broken(error: std::io::Error) -> Report {
     Report::storage(format!("cannot write the output: {error}"))
 }
 
-/// The same JSON, with what a string in it may hold and a terminal would obey escaped.
+/// Escape the characters in JSON strings that could act on a terminal.
 fn inert(json: &str) -> String {
     let mut shown = String::with_capacity(json.len());
     for c in json.chars() {
-        // The rest of what acts is escaped in any JSON.
+        // JSON always escapes the other control characters.
         if c > '~' && text::visible(c.encode_utf8(&mut [0; 4])).starts_with(['\\', '\u{2421}']) {
             shown.push_str(&format!("\\u{:04x}", u32::from(c)));
         } else {
@@ -265,7 +263,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_on_a_terminal_is_the_same_json_and_does_not_act() {
+    fn json_on_a_terminal_is_equal_and_has_no_control_characters() {
         let every: String = (0..0x3_000).filter_map(char::from_u32).collect();
         let json = serde_json::to_string(&every).unwrap();
         let shown = inert(&json);

@@ -90,7 +90,7 @@ pub fn trust(path: &Path) -> Result<Home> {
     Ok(Home::trust(path, state_dir().as_deref())?)
 }
 
-/// Return the person's state directory, which contains no mail.
+/// Return the person's XDG state directory.
 fn state_dir() -> Option<PathBuf> {
     let dirs = etcetera::choose_base_strategy().ok()?;
     Some(dirs.state_dir()?.join("posthaste"))

@@ -3,14 +3,14 @@ use posthaste_client::settings::{Row, Source};
 use posthaste_core::text;
 use posthaste_store::report::{Code, Result};
 
-/// Show the settings and where each value comes from
+/// Show the settings and the source of each value
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   ph config show
   ph config show --json | jq -r '.settings[].key'
 
-Settings are read from, each overriding the one before: the defaults, the user's file
+Sources, each overriding the one before: the defaults, the user's file
 (~/.config/posthaste/config.toml), the home's file (<home>/config.toml), the environment, flags.
 
   [output]
@@ -28,7 +28,7 @@ Settings are read from, each overriding the one before: the defaults, the user's
   [agents.coder-1]
   nudge = \"Check your mail\"
 
-Some harnesses list the rows that may appear below the input box. While any other row is there,
+Some harnesses list the rows that may appear below the input box. While any other row is shown,
 messages are held. If your agent shows a status line there, set its number of rows:
 
   [harness.codex]
@@ -40,7 +40,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum ConfigVerb {
-    /// Show every setting, its value, and where that came from
+    /// Show every setting, its value and the source of the value
     #[command(after_help = "\
 Examples:
   ph config show

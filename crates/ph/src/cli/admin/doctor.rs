@@ -16,14 +16,15 @@ use std::path::Path;
 
 /// Check permissions, the journal, versions and installed agents
 ///
-/// Exits with 1 where something is wrong. Changes nothing, unless asked to.
+/// Prints one finding per line and exits with 1 if any is a problem. Changes nothing without
+/// --rebuild-views.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   ph doctor
   ph doctor --rebuild-views")]
 pub(crate) struct Args {
-    /// Throw the derived tables away and build them anew from the facts
+    /// Delete the derived tables and rebuild them from the facts
     #[arg(long)]
     rebuild_views: bool,
 }
@@ -32,7 +33,7 @@ pub(crate) struct Args {
 #[serde(rename_all = "lowercase")]
 enum Verdict {
     Ok,
-    /// Worth knowing, and nothing wrong.
+    /// Information that is not a problem.
     Info,
     Wrong,
 }
@@ -45,11 +46,11 @@ struct Finding {
     hint: Option<String>,
 }
 
-/// What to do about a damaged journal.
-const RESCUE: &str = "bring an export into a new home with 'ph import'";
+/// The hint for a damaged journal.
+const RESTORE_HINT: &str = "import an export into a new home with 'ph import'";
 
-/// Programs that Posthaste works with, none of which it needs.
-const OUTSIDE: [&str; 5] = ["claude", "codex", "gemini", "opencode", "tmux"];
+/// Optional programs that Posthaste works with.
+const OPTIONAL_PROGRAMS: [&str; 5] = ["claude", "codex", "gemini", "opencode", "tmux"];
 
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let mut findings = vec![
@@ -64,7 +65,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         ),
     ];
     findings.extend(permissions(&context.home));
-    findings.extend(space(&context.home));
+    findings.extend(disk_space(&context.home));
     match Journal::open_existing(context.home.clone(), context.config.patience) {
         Ok(None) => findings.push(info("journal", "nothing stored yet".to_owned())),
         Ok(Some(mut journal)) => {
@@ -73,9 +74,9 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
                 let rebuilt = journal.rebuild_views();
                 progress_done();
                 rebuilt?;
-                findings.push(ok("views", "built anew from the facts".to_owned()));
+                findings.push(ok("views", "rebuilt from the facts".to_owned()));
             }
-            progress("looking through the journal");
+            progress("checking the journal");
             let found = journal_findings(&mut journal);
             progress_done();
             findings.extend(found);
@@ -90,9 +91,13 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         Ok(script) => script.map(|settings| mail(&settings.path)),
         Err(report) => Some(failed("mail", &report)),
     });
-    findings.extend(unserved(context));
-    findings.extend(untested(context));
-    findings.extend(OUTSIDE.iter().map(|program| outside(context, program)));
+    findings.extend(sessions_without_mail(context));
+    findings.extend(untested_versions(context));
+    findings.extend(
+        OPTIONAL_PROGRAMS
+            .iter()
+            .map(|program| optional_program(context, program)),
+    );
     print(&mut context.out, context.json, &findings)?;
     let is_wrong = findings
         .iter()
@@ -141,7 +146,7 @@ fn wrong(check: &'static str, detail: String, hint: Option<String>) -> Finding {
 
 fn damaged(error: &Error) -> Finding {
     let hint = match error {
-        Error::Corrupt { .. } => Some(RESCUE.to_owned()),
+        Error::Corrupt { .. } => Some(RESTORE_HINT.to_owned()),
         other => other.hint(),
     };
     wrong("journal", error.to_string(), hint)
@@ -162,7 +167,7 @@ fn permissions(home: &Home) -> Option<Finding> {
             .map(|meta| meta.permissions().mode() & 0o777)
             .filter(|mode| mode & 0o077 != 0)
     };
-    // What is no home yet may well be somebody else's business.
+    // A directory without a journal is not a home yet: its permissions are not checked.
     if !home.has_journal().unwrap_or(false) {
         return None;
     }
@@ -184,16 +189,16 @@ fn permissions(home: &Home) -> Option<Finding> {
     })
 }
 
-/// Below this a disk counts as full: a few large messages, or a minute of a busy journal.
-const LITTLE: u64 = 16 << 20;
+/// Free space below which the disk counts as full: enough for a few large messages.
+const LOW_DISK_BYTES: u64 = 16 << 20;
 
-/// Where next to nothing can be stored any more, how much can.
-fn space(home: &Home) -> Option<Finding> {
+/// Return a finding if the disk of the home is nearly full.
+fn disk_space(home: &Home) -> Option<Finding> {
     let disk = rustix::fs::statvfs(home.path()).ok()?;
     let free = disk.f_bavail.saturating_mul(disk.f_frsize);
-    (free < LITTLE).then(|| {
+    (free < LOW_DISK_BYTES).then(|| {
         let detail = format!(
-            "the disk that holds {} is full, or nearly: {} KiB are free",
+            "the disk that holds {} is nearly full: {} KiB are free",
             home.path().display(),
             free / 1024
         );
@@ -201,8 +206,8 @@ fn space(home: &Home) -> Option<Finding> {
     })
 }
 
-/// The sessions whose program has a version that its harness was not tested with.
-fn untested(context: &Context) -> Vec<Finding> {
+/// Return one finding for each session whose program has an untested version.
+fn untested_versions(context: &Context) -> Vec<Finding> {
     let living = roll::living(&context.home, context.config.patience, context.now);
     let told = living
         .unwrap_or_default()
@@ -217,8 +222,8 @@ fn untested(context: &Context) -> Vec<Finding> {
     told.collect()
 }
 
-/// A program that Posthaste works with: where it is, and its version.
-fn outside(context: &Context, program: &'static str) -> Finding {
+/// Report the path and version of an optional program.
+fn optional_program(context: &Context, program: &'static str) -> Finding {
     let path = std::env::var_os("PATH");
     let found = path.and_then(|path| installed::on_path(program, &path, Path::new("/")));
     let Some(found) = found else {
@@ -240,9 +245,9 @@ fn outside(context: &Context, program: &'static str) -> Finding {
     version.unwrap_or_else(|| ok(program, shown))
 }
 
-/// The sessions that get no mail from the script that keeps it.
-fn unserved(context: &Context) -> Vec<Finding> {
-    // What is wrong with the home itself is told elsewhere.
+/// Return one finding for each session that gets no mail from the mail script.
+fn sessions_without_mail(context: &Context) -> Vec<Finding> {
+    // Problems of the home itself are separate findings.
     let living = roll::living(&context.home, context.config.patience, context.now);
     let living = living.unwrap_or_default();
     let troubled = living.into_iter().filter_map(|session| {
@@ -253,13 +258,13 @@ fn unserved(context: &Context) -> Vec<Finding> {
     troubled.collect()
 }
 
-/// Whether the script that keeps the mail can be run.
+/// Report whether the mail script is executable.
 fn mail(script: &Path) -> Finding {
     let shown = text::visible(&script.display().to_string());
     if is_program(script) {
         ok("mail", format!("kept by {shown}"))
     } else {
-        let hint = "the setting mail.provider names it; 'chmod +x' makes a script a command";
+        let hint = "the setting mail.provider names it; 'chmod +x' makes it executable";
         let detail = format!("kept by {shown}, which is not an executable file");
         wrong("mail", detail, Some(hint.to_owned()))
     }
@@ -280,7 +285,11 @@ fn journal_findings(journal: &mut Journal) -> Vec<Finding> {
             ),
         )
     } else {
-        wrong("journal", health.damage.join("; "), Some(RESCUE.to_owned()))
+        wrong(
+            "journal",
+            health.damage.join("; "),
+            Some(RESTORE_HINT.to_owned()),
+        )
     };
     let versions: Vec<_> = health.view_versions.iter().map(u32::to_string).collect();
     let views = ok(
@@ -297,13 +306,13 @@ fn journal_findings(journal: &mut Journal) -> Vec<Finding> {
     findings
 }
 
-/// What is odd about the facts and the files that belong to them.
+/// Return the problems of facts and of message files.
 fn content_findings(health: &Health) -> Vec<Finding> {
     let mut findings = Vec::new();
     if !health.is_gap_free {
         findings.push(wrong(
             "numbers",
-            "facts are missing: their numbers have a gap".to_owned(),
+            "facts are missing: there is a gap in their sequence numbers".to_owned(),
             None,
         ));
     }
@@ -314,7 +323,7 @@ fn content_findings(health: &Health) -> Vec<Finding> {
             .map(|(seq, why)| format!("{seq}: {why}"))
             .collect();
         let detail = format!(
-            "{} of no meaning to this version ({})",
+            "{} unknown to this version ({})",
             counted(health.odd_count, "fact"),
             named.join("; ")
         );
@@ -322,9 +331,8 @@ fn content_findings(health: &Health) -> Vec<Finding> {
     }
     if health.stray_files > 0 {
         let count = counted(health.stray_files, "message file");
-        let detail = format!("{count} of no message in the journal");
-        let hint =
-            "a send that was cut off leaves one; many mean that a journal was lost".to_owned();
+        let detail = format!("{count} without a message in the journal");
+        let hint = "an interrupted send leaves one; many mean that a journal was lost".to_owned();
         findings.push(wrong("files", detail, Some(hint)));
     }
     if !health.lost_bodies.is_empty() {
@@ -346,7 +354,7 @@ fn config_detail(context: &Context) -> String {
         .map(|path| path.display().to_string())
         .collect();
     if there.is_empty() {
-        "no file; the defaults hold".to_owned()
+        "no file; the defaults apply".to_owned()
     } else {
         there.join(", ")
     }

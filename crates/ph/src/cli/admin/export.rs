@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 
 /// Export the journal as NDJSON, one fact per line
 ///
-/// 'ph import' brings it back, byte for byte into an empty home.
+/// 'ph import' restores it: imported into an empty home, the facts are equal byte for byte.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   ph export backup.ndjson
   ph export | gzip > backup.ndjson.gz")]
 pub(crate) struct Args {
-    /// Where to write; a file that is there is not overwritten [default: standard output]
+    /// Output file, which must not exist yet [default: standard output]
     #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     file: Option<PathBuf>,
 }
@@ -28,8 +28,8 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         .as_deref()
         .is_none_or(|path| path == Path::new("-"));
     if to_stdout && context.out.is_terminal() {
-        return Err(Report::usage("an export is not made for a terminal")
-            .hint("name a FILE, or send it through a pipe; 'ph log' is for reading"));
+        return Err(Report::usage("cannot export to a terminal")
+            .hint("name a FILE, or use a pipe; 'ph log' prints facts for people"));
     }
     let journal = context.reader()?;
     let exported = match args.file.as_deref().filter(|path| *path != Path::new("-")) {
@@ -54,7 +54,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     Ok(Code::Ok)
 }
 
-/// Writes the whole file or none.
+/// Export to a file. If the export fails, no file is left.
 fn to_file(journal: Option<&Journal>, path: &Path) -> Result<Exported> {
     let failed = |error| Report::storage(format!("cannot write {}: {error}", path.display()));
     let file = OpenOptions::new()
@@ -64,8 +64,8 @@ fn to_file(journal: Option<&Journal>, path: &Path) -> Result<Exported> {
         .open(path)
         .map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => {
-                Report::refused(format!("{} is there already", path.display()))
-                    .hint("an export overwrites nothing; choose another name")
+                Report::refused(format!("{} already exists", path.display()))
+                    .hint("choose another file name")
             }
             _ => failed(error),
         })?;
@@ -84,7 +84,7 @@ fn to_file(journal: Option<&Journal>, path: &Path) -> Result<Exported> {
         Ok(exported)
     };
     write().inspect_err(|_| {
-        // Half an export must not pass for a whole one.
+        // A partial export could be mistaken for a complete one.
         let _ = std::fs::remove_file(path);
     })
 }

@@ -3,27 +3,26 @@ use posthaste_store::report::Code;
 
 /// Report an agent's hook event to its session
 ///
-/// This is what the hooks of an agent call. It reads the hook's JSON from standard input, hands it
-/// to the session in PH_SOCKET, and prints what the agent expects, if anything: new mail, where
-/// the agent takes it that way. Without a session it prints new mail at a prompt, each message
-/// once, like 'ph check --inject'. It exits with 0 whatever happens, takes no longer than a
-/// moment, and says what went wrong only where PH_LOG is set.
+/// Agents run this command as a hook. It reads the hook's JSON from standard input, sends it to the
+/// session in PH_SOCKET, and prints the reply that the agent expects, if any: for example new mail.
+/// Without a session it prints new mail at a prompt, each message once, like 'ph check --inject'.
+/// Always exits with 0, within seconds. Errors are printed only if PH_LOG is set.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   echo '{\"hook_event_name\":\"Stop\"}' | ph hook claude
   ph hook my-agent --event Stop < /dev/null")]
 pub(crate) struct Args {
-    /// The kind of agent that calls; 'ph harness ls' lists them
+    /// Harness of the calling agent; 'ph harness ls' lists them
     #[arg(value_name = "HARNESS")]
     harness: String,
-    /// The event, where the JSON does not name it in 'hook_event_name'
+    /// Event name, if the JSON has no 'hook_event_name'
     #[arg(long, value_name = "NAME")]
     event: Option<String>,
-    /// Whose mail it is, where no session runs the agent and PH_AGENT does not say
+    /// Agent whose mail is printed if there is no session and PH_AGENT is not set
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
-    /// Said where the session itself has given the program this hook
+    /// Set by a session that added this hook to the program's settings
     #[arg(long)]
     injected: bool,
 }

@@ -9,11 +9,11 @@ use serde::Serialize;
 use std::io::{BufRead, IsTerminal};
 use std::path::PathBuf;
 
-/// Install, remove or check ph's hook in an agent's own settings
+/// Install, remove or check ph's hook in an agent's settings
 ///
-/// For agents that you start yourself, without 'ph run': such an agent is then shown its new mail
-/// at each prompt. The hook finds out whose mail from PH_AGENT, else from --agent. 'ph run' needs
-/// none of this, and is not disturbed by it.
+/// For agents that you start without 'ph run': the hook shows such an agent its new mail at each
+/// prompt. The agent's name is PH_AGENT, else the one given by --agent. 'ph run' neither needs this
+/// hook nor conflicts with it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -27,33 +27,33 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum HooksVerb {
-    /// Add it; all else in the settings stays as it is
+    /// Add the hook and keep all other settings
     ///
-    /// Shows what would change, and asks. A copy of the settings is kept beside them.
+    /// Shows the change and asks for confirmation. Keeps a copy of the previous settings beside them.
     #[command(after_help = "Example:\n  ph hooks install claude --agent coder-1 --yes")]
     Install {
         #[arg(value_name = "HARNESS", value_parser = harness())]
         harness: String,
-        /// Whose mail is shown, where PH_AGENT does not say
+        /// Agent whose mail is shown if PH_AGENT is not set
         #[arg(long, value_name = "NAME", value_parser = NameParser)]
         agent: Option<AgentName>,
-        /// Do not ask
+        /// Do not ask for confirmation
         #[arg(long)]
         yes: bool,
     },
-    /// Take it out; what nobody has changed since is as it was, to the byte
+    /// Remove the hook; settings that are otherwise unchanged are restored byte for byte
     #[command(after_help = "Example:\n  ph hooks uninstall claude --yes")]
     Uninstall {
         #[arg(value_name = "HARNESS", value_parser = harness())]
         harness: String,
-        /// Do not ask
+        /// Do not ask for confirmation
         #[arg(long)]
         yes: bool,
     },
-    /// Say whether it is there: installed, not, partly, outdated
+    /// Show whether the hook is installed: installed, not, partly, outdated
     #[command(after_help = "Example:\n  ph hooks status --json")]
     Status {
-        /// One of them [default: all]
+        /// Harness [default: all]
         #[arg(value_name = "HARNESS", value_parser = harness())]
         harness: Option<String>,
     },
@@ -63,16 +63,16 @@ fn harness() -> clap::builder::PossibleValuesParser {
     hook_install::names().collect::<Vec<_>>().into()
 }
 
-/// How one stands.
+/// The state of one harness's hook.
 #[derive(Debug, Serialize)]
-struct Standing {
+struct HookStatus {
     harness: &'static str,
     state: State,
     path: PathBuf,
-    /// Whether this call has changed it.
+    /// Whether this call has changed the state.
     #[serde(skip_serializing_if = "Option::is_none")]
     changed: Option<bool>,
-    /// Where the settings are as they were before.
+    /// The copy of the previous settings.
     copy: Option<PathBuf>,
 }
 
@@ -102,7 +102,7 @@ fn install(
     let after = target.installed(before.as_deref(), &command)?;
     let is_new = before.as_deref() != Some(after.as_str());
     if is_new {
-        agree(context, &file, before.as_deref(), Some(&after), yes)?;
+        confirm(context, &file, before.as_deref(), Some(&after), yes)?;
         hook_install::apply(&file, before.as_deref(), Some(&after), was == State::Not)?;
     }
     tell(context, &target, State::Installed, is_new)
@@ -118,17 +118,17 @@ fn uninstall(context: &mut Context, harness: &str, yes: bool) -> Result<Code> {
     };
     let copy = hook_install::read(&hook_install::backup_of(&file))?;
     let after = target.uninstalled(before, copy.as_deref())?;
-    agree(context, &file, Some(before), after.as_deref(), yes)?;
+    confirm(context, &file, Some(before), after.as_deref(), yes)?;
     hook_install::apply(&file, Some(before), after.as_deref(), false)?;
     if copy.is_some() && after == copy {
-        // It would say what the file itself says.
+        // The copy would equal the settings file.
         let _ = std::fs::remove_file(hook_install::backup_of(&file));
     }
     tell(context, &target, State::Not, true)
 }
 
-/// Shows what would change, and asks whether it may.
-fn agree(
+/// Show the change, and ask for confirmation unless `yes`.
+fn confirm(
     context: &mut Context,
     file: &std::path::Path,
     before: Option<&str>,
@@ -140,7 +140,7 @@ fn agree(
         let path = text::visible(&file.display().to_string());
         context.out.line(match after {
             Some(_) => path,
-            None => format!("{path} (is removed)"),
+            None => format!("{path} (will be removed)"),
         })?;
         for line in lines {
             let style = match line.chars().next() {
@@ -159,8 +159,8 @@ fn agree(
     let is_person = std::io::stdin().is_terminal() && context.out.is_terminal();
     if !is_person || context.json {
         return Err(
-            Report::refused("nothing was changed: nobody has agreed to it")
-                .hint("--yes agrees; on a terminal you are asked"),
+            Report::refused("nothing was changed: the change was not confirmed")
+                .hint("--yes confirms it; on a terminal you are asked"),
         );
     }
     context.out.text("Write this? [y/N] ")?;
@@ -174,12 +174,12 @@ fn agree(
     Ok(())
 }
 
-fn standing(target: &Target, state: State, changed: Option<bool>) -> Standing {
+fn hook_status(target: &Target, state: State, changed: Option<bool>) -> HookStatus {
     let copy = target
         .file()
         .ok()
         .map(|file| hook_install::backup_of(&file));
-    Standing {
+    HookStatus {
         harness: target.harness,
         state,
         path: target.path.clone(),
@@ -189,7 +189,7 @@ fn standing(target: &Target, state: State, changed: Option<bool>) -> Standing {
 }
 
 fn tell(context: &mut Context, target: &Target, state: State, changed: bool) -> Result<Code> {
-    let standing = standing(target, state, Some(changed));
+    let standing = hook_status(target, state, Some(changed));
     if context.json {
         context.out.json(&standing)?;
         return Ok(Code::Ok);
@@ -203,10 +203,7 @@ fn tell(context: &mut Context, target: &Target, state: State, changed: bool) -> 
         .out
         .line(format!("the hook of {} {told}", target.harness))?;
     if let Some(copy) = standing.copy.filter(|_| changed) {
-        note(format!(
-            "the settings as they were are in {}",
-            copy.display()
-        ));
+        note(format!("the previous settings are in {}", copy.display()));
     }
     Ok(Code::Ok)
 }
@@ -218,7 +215,7 @@ fn status(context: &mut Context, harness: Option<&str>) -> Result<Code> {
         let text = hook_install::read(&target.file()?)?;
         let command = target.command(None)?;
         let state = target.state_of(text.as_deref(), &command)?;
-        all.push(standing(&target, state, None));
+        all.push(hook_status(&target, state, None));
     }
     if context.json {
         context.out.json(&all)?;

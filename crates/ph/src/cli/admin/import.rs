@@ -8,15 +8,16 @@ use std::path::{Path, PathBuf};
 
 /// Import an exported journal into this home
 ///
-/// Facts that are there already are passed over, so it can be repeated. A fact whose id stands in
-/// the journal with other content is not taken: each is reported, and the exit code is 4.
+/// Facts that the journal already has are skipped, so an import can be repeated. A fact whose id is
+/// in the journal with different content is not imported: each such conflict is reported, and the
+/// exit code is 4.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   ph import backup.ndjson
   gzip -dc backup.ndjson.gz | ph import - --home ~/restored")]
 pub(crate) struct Args {
-    /// The export; '-' is standard input
+    /// Export file; '-' is standard input
     #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     file: PathBuf,
 }
@@ -42,7 +43,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         }))?;
     } else {
         context.out.line(format!(
-            "{} added, {} known already",
+            "{} added, {} already present",
             counted(imported.added, "fact"),
             imported.known
         ))?;
@@ -53,12 +54,12 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     }
     for id in &imported.conflicts {
         note(format!(
-            "conflict: {} stands in the journal with other content",
+            "conflict: {} is in the journal with different content",
             posthaste_core::text::one_line(id, 40)
         ));
     }
     Err(Report::refused(format!(
-        "{} not taken",
+        "{} not imported",
         counted(imported.conflicts.len() as u64, "fact")
     )))
 }

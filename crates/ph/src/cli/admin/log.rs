@@ -8,10 +8,10 @@ use posthaste_store::report::{Code, Report, Result};
 use posthaste_store::times;
 use posthaste_store::transfer::to_line;
 
-/// Print the journal: every fact, in order
+/// Print the facts in the journal, in order
 ///
-/// With --follow: what is there, then a mark, then what comes, until interrupted. With --json a
-/// fact is a line, the mark is {"mark":{"seq":N}}.
+/// With --follow: prints the existing facts, then a mark, then each new fact, until interrupted.
+/// With --json, each fact is one line and the mark is {"mark":{"seq":N}}.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -19,13 +19,13 @@ Examples:
   ph log --follow --agent coder-1
   ph log --after 1200 --json | jq -r .kind")]
 pub(crate) struct Args {
-    /// Go on with what comes
+    /// Print new facts as they are stored
     #[arg(long, short)]
     follow: bool,
-    /// Only what comes after the fact of this number
+    /// Print only facts after this sequence number
     #[arg(long, value_name = "SEQ", default_value_t = 0)]
     after: u64,
-    /// Only what concerns this agent's inbox
+    /// Print only facts about this agent's inbox
     #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
     agent: Option<AgentName>,
 }
@@ -55,8 +55,8 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
     }
 }
 
-/// A number that no fact has yet is a slip, or of another home: who waited for what comes after it
-/// would wait for ever.
+/// Reject a sequence number that no fact has yet: it is a typing error or comes from another home,
+/// and --follow would print nothing.
 fn check_after(journal: Option<&Journal>, after: u64) -> Result<()> {
     let head = match journal {
         Some(journal) if after > 0 => journal.head()?,
@@ -66,18 +66,18 @@ fn check_after(journal: Option<&Journal>, after: u64) -> Result<()> {
         return Ok(());
     }
     let there = match head {
-        0 => "there are none yet".to_owned(),
-        head => format!("the last is {head}"),
+        0 => "the journal has no facts yet".to_owned(),
+        head => format!("the last one is {head}"),
     };
     let report = Report::usage(format!("there is no fact {after}: {there}"));
-    Err(report.hint("'ph log' shows their numbers; without --after it begins with the first"))
+    Err(report.hint("'ph log' prints all facts with their numbers"))
 }
 
 fn follow(context: &mut Context, args: Args) -> Result<Code> {
     if args.after > 0 {
         check_after(context.reader()?.as_ref(), args.after)?;
     }
-    // Following a home where nothing was stored yet waits for the first fact.
+    // In a home without a journal, this waits for the first fact.
     let mut follower = Follower::new(context.journal()?, args.after, args.agent)?;
     while let Some(next) = follower.next(None)? {
         context.now = times::now();
@@ -116,12 +116,12 @@ fn print(context: &mut Context, record: &Record) -> Result<()> {
     context.out.line(format!(
         "{:>6}  {when}  {agent:<12}  {kind:<9}  {}",
         record.seq,
-        gist(record, &id8)
+        summary(record, &id8)
     ))
 }
 
-/// What a fact says, in a line.
-fn gist(record: &Record, id8: &str) -> String {
+/// Summarise a fact in one line.
+fn summary(record: &Record, id8: &str) -> String {
     match record.read() {
         Ok(fact) => match fact.event {
             posthaste_core::Event::Message(envelope) => {
@@ -145,14 +145,14 @@ fn gist(record: &Record, id8: &str) -> String {
             posthaste_core::Event::Conversation(conversation) => {
                 text::one_line(&conversation.id, 80)
             }
-            posthaste_core::Event::Work(deed) => work_gist(&deed, id8),
-            posthaste_core::Event::Loop(happened) => loop_gist(&happened, id8),
+            posthaste_core::Event::Work(deed) => work_summary(&deed, id8),
+            posthaste_core::Event::Loop(happened) => loop_summary(&happened, id8),
         },
         Err(odd) => format!("{id8}  ({odd})"),
     }
 }
 
-fn work_gist(deed: &Deed, id8: &str) -> String {
+fn work_summary(deed: &Deed, id8: &str) -> String {
     let in_iteration = |iteration: Option<u32>| {
         iteration.map_or_else(String::new, |n| format!(", in iteration {n}"))
     };
@@ -181,10 +181,10 @@ fn work_gist(deed: &Deed, id8: &str) -> String {
     }
 }
 
-fn loop_gist(happened: &LoopFact, id8: &str) -> String {
+fn loop_summary(happened: &LoopFact, id8: &str) -> String {
     match happened {
         LoopFact::Began(began) => {
-            let how = if began.goes_on { "goes on" } else { "begins" };
+            let how = if began.goes_on { "continues" } else { "starts" };
             let settings = &began.settings;
             let what = settings.spec.as_deref().or(settings.prd.as_deref());
             let what = text::one_line(what.unwrap_or_default(), 80);

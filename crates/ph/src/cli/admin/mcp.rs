@@ -8,9 +8,9 @@ use serde_json::json;
 
 /// Serve mail, tasks and notes to an agent over MCP
 ///
-/// Reads and writes the protocol on the standard streams: mail, tasks and notes of the agent whose
-/// session it runs in, else of PH_AGENT, else of the person. An agent starts it itself; 'ph mcp
-/// config HARNESS' prints what to write into its settings.
+/// Speaks MCP on standard input and output. Serves the agent in whose session it runs, else
+/// PH_AGENT, else the person. An agent starts this server itself; 'ph mcp config HARNESS' prints
+/// the settings for that.
 #[derive(Debug, clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -27,9 +27,10 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum McpVerb {
-    /// Print what to merge into the settings of an agent: claude, codex, opencode or gemini
+    /// Print the settings to merge into those of an agent: claude, codex, opencode or gemini
     ///
-    /// Nothing is written: what stands in those settings already must stay beside it. A home that is named (--home, PH_HOME) is named there too.
+    /// Writes no file: merge the output into the existing settings. If --home or PH_HOME names a home,
+    /// the settings name it too.
     #[command(after_help = "\
 Examples:
   ph mcp config claude
@@ -39,16 +40,16 @@ Examples:
 
 #[derive(Debug, clap::Args)]
 struct ConfigArgs {
-    /// The kind of agent
+    /// Harness
     #[arg(value_name = "HARNESS", add = complete_harnesses())]
     harness: String,
-    /// Whose tools, where it is not run by 'ph run' [default: who the session says]
+    /// Agent to serve outside of 'ph run' [default: the session's agent]
     #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
     agent: Option<AgentName>,
 }
 
 impl Args {
-    /// Whether it is to serve.
+    /// Return whether the arguments start the server.
     pub(crate) fn is_server(&self) -> bool {
         self.verb.is_none()
     }
@@ -79,7 +80,7 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
         context.out.bytes(snippet.text.as_bytes())?;
         context.out.flush()?;
         crate::output::note(format!(
-            "merge this into {}, beside what stands there; '>' would overwrite that",
+            "merge this into {}; '>' would overwrite the settings there",
             snippet.file
         ));
     }

@@ -7,10 +7,10 @@ use posthaste_store::report::{Code, Report, Result};
 
 /// Accept a project's home that was copied, cloned or unpacked
 ///
-/// A .posthaste directory with mail that was not made by you on this machine is refused, because its
-/// mail would be delivered to your agents. Makes such a home private and gives it this project's id, so
-/// that it is used from then on. Its manifests and settings that can run programs stay ignored. A .posthaste
-/// directory with only settings becomes a home.
+/// ph refuses a .posthaste directory with mail that you did not create on this machine, because its
+/// mail would be delivered to your agents. 'ph trust' makes such a home private and gives it this
+/// project's id, so that ph uses it from then on. Its manifests, and settings that can run programs,
+/// stay ignored. A .posthaste directory with only settings becomes a home.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -5,14 +5,14 @@ use posthaste_store::report::{Code, Report, Result};
 
 /// Print a shell completion script
 ///
-/// It asks ph itself, so that agents' names and message ids are completed too.
+/// The script calls ph for completions, so that agent names and message ids are completed too.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   source <(ph completions bash)
   ph completions fish > ~/.config/fish/completions/ph.fish")]
 pub(crate) struct Args {
-    /// bash, zsh, fish, elvish or powershell
+    /// Shell: bash, zsh, fish, elvish or powershell
     #[arg(value_name = "SHELL", value_parser = ["bash", "zsh", "fish", "elvish", "powershell"], hide_possible_values = true)]
     shell: String,
 }

@@ -12,7 +12,7 @@ Examples:
   ph man send | man -l -
   ph man --dir ~/.local/share/man/man1")]
 pub(crate) struct Args {
-    /// The page of one verb
+    /// Print the page of this verb
     #[arg(value_name = "VERB", conflicts_with = "dir")]
     verb: Option<String>,
     /// Write a page for ph and one for each verb into this directory
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &Args, said: &Said) -> Result<Code> {
             "there is no verb {}",
             wanted.trim_start_matches("ph-")
         ))
-        .hint("'ph' lists them all")
+        .hint("'ph' lists all verbs")
     })?;
     let mut out = Output::new(crate::cli::help::color(said));
     out.bytes(&page)?;
@@ -77,7 +77,7 @@ fn page(command: clap::Command) -> Result<Vec<u8>> {
         .source(concat!("Posthaste ", env!("CARGO_PKG_VERSION")))
         .render(&mut roff)
         .map_err(|error| Report::storage(format!("cannot write the page: {error}")))?;
-    // What stands after the options of every verb is its examples.
+    // The text after the options of every verb is its examples.
     let page = String::from_utf8_lossy(&roff).replace(".SH EXTRA\nExamples:\n", ".SH EXAMPLES\n");
     Ok(format!("{page}.SH \"EXIT STATUS\"\n{exit_codes}").into_bytes())
 }

@@ -1,4 +1,4 @@
-//! A command line that could not be read: what is told of it, and how the process ends.
+//! Invalid command lines: the error to print and the exit code.
 
 use crate::output;
 use anstream::ColorChoice;
@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-/// Tells what is wrong with `words`, or the help that they ask for.
+/// Print the error in `words`, or the help text that they request.
 pub(crate) fn tell(error: &clap::Error, words: &[OsString]) -> ExitCode {
     let words: Vec<String> = words
         .iter()
@@ -25,14 +25,14 @@ pub(crate) fn tell(error: &clap::Error, words: &[OsString]) -> ExitCode {
         return Code::Ok.into();
     }
     if verb(&words) == Some("hook") && !std::io::stderr().is_terminal() {
-        // An agent calls, and must neither fail nor be told.
+        // The caller is an agent, which must neither fail nor see an error.
         return Code::Ok.into();
     }
-    let told_better = negative_length(error, &words).or_else(|| text_taken_apart(error, &words));
+    let told_better = negative_duration(error, &words).or_else(|| split_text(error, &words));
     let code = match told_better {
         Some(report) => crate::output::show(&report),
         None => {
-            output::to_stderr(&told(error, &words));
+            output::to_stderr(&parser_message(error, &words));
             Code::Usage.into()
         }
     };
@@ -41,20 +41,20 @@ pub(crate) fn tell(error: &clap::Error, words: &[OsString]) -> ExitCode {
         verb => verb == Some("hook"),
     };
     if is_hook {
-        // An agent must never fail because of its mail, not even where its hook is misspelt.
+        // An agent must never fail because of its mail, even if its hook command is invalid.
         return Code::Ok.into();
     }
     let is_script = verb(&words) == Some("provider") && !words.iter().any(|word| word == "test");
     if is_script {
-        // Where we are a provider's script, 2 says that an operation is not known.
+        // In the protocol of mail providers, exit code 2 means an unknown operation.
         return ExitCode::FAILURE;
     }
     code
 }
 
-/// The same as a report, for a caller in this process.
+/// Convert the error to a report, for a caller in this process.
 pub(crate) fn report(error: &clap::Error) -> Report {
-    // What was said may be long, and have lines of its own: its reader's complaint says enough.
+    // The invalid value may be long and have several lines: the parser's message is enough.
     if let Some(complaint) = std::error::Error::source(error) {
         return Report::usage(complaint);
     }
@@ -69,16 +69,16 @@ pub(crate) fn report(error: &clap::Error) -> Report {
     }
 }
 
-/// What the parser says. It repeats what was typed, and that must not act on a terminal.
-fn told(error: &clap::Error, words: &[String]) -> String {
+/// Return the parser's message. It repeats the typed words, which must not act on a terminal.
+fn parser_message(error: &clap::Error, words: &[String]) -> String {
     if words.iter().all(|word| text::visible(word) == *word) {
-        return hinted(&error.render().ansi().to_string());
+        return with_hints(&error.render().ansi().to_string());
     }
-    hinted(&text::visible(&error.render().to_string()))
+    with_hints(&text::visible(&error.render().to_string()))
 }
 
-/// The parser's tips as hints, which is what all else calls them, each right below what is wrong.
-fn hinted(told: &str) -> String {
+/// Turn the parser's tips into `hint:` lines, directly below the error.
+fn with_hints(told: &str) -> String {
     let cyan = AnsiColor::Cyan.on_default();
     let mut lines: Vec<String> = Vec::new();
     for line in told.lines() {
@@ -95,8 +95,8 @@ fn hinted(told: &str) -> String {
     lines.join("\n")
 }
 
-/// The flags that take a length of time.
-const LENGTHS: [&str; 6] = [
+/// Options that take a duration.
+const DURATION_OPTIONS: [&str; 6] = [
     "--ttl",
     "--in",
     "--deadline",
@@ -105,8 +105,8 @@ const LENGTHS: [&str; 6] = [
     "--for",
 ];
 
-/// '--ttl -5s': to the parser that is a flag, and to who typed it a length of time.
-fn negative_length(error: &clap::Error, words: &[String]) -> Option<Report> {
+/// Report a negative duration such as '--ttl -5s', which the parser takes for a flag.
+fn negative_duration(error: &clap::Error, words: &[String]) -> Option<Report> {
     let Some(ContextValue::String(said)) = error.get(ContextKind::InvalidArg) else {
         return None;
     };
@@ -117,20 +117,20 @@ fn negative_length(error: &clap::Error, words: &[String]) -> Option<Report> {
     let is_meant = |pair: &[String]| {
         let (flag, value) = (pair[0].as_str(), pair[1].as_str());
         let is_at_fault = value.starts_with(said.as_str()) || said.starts_with(flag);
-        LENGTHS.contains(&flag) && is_negative(value) && is_at_fault
+        DURATION_OPTIONS.contains(&flag) && is_negative(value) && is_at_fault
     };
     let pair = words.windows(2).find(|pair| is_meant(pair))?;
     let shown = text::one_line(&pair[1], 40);
     let report = Report::usage(format!("invalid value '{shown}' for '{}'", pair[0]));
-    Some(report.hint("a length of time is more than nothing, such as 90s, 10m, 1h30m, 2d"))
+    Some(report.hint("durations are positive, for example 90s, 10m, 1h30m, 2d"))
 }
 
-/// A text such as '- a list' is no flag, and one of several words needs quotes; the parser's own
-/// advice fits neither.
-fn text_taken_apart(error: &clap::Error, words: &[String]) -> Option<Report> {
+/// Report a message text that the parser took apart: text that begins with '-', or several words
+/// without quotes. The parser's own tips fit neither.
+fn split_text(error: &clap::Error, words: &[String]) -> Option<Report> {
     let dash = match verb(words)? {
-        "send" | "reply" => "a text that begins with '-' goes after '--', or in -m",
-        "message" => "a text that begins with '-' goes after '--'",
+        "send" | "reply" => "text that begins with '-' goes after '--', or in -m",
+        "message" => "text that begins with '-' goes after '--'",
         _ => return None,
     };
     let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else {
@@ -144,7 +144,7 @@ fn text_taken_apart(error: &clap::Error, words: &[String]) -> Option<Report> {
     let hint = if whole.starts_with('-') {
         dash
     } else {
-        "a text of several words goes in quotes"
+        "put text of several words in quotes"
     };
     Some(Report::usage(format!("unexpected argument '{shown}'")).hint(hint))
 }
@@ -160,7 +160,7 @@ fn verb(words: &[String]) -> Option<&str> {
     }
 }
 
-/// What was said about colour, as far as it can be told from words that mean nothing together.
+/// Find --color in a command line that is otherwise invalid.
 fn color(words: &[String]) -> Option<ColorChoice> {
     let (place, said) = words
         .iter()

@@ -19,7 +19,7 @@ Examples:
   ph help send
   ph help exit-codes")]
 pub(crate) struct Args {
-    /// A verb, or a topic
+    /// Verb or topic
     #[arg(value_name = "TOPIC")]
     topic: Vec<String>,
 }
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Args, said: &Said) -> Result<Code> {
     let words = ["ph"]
         .into_iter()
         .chain(args.topic.iter().map(String::as_str));
-    // Asked as '--help' would be, so that both say the same.
+    // Handled like '--help', so that both print the same.
     match command.try_get_matches_from_mut(words.chain(["--help"])) {
         Err(help) => print(&help.render(), said),
         Ok(_) => print(&command.render_long_help(), said),
@@ -59,7 +59,7 @@ pub(crate) fn print(help: &StyledStr, said: &Said) -> Result<Code> {
     Ok(Code::Ok)
 }
 
-/// The colour that the flag asks for; settings are not looked at for a help text.
+/// Return the colour choice of the flag. Help texts do not read the settings.
 pub(crate) fn color(said: &Said) -> ColorChoice {
     match said.color.as_deref() {
         Some("always") => ColorChoice::Always,

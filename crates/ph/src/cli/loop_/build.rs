@@ -15,10 +15,11 @@ use std::path::{Path, PathBuf};
 
 /// Run an agent in a loop until a spec is done
 ///
-/// Each iteration builds a prompt with the unread mail, the spec, notes and tasks, and runs the
-/// agent with it, headless, in a session's terminal. The loop ends when the agent says that all is
-/// done, when every story of the prd passes, or after so many iterations. A loop that was cut off
-/// goes on where it was when it is built or restarted again. Ctrl+\ d leaves it running.
+/// Each iteration builds a prompt from the unread mail, the spec, the notes and the tasks, and runs
+/// the agent with it, without its TUI, in the session's terminal. The loop ends when the agent
+/// reports completion, when every story of the prd passes, or after --iterations. An interrupted
+/// loop continues at the same iteration after 'ph build' or 'ph restart'. Ctrl+\ d detaches and
+/// leaves it running.
 #[derive(Debug, clap::Args)]
 #[command(
     visible_alias = "loop",
@@ -28,51 +29,50 @@ Examples:
   ph build --prd tasks/login/prd.json --harness codex --iterations 20 --detach
   ph build --spec plan.md -- my-agent --prompt {prompt}
 
-A command of your own gets the prompt on its standard input, or where an argument is {prompt}. \
-'ph stop', 'ph checkpoint', 'ph resume', 'ph inject' and 'ph interactive' steer a loop; mail to its \
-name stands in its next prompt."
+A custom command gets the prompt on its standard input, or in place of the argument {prompt}. \
+'ph stop', 'ph checkpoint', 'ph resume', 'ph inject' and 'ph interactive' control a loop; mail to \
+its name is part of its next prompt."
 )]
 pub(crate) struct Args {
-    /// The agent's name [default: the spec's, without its ending, else that of the prd's directory]
+    /// The agent's name [default: the spec's file name without extension, else the prd's directory]
     #[arg(long, short, value_name = "NAME", value_parser = NameParser)]
     name: Option<AgentName>,
-    /// What is to be built
+    /// Specification of what to build
     #[arg(long, short, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     spec: Option<PathBuf>,
-    /// Stories with what must pass, as JSON; progress.txt stands beside it
+    /// Stories with acceptance criteria, as JSON; the agent keeps progress.txt beside it
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     prd: Option<PathBuf>,
-    /// What kind of agent it is; 'ph harness ls' lists them [default: the one for the command, else
-    /// claude]
+    /// Harness; 'ph harness ls' lists them [default: the one for the command, else claude]
     #[arg(long, value_name = "H", add = complete_harnesses())]
     harness: Option<String>,
-    /// The model that the agent is told to use
+    /// Model for the agent to use
     #[arg(long, short, value_name = "M")]
     model: Option<String>,
-    /// How many iterations at most; 0: no end
+    /// Maximum number of iterations; 0: unlimited
     #[arg(long, short, value_name = "N", default_value_t = 50)]
     iterations: u32,
-    /// After how many failures in a row to give up; 0: never
+    /// Give up after this many failed iterations in a row; 0: never
     #[arg(long, value_name = "N", default_value_t = 5)]
     failures: u32,
-    /// How long an agent may write nothing before it counts as hanging
+    /// Treat an agent without output for this long as hanging
     #[arg(long, value_name = "TIME", default_value = "30m", value_parser = parse_duration)]
     idle: SignedDuration,
-    /// Instead of the built-in instructions
+    /// Instructions that replace the built-in ones
     #[arg(long, short, value_name = "TEXT")]
     prompt: Option<String>,
-    /// A file that says how the parts of a prompt stand together
+    /// Template file that arranges the parts of a prompt
     #[arg(long, short, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     template: Option<PathBuf>,
-    /// Beside the instructions
+    /// Additional instructions
     #[arg(long, short, value_name = "TEXT")]
     extra: Option<String>,
-    /// Leave it in the background
+    /// Run it in the background
     #[arg(long, short)]
     detach: bool,
     #[command(flatten)]
     around: Around,
-    /// The agent's command and its arguments [default: the harness's own]
+    /// The agent's command and its arguments [default: the harness's command]
     #[arg(value_name = "COMMAND", last = true, value_hint = clap::ValueHint::CommandWithArguments)]
     command: Vec<OsString>,
 }
@@ -83,7 +83,7 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
     begin_here(context, launch, is_detached, Resumption::Never)
 }
 
-/// What was said, made into what is meant.
+/// Convert the arguments to the launch of a session.
 fn launch(context: &Context, args: Args) -> Result<Launch> {
     let Paths { here, cwd, sockets } = args.around.paths()?;
     let file = |path: Option<PathBuf>| path.map(|path| here.join(path));
@@ -92,7 +92,7 @@ fn launch(context: &Context, args: Args) -> Result<Launch> {
         return Err(Report::usage("a loop needs a spec or a prd")
             .hint("for example: ph build --spec specs/login.md"));
     }
-    let usual = called_after(spec.as_deref(), prd.as_deref());
+    let usual = default_name(spec.as_deref(), prd.as_deref());
     let settings = plan(
         &context.home,
         &context.config.harnesses.status_rows(),
@@ -121,7 +121,7 @@ fn launch(context: &Context, args: Args) -> Result<Launch> {
     let (cols, rows) = size_here();
     Ok(Launch {
         name,
-        command: shown(&settings),
+        command: displayed_command(&settings),
         cwd,
         harness: settings.harness.clone(),
         env: args.around.env,
@@ -132,8 +132,8 @@ fn launch(context: &Context, args: Args) -> Result<Launch> {
     })
 }
 
-/// How a loop is called in lists.
-fn shown(settings: &posthaste_core::build::Settings) -> Vec<String> {
+/// Return the words that lists show as the loop's command.
+fn displayed_command(settings: &posthaste_core::build::Settings) -> Vec<String> {
     let mut words = vec!["ph".to_owned(), "build".to_owned()];
     for (flag, value) in [("--spec", &settings.spec), ("--prd", &settings.prd)] {
         words.extend(
@@ -152,9 +152,9 @@ fn shown(settings: &posthaste_core::build::Settings) -> Vec<String> {
     words
 }
 
-/// What a loop is called that nobody names: by its spec, or by the directory that its prd is in, as
-/// the original has it.
-fn called_after(spec: Option<&Path>, prd: Option<&Path>) -> String {
+/// Return the default name of a loop: the spec's file name without extension, or the name of the
+/// prd's directory, as in ralph.
+fn default_name(spec: Option<&Path>, prd: Option<&Path>) -> String {
     let by_spec = spec.and_then(Path::file_stem);
     let by_prd = prd.and_then(Path::parent).and_then(Path::file_name);
     let name = by_spec.or(by_prd).unwrap_or_default();
@@ -166,9 +166,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_loop_is_called_by_its_spec_or_by_where_its_prd_is() {
+    fn the_default_name_is_that_of_the_spec_or_of_the_prds_directory() {
         let check = |spec: Option<&str>, prd: Option<&str>, want: &str| {
-            let name = called_after(spec.map(Path::new), prd.map(Path::new));
+            let name = default_name(spec.map(Path::new), prd.map(Path::new));
             assert_eq!(name, want, "{spec:?} {prd:?}");
         };
         check(Some("/specs/login.md"), None, "login");

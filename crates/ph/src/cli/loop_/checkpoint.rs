@@ -12,8 +12,8 @@ use serde::Serialize;
 
 /// Pause a loop after its current iteration
 ///
-/// What runs is brought to its end; then the loop waits for 'ph resume'. A session that is no loop
-/// holds its mail back after this turn.
+/// The current iteration finishes; then the loop waits for 'ph resume'. If the session is not a
+/// loop, its mail is held after the current turn.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -27,7 +27,7 @@ pub(crate) struct Args {
 
 /// Resume a loop that is paused at a checkpoint
 ///
-/// A checkpoint that is not reached yet is taken back.
+/// If the checkpoint has not been reached yet, it is cancelled.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -54,13 +54,13 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     if context.json {
         context.out.json(&Answer { name, status })?;
     } else {
-        let line = format!("{name} {when}; 'ph resume {name}' goes on");
+        let line = format!("{name} {when}; 'ph resume {name}' continues it");
         context.out.line(line)?;
     }
     Ok(Code::Ok)
 }
 
-/// Whether it is a loop at a checkpoint, so that there is nothing to wait for.
+/// Return whether `name` is a loop that has reached a checkpoint.
 fn is_paused(context: &Context, name: &AgentName) -> bool {
     let record = Place::of(&context.home, name).record();
     let journal = context.reader().ok().flatten();
@@ -74,7 +74,7 @@ pub(crate) fn resume(context: &mut Context, args: &ResumeArgs) -> Result<Code> {
     let answer = ask(context, name, &method::Resume {});
     let answer = answer.map_err(|report| match report.advice() {
         Some(_) => report,
-        None => report.hint(format!("'ph status {name}' says how it stands")),
+        None => report.hint(format!("'ph status {name}' shows its status")),
     });
     let paused = answer?.paused;
     let code = if paused { Code::No } else { Code::Ok };
@@ -84,7 +84,7 @@ pub(crate) fn resume(context: &mut Context, args: &ResumeArgs) -> Result<Code> {
     } else if paused {
         context.out.line(format!("{name} is still paused"))?;
     } else {
-        context.out.line(format!("{name} goes on"))?;
+        context.out.line(format!("{name} continues"))?;
     }
     Ok(code)
 }

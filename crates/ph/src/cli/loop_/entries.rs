@@ -1,5 +1,4 @@
-//! What the verbs about an agent's tasks and notes share: in which iteration something is said, and how
-//! an entry or a list is told.
+//! Arguments and output that the verbs for tasks and notes share.
 
 use crate::cli::loop_::worklist;
 use crate::context::Context;
@@ -12,21 +11,21 @@ use serde::Serialize;
 use std::fmt::Display;
 use std::str::FromStr;
 
-/// In which iteration of a loop something is said.
+/// The iteration to which a task's status or a note belongs.
 #[derive(Debug, clap::Args)]
 pub(crate) struct IterationArgs {
-    /// The iteration of the loop that this belongs to [default: PH_ITERATION]
+    /// Iteration of the loop [default: PH_ITERATION]
     #[arg(long, value_name = "N")]
     iteration: Option<u32>,
 }
 
 impl IterationArgs {
-    pub(crate) fn meant(&self) -> Result<Option<u32>> {
+    pub(crate) fn number(&self) -> Result<Option<u32>> {
         worklist::iteration(self.iteration)
     }
 }
 
-/// One of the words that there are for something.
+/// Parse one of `words`.
 pub(crate) fn word<T>(words: Vec<&'static str>) -> impl TypedValueParser<Value = T>
 where
     T: FromStr<Err = String> + Clone + Send + Sync + 'static,
@@ -34,12 +33,12 @@ where
     PossibleValuesParser::new(words).try_map(|said| said.parse::<T>())
 }
 
-/// Those that were asked for: of one kind, or all.
+/// Return the selected kind alone, or all kinds.
 pub(crate) fn which<'a, T>(said: Option<&'a T>, all: &'a [T]) -> &'a [T] {
     said.map_or(all, std::slice::from_ref)
 }
 
-/// Tells of an entry that stands in the journal, and leaves that.
+/// Print an entry that was stored.
 pub(crate) fn tell(
     context: &mut Context,
     journal: Journal,
@@ -56,7 +55,7 @@ pub(crate) fn tell(
     Ok(Code::Ok)
 }
 
-/// Tells a list, a line an entry, or that there is none.
+/// Print entries, one per line, or a note that there are none.
 pub(crate) fn tell_list(
     context: &mut Context,
     shapes: &[impl Serialize],
@@ -76,7 +75,7 @@ pub(crate) fn tell_list(
     Ok(Code::Ok)
 }
 
-/// That there are none of these.
+/// Return the text for an empty list.
 pub(crate) fn none(kind: Option<impl Display>, what: &str, agent: &AgentName) -> String {
     match kind {
         Some(kind) => format!("no {kind} {what} of {agent}"),

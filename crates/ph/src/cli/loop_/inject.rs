@@ -8,8 +8,8 @@ use posthaste_wire::param::Prompt;
 
 /// Add instructions to a loop's next prompt
 ///
-/// They stand in that prompt and in no other; several stand there in order. A session that is no
-/// loop gets them as a message from the person.
+/// The instructions appear in the next prompt only, in the order in which they were added. A
+/// session that is not a loop gets them as a message from the person.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -18,7 +18,7 @@ pub(crate) struct Args {
     /// The agent's name
     #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
     name: AgentName,
-    /// What to tell it
+    /// Instructions
     #[arg(value_name = "TEXT")]
     text: String,
 }
@@ -26,7 +26,8 @@ pub(crate) struct Args {
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let name = &args.name;
     if text::one_line(&args.text, 1).is_empty() {
-        return Err(Report::usage("there is nothing to inject").hint("say what to tell it"));
+        return Err(Report::usage("the instructions are empty")
+            .hint("for example: ph inject NAME 'Fix the type errors first'"));
     }
     let prompt = Prompt(args.text.trim().to_owned());
     let injected = ask(context, name, &method::InjectPrompt { prompt })?;
@@ -36,7 +37,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         let Injected::PromptInjected { .. } = injected;
         context
             .out
-            .line(format!("it stands in the next prompt of {name}"))?;
+            .line(format!("added to the next prompt of {name}"))?;
     }
     Ok(Code::Ok)
 }

@@ -10,8 +10,8 @@ use posthaste_wire::param::Enabled;
 
 /// Turn a loop's interactive mode on or off
 ///
-/// While it is on, nothing counts as completion, no next iteration begins by itself, and clients of
-/// its socket may type (write_pty). Keys of an attached terminal reach the agent in any case.
+/// While interactive mode is on, the loop ignores completion, does not start the next iteration, and
+/// lets clients of its socket type (write_pty). Keys of an attached terminal always reach the agent.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -30,8 +30,8 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let name = &args.name;
     let session = status::find(context, name)?;
     if session.socket.is_some() && session.build.is_none() {
-        return Err(Report::refused(format!("{name} is no loop"))
-            .hint(format!("'ph attach --take {name}' gives you its keyboard")));
+        return Err(Report::refused(format!("{name} is not a loop"))
+            .hint(format!("'ph attach --take {name}' takes its keyboard")));
     }
     let question = method::SetInteractiveMode {
         enabled: Enabled(args.mode),

@@ -10,8 +10,7 @@ use posthaste_wire as wire;
 
 /// Manage an agent's notes for its later iterations
 ///
-/// A loop puts the notes of earlier iterations into every prompt of its agent. Without --agent they
-/// are one's own: PH_AGENT's, else the person's.
+/// A loop puts the notes of earlier iterations into every prompt of its agent.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -25,13 +24,13 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum NoteVerb {
-    /// Note something down; prints the note's id
+    /// Add a note and print its id
     #[command(after_help = "\
 Examples:
   ph note add 'The tests need --no-cache'
   ph note add --type stuck 'No access to the staging host'")]
     Add(AddArgs),
-    /// List notes, the oldest first
+    /// List notes, oldest first
     #[command(after_help = "\
 Examples:
   ph note ls
@@ -41,13 +40,13 @@ Examples:
 
 #[derive(Debug, clap::Args)]
 struct AddArgs {
-    /// What is worth knowing; one that begins with '-' goes after '--'
+    /// Text of the note; text that begins with '-' goes after '--'
     #[arg(value_name = "TEXT")]
     text: String,
-    /// Whose note [default: PH_AGENT's, else the person's]
+    /// Agent that the note belongs to [default: PH_AGENT, else human]
     #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
     agent: Option<AgentName>,
-    /// learning, stuck, tip or decision
+    /// Type of the note: learning, stuck, tip or decision
     #[arg(long = "type", value_name = "T", default_value = "learning", value_parser = kind(), hide_possible_values = true)]
     kind: NoteType,
     #[command(flatten)]
@@ -56,10 +55,10 @@ struct AddArgs {
 
 #[derive(Debug, clap::Args)]
 struct LsArgs {
-    /// Whose notes [default: PH_AGENT's, else the person's]
+    /// Agent that the notes belong to [default: PH_AGENT, else human]
     #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
     agent: Option<AgentName>,
-    /// Only learning, stuck, tip or decision
+    /// List only notes of this type: learning, stuck, tip or decision
     #[arg(long = "type", value_name = "T", value_parser = kind(), hide_possible_values = true)]
     kind: Option<NoteType>,
 }
@@ -77,7 +76,7 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
 
 fn add(context: &mut Context, args: AddArgs) -> Result<Code> {
     let agent = worklist::whose(context, args.agent.as_ref())?;
-    let note = worklist::new_note(context, args.kind, args.text, args.when.meant()?)?;
+    let note = worklist::new_note(context, args.kind, args.text, args.when.number()?)?;
     let mut journal = context.journal()?;
     let note = worklist::add_note(context, &mut journal, agent, note)?;
     entries::tell(context, journal, &wire::Note::new(&note), note.id)

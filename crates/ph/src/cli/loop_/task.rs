@@ -12,8 +12,7 @@ use serde::Serialize;
 
 /// Manage an agent's task list
 ///
-/// A loop puts the list into every prompt of its agent. Without --agent it is one's own: PH_AGENT's,
-/// else the person's.
+/// A loop puts the list into every prompt of its agent.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -27,21 +26,21 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum TaskVerb {
-    /// Put a task on the list; prints its id
+    /// Add a task and print its id
     #[command(after_help = "\
 Examples:
   ph task add 'Write the login page'
   ph task add --agent coder-1 --status blocked 'Deploy: needs the key'")]
     Add(AddArgs),
-    /// List tasks: those in progress, blocked, remaining, completed
+    /// List tasks by status: in progress, blocked, remaining, completed
     #[command(after_help = "\
 Examples:
   ph task ls
   ph task ls --agent coder-1 --status remaining --json | jq -r '.[].text'")]
     Ls(LsArgs),
-    /// Say how it stands with a task
+    /// Set the status of a task
     ///
-    /// Its agent may, who added it, and the person.
+    /// Allowed for the task's agent, the agent that added it, and the person.
     #[command(after_help = "\
 Examples:
   ph task status 3fa8c1d2 completed")]
@@ -50,13 +49,13 @@ Examples:
 
 #[derive(Debug, clap::Args)]
 struct AddArgs {
-    /// What is to be done; one that begins with '-' goes after '--'
+    /// Text of the task; text that begins with '-' goes after '--'
     #[arg(value_name = "TEXT")]
     text: String,
-    /// Whose list [default: PH_AGENT's, else the person's]
+    /// Agent whose list it is [default: PH_AGENT, else human]
     #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
     agent: Option<AgentName>,
-    /// remaining or blocked
+    /// Status: remaining or blocked
     #[arg(long, value_name = "S", default_value = "remaining", value_parser = status(&TaskStatus::FIRST), hide_possible_values = true)]
     status: TaskStatus,
     #[command(flatten)]
@@ -65,23 +64,23 @@ struct AddArgs {
 
 #[derive(Debug, clap::Args)]
 struct LsArgs {
-    /// Whose list [default: PH_AGENT's, else the person's]
+    /// Agent whose list it is [default: PH_AGENT, else human]
     #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
     agent: Option<AgentName>,
-    /// Only those that are in_progress, blocked, remaining or completed
+    /// List only tasks with this status: in_progress, blocked, remaining or completed
     #[arg(long, value_name = "S", value_parser = status(&TaskStatus::ALL), hide_possible_values = true)]
     status: Option<TaskStatus>,
 }
 
 #[derive(Debug, clap::Args)]
 struct StatusArgs {
-    /// The task's id or its beginning
+    /// Task id or id prefix
     #[arg(value_name = "ID", value_parser = TaskIdParser, add = complete_tasks())]
     id: IdPrefix,
-    /// in_progress, blocked, remaining or completed
+    /// New status: in_progress, blocked, remaining or completed
     #[arg(value_name = "STATUS", value_parser = status(&TaskStatus::ALL), hide_possible_values = true)]
     status: TaskStatus,
-    /// On whose list it is; one that is on another's is left as it is [default: whoever's]
+    /// Agent on whose list the task must be [default: any]
     #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
     agent: Option<AgentName>,
     #[command(flatten)]
@@ -102,7 +101,7 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
 
 fn add(context: &mut Context, args: AddArgs) -> Result<Code> {
     let agent = worklist::whose(context, args.agent.as_ref())?;
-    let task = worklist::new_task(context, args.text, args.status, args.when.meant()?)?;
+    let task = worklist::new_task(context, args.text, args.status, args.when.number()?)?;
     let mut journal = context.journal()?;
     let task = worklist::add_task(context, &mut journal, agent, task)?;
     entries::tell(context, journal, &wire::Task::new(&task), task.id)
@@ -160,7 +159,7 @@ fn set_status(context: &mut Context, args: &StatusArgs) -> Result<Code> {
                 .hint(format!("that task is on the list of {owner}")));
         }
     }
-    let (task, changed) = worklist::set_status(context, &mut journal, id, *status, when.meant()?)?;
+    let (task, changed) = worklist::set_status(context, &mut journal, id, *status, when.number()?)?;
     let already = if changed { "" } else { "already " };
     let line = format!("{} {already}{}", task.id.id8(), task.status);
     let task = wire::Task::new(&task);

@@ -1,7 +1,7 @@
-//! The way from a verb or a tool to an agent's tasks, notes and completion in the journal.
+//! Reads and writes an agent's tasks, notes and completion in the journal, for verbs and tools.
 //!
-//! Decides nothing: what may be done is the core's to say. Tasks and notes are always kept in the
-//! journal, also where a script keeps the mail.
+//! The core decides what is allowed. Tasks and notes are always in the journal, even if a script keeps
+//! the mail.
 
 use crate::context::Context;
 use posthaste_core::work::{NewNote, NewTask, TaskCounts};
@@ -11,7 +11,7 @@ use posthaste_store::report::{Report, Result};
 use posthaste_store::{Denied, Journal};
 use uuid::Uuid;
 
-/// Whose list is meant: the one that was named, else one's own.
+/// Return the agent whose list is used: the named one, else the caller.
 pub(crate) fn whose(context: &Context, said: Option<&AgentName>) -> Result<AgentName> {
     match said {
         Some(name) => context.config.book.agent(&name.clone().into()),
@@ -19,8 +19,7 @@ pub(crate) fn whose(context: &Context, said: Option<&AgentName>) -> Result<Agent
     }
 }
 
-/// The iteration of a loop that something belongs to: the one that was named, else the one that
-/// its agent runs in.
+/// Return the loop's iteration: the given one, else that of the calling agent.
 pub(crate) fn iteration(said: Option<u32>) -> Result<Option<u32>> {
     let around = std::env::var_os("PH_ITERATION").filter(|around| !around.is_empty());
     let (None, Some(around)) = (said, around) else {
@@ -29,11 +28,11 @@ pub(crate) fn iteration(said: Option<u32>) -> Result<Option<u32>> {
     let number = around.to_str().and_then(|around| around.parse().ok());
     number.map(Some).ok_or_else(|| {
         Report::usage("PH_ITERATION is not a number")
-            .hint("leave it as the loop has set it, or unset it")
+            .hint("do not change PH_ITERATION inside of a loop; outside, unset it")
     })
 }
 
-/// A task that is to be added, if it is fit: what is not is refused before a home is made for it.
+/// Create a task. An invalid one is refused before a home is created for it.
 pub(crate) fn new_task(
     context: &Context,
     text: String,
@@ -61,7 +60,7 @@ pub(crate) fn add_task(
     Ok(journal.commit(AddTask { now, agent, task })??)
 }
 
-/// Gives a task another status; false where it had that one.
+/// Set the status of a task. Return false if it already had that status.
 pub(crate) fn set_status(
     context: &Context,
     journal: &mut Journal,
@@ -80,7 +79,7 @@ pub(crate) fn set_status(
     Ok((task, is_changed))
 }
 
-/// The tasks of an agent that stand so: by how they stand, then in the order in which they were
+/// Return an agent's tasks with one of these statuses, by status, then in the order in which they were
 /// added.
 pub(crate) fn tasks(
     context: &Context,
@@ -95,7 +94,7 @@ pub(crate) fn tasks(
     Ok(tasks)
 }
 
-/// A note that is to be made, if it is fit.
+/// Create a note, if it is valid.
 pub(crate) fn new_note(
     context: &Context,
     kind: NoteType,
@@ -137,7 +136,7 @@ pub(crate) fn counts(context: &Context, agent: &AgentName) -> Result<TaskCounts>
     }
 }
 
-/// Records that an agent says it is done.
+/// Record that an agent reports completion.
 pub(crate) fn complete(
     context: &Context,
     journal: &mut Journal,

@@ -18,30 +18,30 @@ const PRINTED: &str = "its hook has printed it whole";
 
 /// Check for unread messages
 ///
-/// Says how much and exits with 0; says nothing and exits with 1 where there is none. Changes
-/// nothing.
+/// Prints the number of unread messages and exits with 0, or prints nothing and exits with 1 if
+/// there are none. Changes nothing.
 ///
 /// With --inject, for an agent's hook: prints new mail as a reminder for the agent, most urgent
 /// first, each message once, and always exits with 0. Each message is 'offering' before it is
 /// printed and 'offered' afterwards. If the hook is killed in between, or cannot print, the message
-/// is offered again, marked as a repeat. For a person, --inject shows the agent's mail and records
-/// nothing.
+/// is offered again, marked as a repeat. If a person runs it, --inject prints the agent's mail and
+/// records nothing.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   ph check coder-1 && echo 'there is mail'
   ph check --inject")]
 pub(crate) struct Args {
-    /// Whose mail [default: PH_AGENT's, else the person's]
+    /// Owner of the inbox [default: PH_AGENT, else human]
     #[arg(value_name = "NAME", add = complete_agents(), value_parser = AddressParser)]
     name: Option<Address>,
-    /// Print new mail as a reminder for the agent that calls
+    /// Print new mail as a reminder for the calling agent
     #[arg(long, conflicts_with = "json")]
     pub(crate) inject: bool,
 }
 
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
-    let name = whose(context, args)?;
+    let name = inbox_owner(context, args)?;
     let (total, unread) = if let Some(script) = script_mailbox::script(context)? {
         let count = script_mailbox::check(context, &script, &name)?;
         (count.total, count.unread)
@@ -58,7 +58,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     Ok(if unread > 0 { Code::Ok } else { Code::No })
 }
 
-/// What a hook calls: an agent must never fail because of its mail.
+/// Run `ph check --inject` for a hook. Always succeeds: an agent must never fail because of its mail.
 pub(crate) fn inject(args: &Args, said: &Said) -> Code {
     if let Err(report) = try_inject(args, said)
         && report.is_failure()
@@ -70,7 +70,7 @@ pub(crate) fn inject(args: &Args, said: &Said) -> Code {
 
 fn try_inject(args: &Args, said: &Said) -> Result<()> {
     let mut context = Context::new(said)?;
-    let name = whose(&context, args)?;
+    let name = inbox_owner(&context, args)?;
     let Some(reminder) = reminder(&mut context, &name, Caller::Anybody, note)? else {
         return Ok(());
     };
@@ -80,28 +80,28 @@ fn try_inject(args: &Args, said: &Said) -> Result<()> {
     printed.map_err(Report::storage)
 }
 
-/// On whose behalf mail is asked for.
+/// The process on whose behalf mail is requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Caller {
-    /// An agent's own hook, which its person has set up for it by name.
+    /// A hook that the person installed for an agent by name.
     Hook,
-    /// Whoever this process says that it is.
+    /// The agent in PH_AGENT, or the person.
     Anybody,
 }
 
-/// New mail of an agent, as it is put before it.
+/// An agent's new mail, as text for the agent.
 #[derive(Debug)]
 pub(crate) struct Reminder {
     pub(crate) text: String,
     shown: Shown,
 }
 
-/// What counts as shown by it.
+/// The messages that a reminder offers.
 #[derive(Debug)]
 enum Shown {
-    /// Nothing: a person looks at an agent's mail.
+    /// None, because a person views an agent's mail.
     ToThePerson { agent: AgentName },
-    /// These messages, once they are printed.
+    /// These messages, as soon as they are printed.
     ToItsAgent {
         journal: Box<Journal>,
         agent: AgentName,
@@ -121,8 +121,8 @@ impl Reminder {
     ) -> Result<()> {
         match (self.shown, printed) {
             (Shown::ToThePerson { agent }, Ok(())) => note(format!(
-                "shown to you, not counted as shown to {agent}; its own hook says who it is \
-                 (PH_AGENT={agent})"
+                "shown to you, not recorded as shown to {agent}; a hook of {agent} sets \
+                PH_AGENT={agent}"
             )),
             (Shown::ToThePerson { .. }, Err(_)) => {}
             (
@@ -167,22 +167,25 @@ pub(crate) fn reminder(
     caller: Caller,
     complain: fn(String),
 ) -> Result<Option<Reminder>> {
-    // A loop's mail is in its prompt, all of it.
+    // A loop puts all mail into its prompts.
     if worklist::iteration(None)?.is_some() {
         return Ok(None);
     }
     let (me, _) = context.me()?;
     if me != *name && !me.is_human() {
-        // It would count as shown, and its own agent would never hear of it.
+        // The mail would be recorded as shown, and its recipient would never see it.
         return Err(Report::refused(format!(
-            "{me} cannot be shown the mail of {name}"
+            "{me} cannot view the mail of {name}"
         )));
     }
     if let Err(report) = script_mailbox::take_in(context, name) {
-        complain(format!("no new mail was asked for: {}", report.message()));
+        complain(format!(
+            "the script was not asked for new mail: {}",
+            report.message()
+        ));
     }
     let patience = Patience::HOOK.0.min(context.config.patience.0);
-    // Silent where there is nothing yet: this runs at every prompt.
+    // This runs at every prompt, so a missing journal is not reported.
     let home = context.home.clone();
     let Some(mut journal) = Journal::open_existing(home, Patience(patience))? else {
         return Ok(None);
@@ -191,22 +194,22 @@ pub(crate) fn reminder(
         return Ok(None);
     }
     if me != *name && caller == Caller::Anybody {
-        return look(context, journal, name).map(Some);
+        return preview(context, journal, name).map(Some);
     }
     if output::goes_nowhere() {
-        let nowhere = "standard output is closed, or goes nowhere";
+        let nowhere = "standard output is closed or is /dev/null";
         return Err(Report::storage(nowhere));
     }
     claim(context, journal, name)
 }
 
-/// What an agent would be shown, for a person.
-fn look(context: &Context, mut journal: Journal, name: &AgentName) -> Result<Reminder> {
+/// Return the reminder that an agent would get, for a person.
+fn preview(context: &Context, mut journal: Journal, name: &AgentName) -> Result<Reminder> {
     let letters = inject::choose(journal.pending(name, context.now)?.due);
     let unread = journal.count(name, context.now)?.unread;
     let agent = name.clone();
     Ok(Reminder {
-        text: told(context, &letters, unread),
+        text: render(context, &letters, unread),
         shown: Shown::ToThePerson { agent },
     })
 }
@@ -229,7 +232,7 @@ fn claim(context: &Context, mut journal: Journal, name: &AgentName) -> Result<Op
         return Ok(None);
     }
     Ok(Some(Reminder {
-        text: told(context, &letters, unread),
+        text: render(context, &letters, unread),
         shown: Shown::ToItsAgent {
             journal: Box::new(journal),
             agent: name.clone(),
@@ -239,7 +242,7 @@ fn claim(context: &Context, mut journal: Journal, name: &AgentName) -> Result<Op
     }))
 }
 
-fn told(context: &Context, letters: &[Letter], unread: u64) -> String {
+fn render(context: &Context, letters: &[Letter], unread: u64) -> String {
     let bodies: Vec<String> = letters
         .iter()
         .map(|letter| match &letter.message.envelope.body {
@@ -258,7 +261,7 @@ fn told(context: &Context, letters: &[Letter], unread: u64) -> String {
     inject::reminder(&entries, unread)
 }
 
-fn whose(context: &Context, args: &Args) -> Result<AgentName> {
+fn inbox_owner(context: &Context, args: &Args) -> Result<AgentName> {
     match &args.name {
         Some(name) => context.config.book.agent(name),
         None => Ok(context.me()?.0),

@@ -13,7 +13,7 @@ Examples:
   ph count coder-1
   ph count --json | jq .unread")]
 pub(crate) struct Args {
-    /// Whose mail [default: PH_AGENT's, else the person's]
+    /// Owner of the inbox [default: PH_AGENT, else human]
     #[arg(value_name = "NAME", value_parser = AddressParser, add = complete_agents())]
     name: Option<Address>,
 }
@@ -34,12 +34,12 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     } else {
         context
             .out
-            .line(format!("{total} in all, {unread} unread"))?;
+            .line(format!("{total} in total, {unread} unread"))?;
     }
     Ok(Code::Ok)
 }
 
-/// How much the journal has.
+/// Count the messages in the journal: total and unread.
 pub(crate) fn in_journal(context: &Context, name: &AgentName) -> Result<(u64, u64)> {
     Ok(match context.reader()? {
         Some(mut journal) => {

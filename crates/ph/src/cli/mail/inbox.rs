@@ -9,7 +9,7 @@ use posthaste_store::report::{Code, Result};
 
 /// List an agent's unread messages
 ///
-/// Changes nothing. Without a name it is one's own: PH_AGENT's, else the person's.
+/// Changes nothing.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -18,16 +18,16 @@ Examples:
   ph inbox --awaiting
   ph inbox coder-1 --prompt >> prompt.md")]
 pub(crate) struct Args {
-    /// Whose mail
+    /// Owner of the inbox [default: PH_AGENT, else human]
     #[arg(value_name = "NAME", value_parser = AddressParser, add = complete_agents())]
     name: Option<Address>,
-    /// Also what was read, as long as it is not archived, and what failed to reach it
+    /// Include messages that were read but not archived, and messages that failed
     #[arg(long)]
     all: bool,
-    /// Instead, the messages that NAME has sent and still awaits a reply to
+    /// List the messages that NAME has sent and that still await a reply
     #[arg(long, conflicts_with_all = ["all", "prompt"])]
     awaiting: bool,
-    /// Print the block of unread mail for an agent's prompt; nothing where there is none
+    /// Print unread mail as a block for an agent's prompt; nothing if there is none
     #[arg(long, conflicts_with_all = ["all", "json"])]
     prompt: bool,
 }

@@ -12,17 +12,18 @@ use posthaste_store::report::{Code, Result};
 
 /// Print a message and mark it as read
 ///
-/// An agent that reads another's mail does not mark it; the person does.
+/// If an agent reads another agent's mail, the message is not marked. If the person reads it, it
+/// is.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   ph read 3fa8c1d2
   ph read 3fa8c1d2 --body > review.md")]
 pub(crate) struct Args {
-    /// The message's id or its beginning
+    /// Message id or id prefix
     #[arg(value_name = "ID", add = complete_ids())]
     id: SaidId,
-    /// Print the text alone, to the byte where it goes to no terminal
+    /// Print only the text; unchanged byte for byte unless the output is a terminal
     #[arg(long, conflicts_with = "json")]
     body: bool,
 }
@@ -35,12 +36,12 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let mut journal = context.reader()?;
     let mut letter = context.find(journal.as_mut(), &args.id.prefix()?)?;
     let standing = letter.standing.at(&letter.message, context.now);
-    // The text comes first: what cannot be shown is not marked as read.
+    // Load the text first: a message that cannot be shown is not marked as read.
     let body = files::body(&context.home, &letter.message)?;
     let is_mine = me.is_human() || me == letter.message.to;
     let marks = is_mine && standing.is_unread();
     if marks {
-        // As it stands with this reading, which is recorded once all of it is printed.
+        // Print the state after this reading, which is recorded as soon as all of it is printed.
         letter.standing.apply(Step::Read);
         letter.receipts.push(reading(&me, context.now));
     }
@@ -58,7 +59,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     if !is_mine {
         context.out.flush()?;
         note(format!(
-            "this is {}'s mail; {me} reading it does not mark it read",
+            "this message is for {}; it is not marked as read when {me} reads it",
             letter.message.to
         ));
     }
@@ -79,7 +80,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     Ok(Code::Ok)
 }
 
-/// The receipt that reading it now will have.
+/// Return the receipt for reading the message now.
 fn reading(by: &AgentName, at: Timestamp) -> Receipt {
     Receipt {
         state: Step::Read.as_str().to_owned(),

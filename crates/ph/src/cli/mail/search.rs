@@ -9,28 +9,28 @@ use posthaste_store::search::{Order, Query};
 
 /// Search messages for words
 ///
-/// All words must be there, in the subject or the first 16 KiB of the text. Quotes hold a phrase
-/// together; a star at the end of a word finds every word that begins so. Newest first. Exits
-/// with 1 where nothing is found.
+/// Finds messages with all words in the subject or the first 16 KiB of the text, newest first. Use
+/// quotes for a phrase, and a star at the end of a word for a prefix. Exits with 1 if nothing is
+/// found.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   ph search login
   ph search '\"login page\" fix*' --from coder-1")]
 pub(crate) struct Args {
-    /// The words to look for
+    /// Words to search for
     #[arg(value_name = "QUERY", required = true)]
     words: Vec<String>,
-    /// Only what this agent wrote
+    /// Find only messages from this agent
     #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
     from: Option<AgentName>,
-    /// Only what was written to this agent
+    /// Find only messages to this agent
     #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
     to: Option<AgentName>,
-    /// The best matches first, instead of the newest
+    /// Print the best matches first, instead of the newest
     #[arg(long)]
     ranked: bool,
-    /// At most this many
+    /// Maximum number of results
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: usize,
 }
@@ -48,7 +48,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         limit: args.limit,
     };
     if !query.words.chars().any(char::is_alphanumeric) {
-        return Err(Report::usage("there is no word to look for"));
+        return Err(Report::usage("the query has no words"));
     }
     if let Some(script) = script_mailbox::script(context)? {
         return Err(script_mailbox::cannot(&script, "search"));
@@ -56,7 +56,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let letters = match context.reader()? {
         Some(mut journal) => {
             let found = journal.search(&query, |left| {
-                progress(format!("indexing: {left} facts to go"));
+                progress(format!("indexing: {left} facts left"));
             });
             progress_done();
             found?

@@ -9,14 +9,14 @@ use posthaste_wire::{Detail, Receipt};
 
 /// Show a message and all its receipts
 ///
-/// Marks nothing.
+/// Does not mark the message as read.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   ph show 3fa8c1d2
   ph show 3fa8c1d2 --json | jq .receipts")]
 pub(crate) struct Args {
-    /// The message's id or its beginning
+    /// Message id or id prefix
     #[arg(value_name = "ID", add = complete_ids())]
     id: SaidId,
 }
@@ -28,7 +28,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let mut journal = context.reader()?;
     let letter = context.find(journal.as_mut(), &args.id.prefix()?)?;
     let body = letters::text_or_loss(&context.home, &letter)?;
-    // Where even its file is gone, all else about the message is still there to be shown.
+    // If the message's file is lost, the rest of the message is still shown.
     let file = files::ensure(&context.home, &letter.message)
         .ok()
         .map(|path| path.display().to_string());

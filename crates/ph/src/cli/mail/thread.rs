@@ -6,15 +6,15 @@ use posthaste_store::report::{Code, Result};
 
 /// Print all messages of a thread, in order
 ///
-/// Any message of the thread will do, or the thread's own id. Archived messages are part of it;
-/// deleted ones are not.
+/// ID is the thread's id or that of any message in it. Archived messages are included; deleted
+/// messages are not.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   ph thread 3fa8c1d2
   ph thread 3fa8c1d2 --json | jq -r '.[].body'")]
 pub(crate) struct Args {
-    /// The id of the thread or of a message in it, or its beginning
+    /// Id or id prefix of the thread or of a message in it
     #[arg(value_name = "ID", add = complete_ids())]
     id: SaidId,
 }
@@ -43,7 +43,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         }
         let body = letters::text_or_loss(&context.home, letter)?;
         letters::head(context, letter)?;
-        // Set off, so that no text can look like the head of another message.
+        // Indented, so that no text can be mistaken for the header of another message.
         letters::text(context, &body, "    ")?;
     }
     Ok(Code::Ok)

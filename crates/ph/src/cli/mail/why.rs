@@ -7,13 +7,13 @@ use posthaste_store::report::{Code, Result};
 
 /// Explain what holds a message and what will release it
 ///
-/// Which rule holds it, since when, on what evidence, and what would release it.
+/// Prints which rule holds the message, since when, on what evidence, and what would release it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   ph why 3fa8c1d2")]
 pub(crate) struct Args {
-    /// The message's id or its beginning
+    /// Message id or id prefix
     #[arg(value_name = "ID", add = complete_ids())]
     id: SaidId,
 }

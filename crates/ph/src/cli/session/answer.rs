@@ -11,11 +11,10 @@ use posthaste_wire::method::{self, GOOD_FOR};
 
 /// Answer an agent's question or permission request
 ///
-/// The text goes to its terminal as it is, without a header, then Enter. Where the program's
-/// questions are known, it answers the one that stands open, and Enter is pressed only while that
-/// one still does. Of a program of which nothing is known, it is typed into whatever is there.
-/// Refused where it is known that no question stands open, and where the agent does not run. The
-/// same as 'ph send --raw'.
+/// Types TEXT into the agent's terminal, without a header, then presses Enter. If the harness
+/// recognises dialogs, Enter is pressed only while the same dialog is open, and the answer is
+/// refused if no dialog is open. With other harnesses, TEXT is typed at once. Refused if the agent
+/// is not running. Equivalent to 'ph send --raw'.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -26,10 +25,10 @@ pub(crate) struct Args {
     /// The agent's name
     #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
     name: AgentName,
-    /// What to type
+    /// Text to type
     #[arg(value_name = "TEXT")]
     text: String,
-    /// Who answers [default: PH_AGENT, else human]
+    /// Sender [default: PH_AGENT, else human]
     #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
     from: Option<AgentName>,
     #[command(flatten)]
@@ -54,8 +53,8 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
     send::post(context, &[draft], Answer::Id, &args.wait)
 }
 
-/// Hands an answer to the session whose program is to have it. There is no other way: what is not
-/// typed now must not be typed into something else later.
+/// Send an answer to the recipient's session. There is no fallback through the journal: an answer
+/// that is typed later could answer another question.
 pub(crate) fn hand_over(
     context: &Context,
     draft: &Draft,
@@ -63,30 +62,30 @@ pub(crate) fn hand_over(
 ) -> Result<method::Sent> {
     let name = &draft.to;
     let Some(mut client) = Client::awake(&context.home, name) else {
-        return Err(nobody(context, name));
+        return Err(unreachable(context, name));
     };
-    // Longer than the session would begin with it.
+    // This timeout is longer than the time within which the session may start to type the answer.
     client.call(send, UNHURRIED).map_err(|error| match error {
         NoAnswer::Refused(failure) => Report::refused(failure.message).hint(format!(
-            "'ph peek {name}' shows what it shows; 'ph send {name}' leaves a message"
+            "'ph peek {name}' shows its screen; 'ph send {name}' leaves a message"
         )),
         NoAnswer::Silence => Report::storage(format!("the session of {name} does not answer"))
             .hint(format!(
-                "'ph show {}' says whether it was stored; after {} s it is not typed any more",
+                "'ph show {}' shows whether it was stored; it is not typed later than {} s after sending",
                 draft.id.id8(),
                 GOOD_FOR.as_secs()
             )),
     })
 }
 
-/// Why there is nobody to answer.
-fn nobody(context: &Context, name: &AgentName) -> Report {
+/// Return the error for an agent whose session cannot be reached.
+fn unreachable(context: &Context, name: &AgentName) -> Report {
     match status::is_silent(context, name) {
         true => Report::storage(format!("the session of {name} does not answer")).hint(format!(
-            "nothing was stored; 'ph status {name}' says more, 'ph stop {name}' ends it"
+            "nothing was stored; 'ph status {name}' shows more, 'ph stop {name}' ends it"
         )),
         false => Report::refused(format!(
-            "no session of {name} is running: there is nothing to answer"
+            "no session of {name} is running: there is no question to answer"
         ))
         .hint(format!("'ph send {name}' leaves a message")),
     }

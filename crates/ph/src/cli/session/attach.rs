@@ -6,25 +6,28 @@ use posthaste_store::report::{Code, Report, Result};
 use std::path::{Path, PathBuf};
 
 /// Attach this terminal to a session
+///
+/// Shows the session's screen and sends your keys to its program. Detaching leaves the session
+/// running.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Ctrl+\\ and then a key: d detaches, t takes the keyboard or gives it back, r redraws,
-Ctrl+\\ goes to the program itself.
+Commands are Ctrl+\\ followed by a key: d detaches, t takes or releases the keyboard, r redraws,
+Ctrl+\\ sends Ctrl+\\ to the program.
 
 Examples:
   ph attach coder-1
   ph attach coder-1 --read-only")]
 pub(crate) struct Args {
-    /// Whose session
+    /// The agent's name
     #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
     name: AgentName,
-    /// Only look: no key goes to the program
+    /// Show the screen only: send no keys to the program
     #[arg(long, conflicts_with = "take")]
     read_only: bool,
-    /// Take the keyboard at once: mail waits until it is given back
+    /// Take the keyboard at once: mail waits until you release it
     #[arg(long)]
     take: bool,
-    /// The session that listens there, whoever is said to be its agent
+    /// Socket of the session [default: that of the agent's session]
     #[arg(long, value_name = "PATH", hide = true)]
     socket: Option<PathBuf>,
 }
@@ -43,7 +46,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     show(context, &socket, options)
 }
 
-/// Shows a session until one of the two leaves, and says who did.
+/// Attach to a session until the person detaches or the session ends, and print which it was.
 pub(crate) fn show(context: &mut Context, socket: &Path, options: Options) -> Result<Code> {
     let name = options.name.clone();
     match attach::attach(socket, options)? {
@@ -68,14 +71,14 @@ pub(crate) fn show(context: &mut Context, socket: &Path, options: Options) -> Re
     }
 }
 
-/// Where a live session of this name listens.
+/// Return the socket of an agent's live session.
 fn socket_of(context: &Context, name: &AgentName) -> Result<PathBuf> {
-    // One that is on its way out still has its lock, and nothing more to show.
+    // A session that is ending still holds its lock, but has no socket.
     match crate::cli::session::status::find(context, name)?.socket {
         Some(socket) => Ok(PathBuf::from(socket)),
         None => Err(
             Report::refused(format!("no session of {name} is running")).hint(format!(
-                "'ph peek {name}' shows what it showed last; 'ph restart {name}' starts it again"
+                "'ph peek {name}' shows its last screen; 'ph restart {name}' starts it again"
             )),
         ),
     }

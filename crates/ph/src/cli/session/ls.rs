@@ -15,7 +15,7 @@ Examples:
   ph ls
   ph ls --all --json")]
 pub(crate) struct Args {
-    /// Those that have ended, too
+    /// Include sessions that have ended
     #[arg(long, short)]
     all: bool,
 }
@@ -28,7 +28,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         return Ok(Code::Ok);
     }
     if sessions.is_empty() {
-        context.out.line("no sessions run")?;
+        context.out.line("no sessions are running")?;
     } else {
         table(context, &sessions)?;
     }
@@ -76,7 +76,7 @@ pub(crate) fn describe_pids(pids: &[u32]) -> String {
     format!("{thing} {}", words.join(", "))
 }
 
-/// Adds those that do not live; gives back who of them never said a last word.
+/// Add sessions that are not running. Return the names of those that crashed.
 fn add_ended(context: &Context, sessions: &mut Vec<Session>, all: bool) -> Result<Vec<String>> {
     let mut crashed = Vec::new();
     let Some(mut journal) =
@@ -142,12 +142,12 @@ fn row(session: &Session, now: Timestamp) -> [String; 6] {
         posthaste_wire::time::length(now.duration_since(session.since)),
         session.unread.to_string(),
         session.queued.to_string(),
-        text::one_line(&what(session, now), 120),
+        text::one_line(&command_or_progress(session, now), 120),
     ]
 }
 
-/// The command; of a loop, how far it is.
-fn what(session: &Session, now: Timestamp) -> String {
+/// Return the command, or the progress of a loop.
+fn command_or_progress(session: &Session, now: Timestamp) -> String {
     let command = session.command.join(" ");
     let Some(looped) = &session.build else {
         return command;

@@ -14,9 +14,9 @@ use serde::Serialize;
 
 /// Type a line into an agent's terminal without storing a message
 ///
-/// Nothing is stored and nothing is tried again: if the agent does not run, or a person is
-/// typing, the line is lost, and this says so (exit 1). Without a text it is the one that the
-/// settings have for the agent: [agents.NAME] nudge = "TEXT".
+/// The line is neither stored nor retried: if the agent is not running, or a person is typing, the
+/// line is discarded, and ph prints why and exits with 1. Without TEXT, ph types the text in the
+/// settings: [agents.NAME] nudge = "TEXT".
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -26,7 +26,7 @@ pub(crate) struct Args {
     /// The agent's name, an alias or a group
     #[arg(value_name = "NAME", value_parser = AddressParser, add = complete_agents())]
     name: Address,
-    /// What to type [default: the setting agents.NAME.nudge]
+    /// Line to type [default: the setting agents.NAME.nudge]
     #[arg(value_name = "TEXT")]
     text: Option<String>,
 }
@@ -80,19 +80,19 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     Ok(if is_done { Code::Ok } else { Code::No })
 }
 
-/// What is typed: what was said, else what the settings have for this agent.
+/// Return the line to type: the argument, else the agent's setting.
 fn text(context: &Context, args: &Args, name: &AgentName) -> Result<String> {
     let text = args.text.as_deref().or(context.config.book.nudge(name));
     let text = text.ok_or_else(|| {
         Report::usage(format!(
-            "no text is given, and the settings have none for {name}"
+            "the text is missing, and the settings have none for {name}"
         ))
         .hint(format!(
             "write it after the name, or set agents.{name}.nudge"
         ))
     })?;
     if text.trim().is_empty() {
-        return Err(Report::usage("there is nothing to type"));
+        return Err(Report::usage("the text to type is empty"));
     }
     if !roster::is_line(text.trim()) {
         return Err(
@@ -103,7 +103,7 @@ fn text(context: &Context, args: &Args, name: &AgentName) -> Result<String> {
     Ok(text.to_owned())
 }
 
-/// Types a line into an agent's terminal; gives back why it did not, where it is lost.
+/// Type a line into an agent's terminal. Return the reason if it was discarded.
 pub(crate) fn nudge(context: &Context, name: &AgentName, text: &str) -> Result<Option<String>> {
     let Some(mut client) = Client::awake(&context.home, name) else {
         return Ok(Some(silence(context, name)));
@@ -112,7 +112,8 @@ pub(crate) fn nudge(context: &Context, name: &AgentName, text: &str) -> Result<O
         text: Keys(text.to_owned()),
         asked_at: Some(posthaste_store::times::now()),
     };
-    // Longer than the session would begin with it: what was not answered is not typed later.
+    // This timeout is longer than the time within which the session may start to type the line, so
+    // a line without a reply is not typed later.
     match client.call(&nudge, UNHURRIED) {
         Ok(Nudged::Nudged) => Ok(None),
         Ok(Nudged::Held { reason }) => Ok(Some(reason)),
@@ -121,7 +122,7 @@ pub(crate) fn nudge(context: &Context, name: &AgentName, text: &str) -> Result<O
     }
 }
 
-/// Why nobody answers: one that has ended may still be on its way out.
+/// Explain why a session did not reply: it may be ending.
 fn silence(context: &Context, name: &AgentName) -> String {
     if status::is_silent(context, name) {
         return SILENT.to_owned();
@@ -133,5 +134,5 @@ fn silence(context: &Context, name: &AgentName) -> String {
 }
 
 fn absence(name: &AgentName) -> String {
-    format!("{name} does not run")
+    format!("{name} is not running")
 }

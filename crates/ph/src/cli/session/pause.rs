@@ -12,8 +12,8 @@ use serde::Serialize;
 
 /// Hold an agent's mail
 ///
-/// Nothing is typed into its terminal until 'ph unpause', urgent messages included. They wait;
-/// what is being typed is brought to its end. It lasts as long as the session.
+/// Messages, urgent ones included, wait until 'ph unpause' or until the session ends. A message
+/// that is being typed is completed first.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -27,7 +27,8 @@ pub(crate) struct PauseArgs {
 
 /// Deliver an agent's mail again
 ///
-/// A person who has taken the keyboard keeps it, and what waits for that goes on waiting (exit 1).
+/// If a person has taken the keyboard, mail still waits until it is released, and the exit code is
+/// 1.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -77,12 +78,12 @@ pub(crate) fn unpause(context: &mut Context, args: &UnpauseArgs) -> Result<Code>
             .out
             .line(format!("{name} is still paused: {reason}"))?;
     } else {
-        context.out.line(format!("{name} is not paused any more"))?;
+        context.out.line(format!("{name} is no longer paused"))?;
     }
     Ok(code)
 }
 
-/// Asks a live session; where there is none, says why.
+/// Call the live session of an agent. Without one, return an error that explains why.
 pub(crate) fn ask<M: Method>(
     context: &Context,
     name: &AgentName,
@@ -97,11 +98,11 @@ pub(crate) fn ask<M: Method>(
     }
 }
 
-/// Why nobody answers: one that never ran, one that has ended, or one that hangs.
+/// Return the error for a session that did not reply: it never ran, has ended, or hangs.
 fn silence(context: &Context, name: &AgentName) -> Report {
     let hangs = || {
         Report::storage(format!("{name}: {SILENT}")).hint(format!(
-            "'ph stop {name}' ends it; should it go on, 'ph status {name}' says whether it is paused"
+            "'ph status {name}' shows whether it is paused; 'ph stop {name}' ends it"
         ))
     };
     if status::is_silent(context, name) {
@@ -111,7 +112,7 @@ fn silence(context: &Context, name: &AgentName) -> Report {
         Err(report) => report,
         Ok(session) if session.socket.is_some() => hangs(),
         Ok(_) => Report::refused(format!("no session of {name} is running")).hint(format!(
-            "its mail waits in any case; 'ph restart {name}' starts it again"
+            "its mail waits in the inbox; 'ph restart {name}' starts it again"
         )),
     }
 }

@@ -12,7 +12,7 @@ use posthaste_wire::method::{self, Screen};
 
 /// Print an agent's screen, or its last one if the session has ended
 ///
-/// Changes nothing and needs no terminal. Of a session that has ended it shows the last screen.
+/// Changes nothing and needs no terminal.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -23,10 +23,10 @@ pub(crate) struct Args {
     /// The agent's name
     #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
     name: AgentName,
-    /// The last so many lines, what has scrolled away included [default: the screen]
+    /// Print the last N lines, scrollback included [default: the screen]
     #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     lines: Option<u64>,
-    /// With colours
+    /// Print colours
     #[arg(long)]
     ansi: bool,
 }
@@ -42,8 +42,8 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     }
     let used = shown.lines.iter().rposition(|line| !line.is_empty());
     for line in shown.lines.iter().take(used.map_or(0, |last| last + 1)) {
-        // What the screen holds has been through a terminal already: nothing in it acts but the
-        // colours that were asked for.
+        // The rows come from the session's screen, so that they have no escape sequences other than
+        // the requested colours.
         context.out.bytes(line.as_bytes())?;
         context.out.bytes(b"\n")?;
     }
@@ -62,7 +62,7 @@ fn live(context: &Context, args: &Args) -> Result<Option<Screen>> {
     };
     match seen {
         Ok(shown) => Ok(Some(shown)),
-        // What it showed last may be long gone, and must not look like what it shows.
+        // The last recorded screen may be old, and must not be mistaken for the current one.
         Err(NoAnswer::Silence) if status::is_silent(context, &args.name) => Err(hangs(&args.name)),
         Err(NoAnswer::Silence) => Ok(None),
         Err(NoAnswer::Refused(failure)) => Err(Report::refused(failure.message)),
@@ -71,7 +71,7 @@ fn live(context: &Context, args: &Args) -> Result<Option<Screen>> {
 
 fn hangs(name: &AgentName) -> Report {
     Report::storage(format!("{name}: {SILENT}")).hint(format!(
-        "'ph replay {name}' shows what it has shown; 'ph stop {name}' ends it"
+        "'ph replay {name}' plays its recorded output; 'ph stop {name}' ends it"
     ))
 }
 
@@ -79,9 +79,9 @@ fn recorded(context: &Context, args: &Args) -> Result<Screen> {
     let name = &args.name;
     let dir = Place::of(&context.home, name).dir();
     let Some(screen) = screen::last_screen(&dir, RECORDING_STEM, SCROLLBACK) else {
-        // Of a name that never ran this is the error to give.
+        // For a name that never ran, this returns the error.
         status::find(context, name)?;
-        return Err(Report::not_found(format!("nothing was recorded of {name}")));
+        return Err(Report::not_found(format!("{name} has no recording")));
     };
     let lines = args.lines.map(|n| usize::try_from(n).unwrap_or(usize::MAX));
     let size = screen.size();

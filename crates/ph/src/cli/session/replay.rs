@@ -1,4 +1,4 @@
-use crate::attach::{GoOn, farewell};
+use crate::attach::{NextLine, farewell};
 use crate::cli::names::{NameParser, complete_agents};
 use crate::cli::session::status;
 use crate::context::Context;
@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 
 /// Play the recording of an agent's terminal
 ///
-/// The recording of the latest session: the last 8 MiB of its output, with its pauses. On a
-/// terminal it plays, drawing and nothing else: no title, no clipboard, no bell. Elsewhere, or with
-/// --cast, it is printed as an asciicast for other players.
+/// Plays the last 8 MiB of output of the latest session, with its pauses. Playback only draws: it
+/// sets no title, writes no clipboard and rings no bell. With --cast, or if the output is not a
+/// terminal, prints the recording as an asciicast for other players.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -28,13 +28,13 @@ pub(crate) struct Args {
     /// The agent's name
     #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
     name: AgentName,
-    /// How many times faster than it was
+    /// Playback speed, as a factor
     #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = speed)]
     speed: f64,
-    /// Make longer pauses this long
+    /// Shorten longer pauses to this time
     #[arg(long, value_name = "D", default_value = "2s", value_parser = posthaste_store::times::parse_duration)]
     max_pause: jiff::SignedDuration,
-    /// Print the recording itself
+    /// Print the recording as an asciicast
     #[arg(long)]
     cast: bool,
 }
@@ -43,23 +43,20 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let dir = Place::of(&context.home, &args.name).dir();
     let files = screen::segments(&dir, RECORDING_STEM);
     if files.is_empty() {
-        // Of a name that never ran this is the error to give.
+        // For a name that never ran, this returns the error.
         status::find(context, &args.name)?;
-        return Err(Report::not_found(format!(
-            "nothing was recorded of {}",
-            args.name
-        )));
+        return Err(Report::not_found(format!("{} has no recording", args.name)));
     }
     if args.cast || context.json || !context.out.is_terminal() {
         return print(context, &files);
     }
     let played = play(context, args, &files);
-    // However it went, the person's terminal is given back.
-    context.out.bytes(&farewell(GoOn::Below))?;
+    // Restore the person's terminal even after an error.
+    context.out.bytes(&farewell(NextLine::Below))?;
     played.map(|()| Code::Ok)
 }
 
-/// Both halves of a recording as one, in one time.
+/// Print both halves of a recording as one asciicast with continuous times.
 fn print(context: &mut Context, files: &[PathBuf]) -> Result<Code> {
     let mut is_first = true;
     for path in files {
@@ -88,10 +85,10 @@ fn print(context: &mut Context, files: &[PathBuf]) -> Result<Code> {
 fn play(context: &mut Context, args: &Args, files: &[PathBuf]) -> Result<()> {
     let longest = Duration::try_from(args.max_pause).unwrap_or_default();
     let mut last: Option<Duration> = None;
-    // What the program said to its own terminal beyond that is not for this one.
+    // Escape sequences that do more than draw are dropped.
     let mut drawing = Drawing::default();
     let mut drawn = String::new();
-    // The terminal must be given back, so whoever interrupts is obeyed between two events.
+    // The terminal must be restored, so signals are handled between two events.
     let is_stopped = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         let _ = signal_hook::flag::register(signal, is_stopped.clone());
@@ -116,7 +113,7 @@ fn play(context: &mut Context, args: &Args, files: &[PathBuf]) -> Result<()> {
     Ok(())
 }
 
-/// Waits, in steps so short that nobody who interrupts notices them.
+/// Wait in short steps, so that an interrupt takes effect at once.
 fn wait(pause: Duration, is_stopped: &AtomicBool) {
     const STEP: Duration = Duration::from_millis(20);
     let end = Instant::now() + pause;
@@ -134,6 +131,6 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Report {
 fn speed(said: &str) -> std::result::Result<f64, String> {
     match said.parse::<f64>() {
         Ok(speed) if (0.01..=1_000.0).contains(&speed) => Ok(speed),
-        _ => Err("a number from 0.01 to 1000".to_owned()),
+        _ => Err("the speed must be a number from 0.01 to 1000".to_owned()),
     }
 }

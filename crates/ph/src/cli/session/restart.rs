@@ -27,19 +27,19 @@ pub(crate) struct Args {
     /// The agent's name
     #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
     name: AgentName,
-    /// Leave it in the background
+    /// Run it in the background
     #[arg(long, short)]
     detach: bool,
-    /// Do not ask the old one first
+    /// Kill the old program without asking it to exit first
     #[arg(long, short)]
     kill: bool,
-    /// Begin a new conversation instead of resuming the last one
+    /// Start a new conversation instead of resuming the last one
     #[arg(long)]
     fresh: bool,
 }
 
 /// Return the record of the agent's latest session, if the journal knows that session: a record that
-/// somebody else has put there must not start anything.
+/// was copied into the home must not start a program.
 fn latest_record(context: &Context, name: &AgentName) -> Result<Option<Record>> {
     let Some(mut journal) = context.reader()? else {
         return Ok(None);
@@ -56,7 +56,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let Some(record) = latest_record(context, name)? else {
         return Err(status::never_ran(name));
     };
-    // Better an old one than none.
+    // A failed restart leaves the old session running.
     let check = || -> Result<()> {
         let harness = Catalogue::of(&context.home, &context.config.harnesses.status_rows())?
             .take(&record.launch.harness)?;
@@ -71,7 +71,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     check().map_err(|report| {
         report
             .after(&format!("cannot restart {name}:"))
-            .hint("nothing was changed; 'ph run' starts it another way")
+            .hint("nothing was changed; 'ph run' starts it with another command")
     })?;
     let how = if args.kill { How::Kill } else { How::Now };
     if let Came::HandedOver(job) = stop::end(context, name, how)? {

@@ -18,10 +18,10 @@ use std::time::{Duration, Instant};
 
 /// Run an agent in a terminal that outlives the window
 ///
-/// Starts the command in a session of its own and shows it. Ctrl+\ d leaves it running; 'ph
-/// attach' shows it again. Everything after COMMAND is its own. Mail to the agent's name reaches
-/// its terminal. If the last session of this name crashed, Claude Code, Codex, OpenCode and Gemini
-/// CLI resume the conversation of that session.
+/// Starts COMMAND in a new session and attaches to it. Ctrl+\ d detaches and leaves it running; 'ph
+/// attach' shows it again. All arguments after COMMAND belong to COMMAND. Mail to the agent's name
+/// is delivered to its terminal. If the last session of this name crashed, Claude Code, Codex,
+/// OpenCode and Gemini CLI resume its conversation.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -29,17 +29,16 @@ Examples:
   ph run --name coder-1 codex --model gpt-5
   ph run --name bot --detach -- python3 agent.py")]
 pub(crate) struct Args {
-    /// The agent's name [default: the command's own]
+    /// The agent's name [default: the command's name]
     #[arg(long, short, value_name = "NAME", value_parser = NameParser)]
     name: Option<AgentName>,
-    /// Leave it in the background
+    /// Run it in the background
     #[arg(long, short)]
     detach: bool,
-    /// What kind of agent it is; 'ph harness ls' lists them [default: the one for this command,
-    /// else generic]
+    /// Harness; 'ph harness ls' lists them [default: the one for this command, else generic]
     #[arg(long, value_name = "H", add = complete_harnesses())]
     harness: Option<String>,
-    /// Begin a new conversation, even if the last session of this name crashed
+    /// Start a new conversation, even if the last session of this name crashed
     #[arg(long)]
     fresh: bool,
     #[command(flatten)]
@@ -49,25 +48,25 @@ pub(crate) struct Args {
     command: Vec<OsString>,
 }
 
-/// What is said of the place in which a session is started, whatever it runs.
+/// Options of every verb that starts a session.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Around {
-    /// Where to run it [default: here]
+    /// Working directory [default: the current one]
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     cwd: Option<PathBuf>,
-    /// A variable for its environment; can be repeated
+    /// Environment variable to set; can be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
     pub(crate) env: Vec<(String, String)>,
-    /// Listen on this path too, for clients that expect it there; can be repeated
+    /// Additional socket path for clients; can be repeated
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::FilePath)]
     socket: Vec<PathBuf>,
 }
 
-/// The same, as paths that are whole.
+/// Absolute paths from the options.
 pub(crate) struct Paths {
-    /// Where this is typed.
+    /// The current directory of `ph`.
     pub(crate) here: PathBuf,
-    /// Where the command is to run.
+    /// The working directory of the command.
     pub(crate) cwd: PathBuf,
     pub(crate) sockets: Vec<PathBuf>,
 }
@@ -75,14 +74,17 @@ pub(crate) struct Paths {
 impl Around {
     pub(crate) fn paths(&self) -> Result<Paths> {
         let here = std::env::current_dir().map_err(|error| {
-            Report::usage(format!("cannot tell which directory this is: {error}"))
+            Report::usage(format!("cannot determine the current directory: {error}"))
         })?;
         let cwd = self
             .cwd
             .as_ref()
             .map_or_else(|| here.clone(), |dir| here.join(dir));
         if !cwd.is_dir() {
-            return Err(Report::usage(format!("{} is no directory", cwd.display())));
+            return Err(Report::usage(format!(
+                "{} is not a directory",
+                cwd.display()
+            )));
         }
         let sockets: Vec<_> = self.socket.iter().map(|path| here.join(path)).collect();
         sockets.iter().try_for_each(|path| check_length(path))?;
@@ -97,7 +99,7 @@ const SHOW_AFTER: Duration = Duration::from_secs(10);
 /// Timeout for a session whose program has ended to give up its name.
 const END_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How far a program that resumes a conversation has come.
+/// State of a program that resumes a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Startup {
     Starting,
@@ -105,8 +107,8 @@ enum Startup {
     /// It exited with an error before it was up.
     Failed,
 }
-/// The size of a terminal that nobody looks at yet.
-const USUAL: (u16, u16) = (80, 24);
+/// Size of a session's terminal until a client attaches.
+const DEFAULT_SIZE: (u16, u16) = (80, 24);
 
 pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
     let is_detached = args.detach;
@@ -118,7 +120,7 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
     begin_here(context, launch, is_detached, resumption)
 }
 
-/// Starts a session, and shows it unless it is to stay in the background, or nobody could see it.
+/// Start a session, and attach to it unless it is detached or this is not a terminal.
 pub(crate) fn begin_here(
     context: &mut Context,
     launch: Launch,
@@ -127,12 +129,12 @@ pub(crate) fn begin_here(
 ) -> Result<Code> {
     let is_shown = !is_detached && is_on_terminal();
     if !is_detached && !is_shown && !context.json {
-        note("this is no terminal, so it runs in the background");
+        note("this is not a terminal, so the session runs in the background");
     }
     begin(context, launch, is_shown, resumption)
 }
 
-/// Starts a session, says so, and shows it where that is wanted.
+/// Start a session, then attach to it or print its name.
 pub(crate) fn begin(
     context: &mut Context,
     launch: Launch,
@@ -166,12 +168,12 @@ pub(crate) fn begin(
         return Ok(code);
     }
     if context.json {
-        // It may have ended already; it was started all the same.
+        // The session was started, even if it has ended already.
         return crate::cli::session::status::print(context, &name);
     }
     context
         .out
-        .line(format!("{name} runs; 'ph attach {name}' shows it"))?;
+        .line(format!("{name} is running; 'ph attach {name}' shows it"))?;
     Ok(Code::Ok)
 }
 
@@ -205,7 +207,7 @@ fn await_startup(context: &Context, record: &Record, timeout: Duration) -> Resul
         match session {
             Some(session) if session.activity == Activity::Starting => {}
             Some(session) if session.activity == Activity::Exited => {
-                // A program that a person stopped ends by a signal, or with success.
+                // A program that a person stopped ends by a signal or with exit status 0.
                 let exit = session.exit.unwrap_or_default();
                 let is_error = exit.starts_with("exit ") && exit != "exit 0";
                 return Ok(if is_error {
@@ -259,7 +261,7 @@ pub(crate) fn is_on_terminal() -> bool {
     std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
 }
 
-/// What was said, made into what is meant.
+/// Convert the arguments to the launch of a session.
 fn launch(context: &Context, args: Args) -> Result<Launch> {
     let Args {
         name,
@@ -294,7 +296,7 @@ fn launch(context: &Context, args: Args) -> Result<Launch> {
     })
 }
 
-/// A command's words, which a session is told as text.
+/// Convert the words of a command to UTF-8.
 pub(crate) fn words(said: Vec<OsString>) -> Result<Vec<String>> {
     let words = said.into_iter().map(OsString::into_string);
     words
@@ -307,21 +309,22 @@ pub(crate) fn words(said: Vec<OsString>) -> Result<Vec<String>> {
         })
 }
 
-/// Whether a session can have this name.
+/// Refuse a name that a session cannot have.
 pub(crate) fn check_name(context: &Context, name: &AgentName) -> Result<()> {
     if context.config.book.has(name) {
         return Err(Report::usage(format!(
-            "the settings have '{name}' as an alias or a group: mail to it would go elsewhere"
+            "'{name}' is an alias or a group in the settings: mail to it would go to other agents"
         ))
-        .hint("choose another with --name"));
+        .hint("choose another name with --name"));
     }
     if name.is_human() {
-        return Err(Report::usage("'human' is the person, not a session").hint("choose --name"));
+        return Err(Report::usage("'human' is the person, not a session")
+            .hint("choose another name with --name"));
     }
     Ok(())
 }
 
-/// The name of a command, where it can be an agent's.
+/// Return the agent name for a command: its file name, if that is valid.
 fn own_name(command: &[String]) -> Result<AgentName> {
     let program = command.first().map(String::as_str).unwrap_or_default();
     if program.is_empty() {
@@ -334,7 +337,7 @@ fn own_name(command: &[String]) -> Result<AgentName> {
     usual_name(base)
 }
 
-/// The name of one that nobody has named, where it can be an agent's.
+/// Convert a default name to an agent name, if it is valid.
 pub(crate) fn usual_name(base: &str) -> Result<AgentName> {
     AgentName::parse(base).map_err(|error| {
         let shown = text::one_line(base, 40);
@@ -346,11 +349,11 @@ pub(crate) fn usual_name(base: &str) -> Result<AgentName> {
     })
 }
 
-/// The size of the terminal that this is typed into.
+/// Return the size of this terminal.
 pub(crate) fn size_here() -> (u16, u16) {
     match rustix::termios::tcgetwinsize(rustix::stdio::stdout()) {
         Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col, size.ws_row),
-        _ => USUAL,
+        _ => DEFAULT_SIZE,
     }
 }
 
@@ -359,6 +362,6 @@ pub(crate) fn variable(said: &str) -> std::result::Result<(String, String), Stri
         Some((name, value)) if !name.is_empty() && !said.contains('\0') => {
             Ok((name.to_owned(), value.to_owned()))
         }
-        _ => Err("a variable is given as NAME=VALUE".to_owned()),
+        _ => Err("the form is NAME=VALUE".to_owned()),
     }
 }

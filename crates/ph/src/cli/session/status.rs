@@ -16,7 +16,7 @@ Examples:
   ph status coder-1
   ph status coder-1 --json")]
 pub(crate) struct Args {
-    /// The agent's name
+    /// The agent's name or alias
     #[arg(value_name = "NAME", value_parser = AddressParser, add = complete_agents())]
     name: Address,
 }
@@ -84,7 +84,7 @@ pub(crate) fn print(context: &mut Context, name: &AgentName) -> Result<Code> {
     Ok(Code::Ok)
 }
 
-/// How a loop stands; with the prd as it stands on disk.
+/// Print the status of a loop, with the prd as it is on disk.
 fn tell_loop(context: &mut Context, looped: &LoopStatus) -> Result<()> {
     field(context, "loop", &looped.told(context.now))?;
     if let Some(began) = looped.began_at {
@@ -116,13 +116,13 @@ fn tell_loop(context: &mut Context, looped: &LoopStatus) -> Result<()> {
     Ok(())
 }
 
-/// A session, alive or not; of a name that never ran there is none.
+/// Find the latest session of an agent, running or ended. Return an error if it has never run.
 pub(crate) fn find(context: &Context, name: &AgentName) -> Result<Session> {
     let patience = context.config.patience;
     roll::latest(&context.home, patience, name, context.now)?.ok_or_else(|| never_ran(name))
 }
 
-/// Whether a session lives that has not answered just now. It is not asked again.
+/// Return whether a session is alive, for an agent whose session has just failed to reply.
 pub(crate) fn is_silent(context: &Context, name: &AgentName) -> bool {
     let patience = context.config.patience;
     roll::is_silent(&context.home, patience, name, context.now).unwrap_or(false)
@@ -132,7 +132,7 @@ pub(crate) fn never_ran(name: &AgentName) -> Report {
     let report = Report::not_found(format!("{name} has never run"));
     if name.is_human() {
         return report
-            .hint("'human' is the person, and has no session; 'ph ls' lists those that run");
+            .hint("'human' is the person, and has no session; 'ph ls' lists running sessions");
     }
     report.hint(format!("'ph run --name {name} COMMAND' starts it"))
 }

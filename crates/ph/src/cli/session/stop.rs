@@ -17,12 +17,12 @@ use rustix::process::Signal;
 use std::time::{Duration, Instant};
 use uuid::Uuid;
 
-/// End a session
+/// Stop a session
 ///
-/// Asks its command to end (SIGHUP, SIGTERM), and after five seconds insists (SIGKILL). Its mail
-/// stays. Exits with 1 if another process goes on with the agent's conversation (Claude Code's
-/// agents view). A loop finishes its iteration first, however long that takes, unless --now is said; its
-/// own agent is not kept waiting for that.
+/// Asks the command to exit (SIGHUP, SIGTERM), and kills it after five seconds (SIGKILL). Its mail
+/// is kept. Exits with 1 if another process continues the agent's conversation (Claude Code's
+/// agents view). A loop finishes its iteration first, without a time limit, unless --now is given;
+/// if the loop's own agent calls this, it returns at once.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -32,47 +32,47 @@ pub(crate) struct Args {
     /// The agent's name
     #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
     name: AgentName,
-    /// End the iteration of a loop, too
+    /// Stop a loop without waiting for its iteration
     #[arg(long)]
     now: bool,
-    /// Do not ask first
+    /// Kill the program without asking it to exit first
     #[arg(long, short)]
     kill: bool,
 }
 
-/// How a session is to end.
+/// The way to stop a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum How {
-    /// When it can; a loop, when its iteration is over.
+    /// Ask the program to exit; a loop finishes its iteration first.
     Asked,
-    /// Its program is asked to end.
+    /// Ask the program to exit now.
     Now,
-    /// Nothing is asked of the program.
+    /// Kill the program.
     Kill,
 }
 
-/// What came of it.
+/// The outcome of stopping a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Came {
     NotRunning,
     /// The session had crashed, and these processes of its program have ended.
     OrphansEnded(Vec<u32>),
-    /// It ends when the iteration is over that we are called from.
+    /// The session ends after the iteration from which this was called.
     Asked,
     Ended,
-    /// Its program has ended, and another process goes on with the conversation.
+    /// The program has exited, and another process continues the conversation.
     HandedOver(String),
 }
 
-/// How long it may take to end in order, which includes what it leaves its program.
-const GRACE: Duration = Duration::from_secs(20);
-/// The same where its program was ended for it.
-const SHORT_GRACE: Duration = Duration::from_secs(5);
-/// How long the system may take to end a process.
-const KILLED: Duration = Duration::from_secs(5);
-const LOOK_AGAIN: Duration = Duration::from_millis(5);
-/// How long a session may take to say whether another process has its conversation.
-const ASKED_WITHIN: Duration = Duration::from_millis(500);
+/// Timeout for a session to end, which includes the time that it gives its program.
+const SESSION_TIMEOUT: Duration = Duration::from_secs(20);
+/// Timeout for a session to end after its program was killed.
+const KILLED_SESSION_TIMEOUT: Duration = Duration::from_secs(5);
+/// Timeout for a process to exit after SIGKILL.
+const PROCESS_TIMEOUT: Duration = Duration::from_secs(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+/// Timeout for asking a session whether another process continues its conversation.
+const HANDOVER_TIMEOUT: Duration = Duration::from_millis(500);
 
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let name = &args.name;
@@ -82,7 +82,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         (false, false) => How::Asked,
     };
     let came = end(context, name, how)?;
-    // Whether it ever ran is worth knowing.
+    // For a name that never ran, this returns the error.
     let session = status::find(context, name)?;
     let (handed_over, code) = match &came {
         Came::HandedOver(job) => (Some(job.clone()), Code::No),
@@ -97,12 +97,12 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         return Ok(code);
     }
     let line = match came {
-        Came::NotRunning => format!("{name} does not run"),
+        Came::NotRunning => format!("{name} is not running"),
         Came::OrphansEnded(pids) => {
             let pids = ls::describe_pids(&pids);
             format!("the session of {name} had crashed; ended its program ({pids})")
         }
-        Came::Asked => asked(context, name),
+        Came::Asked => requested(context, name),
         Came::Ended => format!("{name} has ended: {}", session.exit.unwrap_or_default()),
         Came::HandedOver(job) => runs_on(name, &job),
     };
@@ -118,20 +118,20 @@ pub(crate) fn runs_on(name: &AgentName, job: &str) -> String {
     )
 }
 
-/// What is told of a loop that was asked to end.
-fn asked(context: &Context, name: &AgentName) -> String {
+/// Return the text for a loop that ends after its iteration.
+fn requested(context: &Context, name: &AgentName) -> String {
     let state = context.reader().ok().flatten();
     let state = state.and_then(|mut journal| journal.loop_state(name).ok().flatten());
     match state.and_then(|state| state.open) {
         Some(open) => {
             let number = open.started.number;
-            format!("asked; {name} ends after iteration {number} ('--now' ends it at once)")
+            format!("requested; {name} ends after iteration {number} ('--now' ends it at once)")
         }
         None => format!("asked; {name} ends"),
     }
 }
 
-/// Ends a session and waits until it is gone.
+/// Stop a session and wait until it has ended.
 pub(crate) fn end(context: &Context, name: &AgentName, how: How) -> Result<Came> {
     let place = Place::of(&context.home, name);
     if !place.is_held()? {
@@ -145,47 +145,54 @@ pub(crate) fn end(context: &Context, name: &AgentName, how: How) -> Result<Came>
         handed_over: None,
     };
     let (grace, refusal) = match ending.ask(context)? {
-        // The iteration takes as long as it takes: it is asked for once, and stands.
+        // An iteration has no time limit. The session remembers the request.
         Ok(()) if is_loop && how == How::Asked => {
             if context.me().is_ok_and(|(me, _)| me == *name) {
-                // Its iteration is not over before who asks has an answer.
+                // The iteration cannot end before its agent, the caller, gets a reply.
                 return Ok(Came::Asked);
             }
-            note(asked(context, name));
+            note(requested(context, name));
             (Duration::MAX, None)
         }
         Ok(()) => {
             if is_loop && how == How::Now {
                 ending.signal();
             }
-            (GRACE, None)
+            (SESSION_TIMEOUT, None)
         }
-        Err(NoAnswer::Refused(failure)) => (GRACE, Some(failure.message)),
+        Err(NoAnswer::Refused(failure)) => (SESSION_TIMEOUT, Some(failure.message)),
         Err(NoAnswer::Silence) => {
             if !ending.kill {
-                note(format!("{name}: {SILENT}; it is told to end by signals"));
+                note(format!("{name}: {SILENT}; stopping it by signals"));
             }
             ending.signal();
-            (if ending.kill { SHORT_GRACE } else { GRACE }, None)
+            (
+                if ending.kill {
+                    KILLED_SESSION_TIMEOUT
+                } else {
+                    SESSION_TIMEOUT
+                },
+                None,
+            )
         }
     };
     let is_over = ending.wait(grace)? || {
-        ending.insist();
-        ending.wait(KILLED)?
+        ending.kill();
+        ending.wait(PROCESS_TIMEOUT)?
     };
     progress_done();
     if is_over {
         return Ok(ending.handed_over.map_or(Came::Ended, Came::HandedOver));
     }
     let why = refusal.map_or(String::new(), |why| format!(": {why}"));
-    let report = Report::storage(format!("{name} does not end{why}"));
+    let report = Report::storage(format!("cannot stop {name}{why}"));
     Err(match ending.process() {
         Some(record) => report.hint(format!(
-            "its process {} was sent SIGKILL, and the system does not end it",
+            "its process {} does not exit after SIGKILL",
             record.pid
         )),
         None => report.hint(format!(
-            "its process is not known; it holds the lock {}",
+            "its process is unknown; it holds the lock {}",
             ending.place.lock_file().display()
         )),
     })
@@ -211,24 +218,24 @@ fn end_orphans(context: &Context, name: &AgentName, how: How) -> Result<Came> {
                 .for_each(|signal| process::signal(pid, *signal));
         }
     };
-    let wait = |patience: Duration| {
-        let deadline = Instant::now() + patience;
+    let wait = |timeout: Duration| {
+        let deadline = Instant::now() + timeout;
         while !live::orphans(&context.home, &run).is_empty() {
             if Instant::now() > deadline {
                 return false;
             }
-            std::thread::sleep(LOOK_AGAIN);
+            std::thread::sleep(POLL_INTERVAL);
         }
         true
     };
     let mut are_gone = false;
     if how != How::Kill {
         send_signals(&[Signal::HUP, Signal::TERM, Signal::CONT]);
-        are_gone = wait(SHORT_GRACE);
+        are_gone = wait(KILLED_SESSION_TIMEOUT);
     }
     if !are_gone {
         send_signals(&[Signal::KILL]);
-        are_gone = wait(KILLED);
+        are_gone = wait(PROCESS_TIMEOUT);
     }
     if !are_gone {
         let left = ls::describe_pids(&live::orphans(&context.home, &run));
@@ -240,7 +247,7 @@ fn end_orphans(context: &Context, name: &AgentName, how: How) -> Result<Came> {
     Ok(Came::OrphansEnded(found))
 }
 
-/// Record the end of a crashed session, of which nothing runs any more.
+/// Record the end of a crashed session without running processes.
 fn record_crash(context: &Context, name: &AgentName, run: Uuid) -> Result<()> {
     let end = EndRun {
         now: context.now,
@@ -254,19 +261,19 @@ fn record_crash(context: &Context, name: &AgentName, run: Uuid) -> Result<()> {
     Ok(())
 }
 
-/// The end of a session, from outside.
+/// A session that is being stopped from outside.
 struct Ending<'a> {
     name: &'a AgentName,
     place: Place,
-    /// Nothing is asked of the program.
+    /// Whether to kill the program.
     kill: bool,
-    /// The job of another process that has the conversation, as the session said before its end.
+    /// The job of another process that continues the conversation, as the session reported it.
     handed_over: Option<String>,
 }
 
 impl Ending<'_> {
-    /// Asks the session to end itself. One that begins or ends in this moment, or has lost its
-    /// socket, may need a moment.
+    /// Ask the session to stop. Retries briefly: a session that is starting or ending may have no
+    /// socket.
     fn ask(&mut self, context: &Context) -> Result<std::result::Result<(), NoAnswer>> {
         let deadline = Instant::now() + AWAKE;
         while self.place.is_held()? {
@@ -280,7 +287,7 @@ impl Ending<'_> {
                     self.handed_over = self.handover(context);
                     match self.kill {
                         true => client.call(&method::Kill {}, left).map(drop),
-                        // One that is awake may have to wait for the journal.
+                        // A responsive session may have to wait for the journal.
                         false => client.call(&method::Stop {}, UNHURRIED).map(drop),
                     }
                 }
@@ -290,26 +297,26 @@ impl Ending<'_> {
             if is_late || !matches!(asked, Err(NoAnswer::Silence)) {
                 return Ok(asked);
             }
-            std::thread::sleep(LOOK_AGAIN);
+            std::thread::sleep(POLL_INTERVAL);
         }
         Ok(Ok(()))
     }
 
     /// Ask the session whether another process has the conversation: only a live session knows.
     fn handover(&self, context: &Context) -> Option<String> {
-        let patience = if self.kill { PROMPT } else { ASKED_WITHIN };
+        let timeout = if self.kill { PROMPT } else { HANDOVER_TIMEOUT };
         let mut client = Client::of(&context.home, self.name)?;
-        client.call(&method::Session {}, patience).ok()?.handed_over
+        client.call(&method::Session {}, timeout).ok()?.handed_over
     }
 
-    /// The session's record, where it is certain whose process it names.
+    /// Return the session's record if its process certainly belongs to the session.
     fn process(&self) -> Option<Record> {
         let record = self.place.record()?;
         process::is(record.pid, record.pid_started).then_some(record)
     }
 
-    /// Tells a session that does not listen, by the signals that it must hear. It then ends in
-    /// order, if it can.
+    /// Stop a session that does not respond by SIGTERM: it ends normally if it can. With `kill`, also
+    /// kill its program.
     fn signal(&self) {
         let Some(record) = self.process() else { return };
         if self.kill {
@@ -320,26 +327,26 @@ impl Ending<'_> {
         }
     }
 
-    /// Ends it and what is left of its program, whether they can or not.
-    fn insist(&self) {
+    /// Kill the session and the rest of its program.
+    fn kill(&self) {
         let Some(record) = self.process() else { return };
         process::signal(record.pid, Signal::KILL);
         process::signal_all(record.child_pid, record.child_started, Signal::KILL);
     }
 
-    /// Waits for its end; false where it does not come in time.
-    fn wait(&self, patience: Duration) -> Result<bool> {
-        // None where there is no end to it.
-        let deadline = Instant::now().checked_add(patience);
-        // Once: where an agent waits, more would look like work.
+    /// Wait until the session has ended. Return false on timeout.
+    fn wait(&self, timeout: Duration) -> Result<bool> {
+        // `None` if the deadline is out of range.
+        let deadline = Instant::now().checked_add(timeout);
+        // Printed once: repeated output of a waiting agent would look like work.
         progress(format!("waiting for {} to end", self.name));
         while self.place.is_held()? {
             if deadline.is_some_and(|deadline| Instant::now() > deadline) {
                 return Ok(false);
             }
-            // Whoever waits for hours need not know to the millisecond.
+            // After a long wait, the poll interval may be longer.
             let often = if deadline.is_some() { 1 } else { 20 };
-            std::thread::sleep(often * LOOK_AGAIN);
+            std::thread::sleep(often * POLL_INTERVAL);
         }
         Ok(true)
     }

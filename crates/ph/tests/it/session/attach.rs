@@ -306,7 +306,7 @@ fn the_keyboard_is_taken_and_given_back() {
         taken: true,
         yours: true,
     });
-    stage.terminal.wait_for_text("the keyboard is yours");
+    stage.terminal.wait_for_text("you have the keyboard");
 }
 
 #[test]

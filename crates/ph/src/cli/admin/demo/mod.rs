@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Run a demo: a person and two agents, in a temporary home
 ///
-/// Runs the real commands, prints each with its output, and leaves nothing behind. The agents are
-/// two small scripts, each in a real terminal of its own: one is busy, the other asks for a
+/// Runs real commands, prints each with its output, and removes everything at the end. The agents
+/// are two small scripts, each in a terminal of its own: one is busy, the other asks for
 /// permission.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -19,25 +19,25 @@ Examples:
   ph demo")]
 pub(crate) struct Args {}
 
-/// Stand-ins for coding agents, with nothing to install, and what ph must know of them.
+/// Scripts that stand in for coding agents, and their harness manifest.
 const CODER: &str = include_str!("../../../../../lab/agents/coder.sh");
 const REVIEWER: &str = include_str!("../../../../../lab/agents/reviewer.sh");
 const HARNESS: &str = include_str!("../../../../../lab/agents/demo.toml");
 
 pub(crate) fn run(_: &Args, said: &Said) -> Result<Code> {
-    let asked_to_end = listen()?;
+    let stop_signal = catch_signals()?;
     let home = tempfile::Builder::new()
         .prefix("posthaste-demo-")
         .tempdir()
         .map_err(|error| Report::storage(format!("cannot make a temporary home: {error}")))?;
-    let mut stage = Stage::new(said, home.path(), asked_to_end.clone())?;
+    let mut stage = Stage::new(said, home.path(), stop_signal.clone())?;
     let played = play(&mut stage);
-    // However it went, nothing of it stays.
+    // Stop the agents even if the demo failed.
     for agent in ["coder", "reviewer"] {
         stage.quietly(&["stop", "--kill", agent]);
     }
     let flushed = stage.end();
-    let signal = asked_to_end.load(Ordering::Relaxed);
+    let signal = stop_signal.load(Ordering::Relaxed);
     if let Ok(signal @ 1..) = i32::try_from(signal) {
         drop(home);
         die_of(signal);
@@ -47,61 +47,61 @@ pub(crate) fn run(_: &Args, said: &Said) -> Result<Code> {
     Ok(Code::Ok)
 }
 
-/// Takes note of the signals that would end this program and leave its agents behind.
-fn listen() -> Result<Arc<AtomicUsize>> {
+/// Catch the signals that would end this process and leave its agents running.
+fn catch_signals() -> Result<Arc<AtomicUsize>> {
     let asked = Arc::new(AtomicUsize::new(0));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         let number = usize::try_from(signal).unwrap_or_default();
         signal_hook::flag::register_usize(signal, asked.clone(), number)
-            .map_err(|error| Report::storage(format!("cannot listen to signals: {error}")))?;
+            .map_err(|error| Report::storage(format!("cannot handle signals: {error}")))?;
     }
     Ok(asked)
 }
 
 fn play(stage: &mut Stage<'_>) -> Result<()> {
-    let wish = before_anybody_runs(stage)?;
-    agents_start(stage, &wish)?;
+    let request = before_agents_start(stage)?;
+    agents_start(stage, &request)?;
     let later = priorities(stage)?;
     question(stage)?;
-    answer(stage, &wish, &later)
+    answer(stage, &request, &later)
 }
 
-/// Gives back the id of what the person wants.
-fn before_anybody_runs(stage: &mut Stage<'_>) -> Result<String> {
+/// Return the id of the person's request.
+fn before_agents_start(stage: &mut Stage<'_>) -> Result<String> {
     stage.say(
-        "1. A person writes to an agent. Nothing runs yet: the message is on disk before its \
-         sender hears its id, and waits in the inbox.",
+        "1. A person writes to an agent that is not running yet. The message is on disk before \
+        'ph send' prints its id, and waits in the inbox.",
     )?;
-    let wish = stage.ph(&[
+    let request = stage.ph(&[
         "send",
         "coder",
         "--subject",
         "login",
         "Please fix the login page.",
     ])?;
-    stage.ph(&["why", &wish])?;
-    Ok(wish)
+    stage.ph(&["why", &request])?;
+    Ok(request)
 }
 
-fn agents_start(stage: &mut Stage<'_>, wish: &str) -> Result<()> {
+fn agents_start(stage: &mut Stage<'_>, request: &str) -> Result<()> {
     stage.say(
-        "2. Two agents start, each in a terminal of its own that no window holds open. They are \
-         small scripts. A manifest says how to tell when such an agent is ready, works, rests or \
-         asks; one of your own is all that a new kind of agent needs.",
+        "2. Two agents start, each in a terminal that outlives its window. They are small scripts. \
+        A manifest describes how to recognise that such an agent is ready, working, idle or \
+        blocked; a new kind of agent needs only a manifest.",
     )?;
     stage.file("harness/demo.toml", HARNESS)?;
     stage.agent("coder", CODER)?;
     stage.agent("reviewer", REVIEWER)?;
-    // The coder says so once it has begun.
-    stage.until_read(wish)
+    // The coder marks the message as read when it starts to work on it.
+    stage.until_read(request)
 }
 
-/// Gives back the id of what waited for the coder to rest.
+/// Return the id of the message that waited for the coder to become idle.
 fn priorities(stage: &mut Stage<'_>) -> Result<String> {
     stage.say(
-        "3. The message was typed into the coder's terminal as soon as that was ready, and the \
-         coder works on it. What is not urgent waits until it rests; ph says why it waits, since \
-         when, and on what evidence.",
+        "3. The message was typed into the coder's terminal as soon as the coder was ready, and the \
+        coder works on it. A message with priority idle waits until the coder is idle; 'ph why' \
+        explains why it waits, since when, and on what evidence.",
     )?;
     let later = stage.ph(&[
         "send",
@@ -112,7 +112,7 @@ fn priorities(stage: &mut Stage<'_>) -> Result<String> {
     ])?;
     stage.ph(&["why", &later])?;
     stage.ph(&["ls"])?;
-    stage.say("A normal message reaches it in the middle of its work.")?;
+    stage.say("A normal message reaches the coder while it works.")?;
     let now = stage.ph(&[
         "send",
         "coder",
@@ -122,8 +122,8 @@ fn priorities(stage: &mut Stage<'_>) -> Result<String> {
     ])?;
     stage.until_read(&now)?;
     stage.say(
-        "An interrupt stops it first: its key is pressed, ph waits until the coder rests, and \
-         only then types.",
+        "An interrupt stops the coder first: ph presses its interrupt key, waits until the coder is \
+        idle, and only then types.",
     )?;
     stage.ph(&[
         "send",
@@ -135,7 +135,9 @@ fn priorities(stage: &mut Stage<'_>) -> Result<String> {
         "offered",
     ])?;
     stage.until_read(&later)?;
-    stage.say("Then it rests, and what was not urgent comes too. Its terminal shows it all.")?;
+    stage.say(
+        "Then the coder is idle and gets the idle message too. Its terminal shows them all.",
+    )?;
     stage.ph(&["peek", "coder"])?;
     Ok(later)
 }
@@ -143,38 +145,37 @@ fn priorities(stage: &mut Stage<'_>) -> Result<String> {
 fn question(stage: &mut Stage<'_>) -> Result<()> {
     stage.until_blocked("reviewer")?;
     stage.say(
-        "4. The coder has asked the reviewer, and the reviewer asks for a permission. Anything \
-         typed now could grant it, Enter most of all: messages wait.",
+        "4. The coder has written to the reviewer, and the reviewer asks for permission. Any key \
+        typed now could grant it, above all Enter: messages wait.",
     )?;
     stage.ph(&["peek", "reviewer"])?;
     let held = stage.ph(&["send", "reviewer", "Mind the error messages, too."])?;
     stage.ph(&["why", &held])?;
-    stage.say("The person answers the question; then the message goes in.")?;
+    stage.say("The person answers the question; then the message is typed.")?;
     stage.ph(&["answer", "reviewer", "y", "--wait", "offered"])?;
     stage.until_read(&held)?;
     stage.ph(&["peek", "reviewer"])?;
     Ok(())
 }
 
-fn answer(stage: &mut Stage<'_>, wish: &str, later: &str) -> Result<()> {
+fn answer(stage: &mut Stage<'_>, request: &str, later: &str) -> Result<()> {
     let answer = stage.until_answered()?;
-    stage.until_ended(wish)?;
-    stage.say("5. The coder has the review, and has written back to the person.")?;
+    stage.until_ended(request)?;
+    stage.say("5. The coder has received the review and has replied to the person.")?;
     stage.ph(&["read", &answer])?;
     stage.say(
-        "Every message has its receipts, which say only what is proven: 'offered' is written \
-         whole to a running program's terminal; 'read' and 'archived' are the coder's own deeds.",
+        "Every message has receipts, which say only what is proven: 'offered' means that all of it \
+        was written to a running program's terminal; 'read' and 'archived' were set by the coder.",
     )?;
-    stage.ph(&["show", wish])?;
+    stage.ph(&["show", request])?;
     stage.ph(&["why", later])?;
-    stage.say("The agents are ended. Had they been killed, nothing would be lost.")?;
+    stage.say("The agents are stopped. If they had been killed, no message would be lost.")?;
     stage.ph(&["stop", "coder"])?;
     stage.ph(&["stop", "reviewer"])?;
-    stage.say("All of it stands in the journal.")?;
+    stage.say("The journal has recorded all of it.")?;
     stage.ph(&["log"])?;
     stage.say(
-        "What happened: no message was lost, doubled or typed at the wrong moment, and each wait \
-         had a reason that you could ask for. The temporary home is removed now. Next: ph run, \
-         ph send, ph attach, ph help.",
+        "No message was lost, duplicated or typed at the wrong moment, and 'ph why' explained every \
+        wait. The temporary home is removed now. Next: ph run, ph send, ph attach, ph help.",
     )
 }

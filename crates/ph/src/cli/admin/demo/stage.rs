@@ -1,5 +1,5 @@
-//! The demo's commands: each run for real, shown with its output. Waits for what happens, and for
-//! nothing else; every wait ends where somebody wants the demo to end.
+//! Runs the demo's commands and shows each with its output. Waits for events, never for a fixed
+//! time; a signal ends every wait.
 
 use crate::cli::help;
 use crate::config::SETTINGS;
@@ -24,31 +24,30 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long the agents may take for their part.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// How often it is looked whether somebody wants this to end. What an agent does rings no bell,
-/// and is asked for as often.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
-/// How wide what is said is.
-const WIDTH: usize = 78;
+/// Timeout for one step of the demo's agents.
+const STEP_TIMEOUT: Duration = Duration::from_secs(60);
+/// Interval between checks for a signal and for the agents' activity, which rings no bell.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// Width of the explanations, in columns.
+const TEXT_WIDTH: usize = 78;
 
 pub(super) struct Stage<'a> {
     out: Output,
     ph: PathBuf,
     home: &'a Path,
-    /// The signal that asked for an end; zero before one does.
-    asked_to_end: Arc<AtomicUsize>,
+    /// The signal that asked the demo to end; zero if there was none.
+    stop_signal: Arc<AtomicUsize>,
 }
 
 impl<'a> Stage<'a> {
-    pub(super) fn new(said: &Said, home: &'a Path, asked_to_end: Arc<AtomicUsize>) -> Result<Self> {
+    pub(super) fn new(said: &Said, home: &'a Path, stop_signal: Arc<AtomicUsize>) -> Result<Self> {
         let ph = std::env::current_exe()
             .map_err(|error| Report::storage(format!("cannot find ph itself: {error}")))?;
         Ok(Self {
             out: Output::new(help::color(said)),
             ph,
             home,
-            asked_to_end,
+            stop_signal,
         })
     }
 
@@ -56,7 +55,7 @@ impl<'a> Stage<'a> {
         self.out.flush()
     }
 
-    /// Says what is to be seen next.
+    /// Print an explanation of the next step.
     pub(super) fn say(&mut self, text: &str) -> Result<()> {
         let style = AnsiColor::Green.on_default().bold();
         self.out.line("")?;
@@ -66,7 +65,7 @@ impl<'a> Stage<'a> {
         self.out.flush()
     }
 
-    /// Puts a file into the home and shows it.
+    /// Write a file into the home and print it.
     pub(super) fn file(&mut self, name: &str, text: &str) -> Result<()> {
         let path = self.home.join(name);
         write(&path, text)?;
@@ -74,7 +73,7 @@ impl<'a> Stage<'a> {
         self.out.text(text)
     }
 
-    /// Starts an agent in the background.
+    /// Start an agent in the background.
     pub(super) fn agent(&mut self, name: &str, script: &str) -> Result<()> {
         let path = self.home.join(format!("{name}.sh"));
         write(&path, script)?;
@@ -93,10 +92,10 @@ impl<'a> Stage<'a> {
         self.ph(&args).map(drop)
     }
 
-    /// Runs `ph` for real, shows the command and what it printed, and gives back what it printed
-    /// first, an id in short.
+    /// Run `ph`, print the command and its output, and return the first eight characters of the output,
+    /// which are a message id.
     pub(super) fn ph(&mut self, args: &[&str]) -> Result<String> {
-        self.go_on()?;
+        self.check_signal()?;
         let words: Vec<_> = args.iter().map(|word| quoted(word)).collect();
         self.prompt(&format!("ph {}", words.join(" ")))?;
         let done = self
@@ -118,22 +117,22 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Runs `ph` without a word.
+    /// Run `ph` without printing its output.
     pub(super) fn quietly(&self, args: &[&str]) {
         let _ = self.command(args).output();
     }
 
-    /// Waits until an agent has marked a message as read.
+    /// Wait until an agent has marked a message as read.
     pub(super) fn until_read(&self, id: &str) -> Result<()> {
-        self.until_letter(id, |letter| letter.standing.read)
+        self.until_message(id, |letter| letter.standing.read)
     }
 
-    /// Waits until an agent has archived a message.
+    /// Wait until an agent has archived a message.
     pub(super) fn until_ended(&self, id: &str) -> Result<()> {
-        self.until_letter(id, |letter| letter.standing.end == Some(End::Archived))
+        self.until_message(id, |letter| letter.standing.end == Some(End::Archived))
     }
 
-    fn until_letter(&self, id: &str, is_so: impl Fn(&Letter) -> bool) -> Result<()> {
+    fn until_message(&self, id: &str, is_so: impl Fn(&Letter) -> bool) -> Result<()> {
         let id = IdPrefix::parse(id).map_err(Report::storage)?;
         self.until(|journal| {
             let letter = journal.find(&id)?;
@@ -141,7 +140,7 @@ impl<'a> Stage<'a> {
         })
     }
 
-    /// Waits for the answer to the person, and gives back its id.
+    /// Wait for the reply to the person, and return its id.
     pub(super) fn until_answered(&self) -> Result<String> {
         self.until(|journal| {
             let unread = journal.inbox(&AgentName::human(), Listing::Unread, times::now())?;
@@ -149,7 +148,7 @@ impl<'a> Stage<'a> {
         })
     }
 
-    /// Waits until an agent asks something.
+    /// Wait until an agent has an open question.
     pub(super) fn until_blocked(&self, name: &str) -> Result<()> {
         let name = AgentName::parse(name).map_err(Report::storage)?;
         self.until(|journal| {
@@ -162,7 +161,7 @@ impl<'a> Stage<'a> {
     }
 
     fn until<T>(&self, ask: impl Fn(&mut Journal) -> Result<Option<T>>) -> Result<T> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + STEP_TIMEOUT;
         let mut journal = Journal::open(
             posthaste_store::home::find::open(self.home)?,
             Patience::DEFAULT,
@@ -173,10 +172,10 @@ impl<'a> Stage<'a> {
                 return Ok(found);
             }
             if Instant::now() > deadline {
-                return Err(Report::storage("the demo's agents did not answer in time"));
+                return Err(Report::storage("the demo's agents did not respond in time"));
             }
-            self.go_on()?;
-            ear.wait(LOOK_AGAIN);
+            self.check_signal()?;
+            ear.wait(POLL_INTERVAL);
         }
     }
 
@@ -191,14 +190,14 @@ impl<'a> Stage<'a> {
         command
             .args(args)
             .env("PH_HOME", self.home)
-            // The agents call it by its name; and their sockets are to be found in one place.
+            // The agents run `ph` by name, and all sockets must be in the demo's home.
             .env("PATH", with_ph_first(&self.ph))
             .env_remove("XDG_RUNTIME_DIR")
-            // The user's own settings are none of the demo's.
+            // The user's settings must not change the demo.
             .env("XDG_CONFIG_HOME", self.home)
             .env_remove("PH_AGENT")
-            // What is typed at the terminal is for us: a command that is cut off could leave
-            // something behind.
+            // Ctrl+C must reach the demo only: an interrupted command could leave files or
+            // processes.
             .process_group(0)
             .stdin(Stdio::null());
         for setting in &SETTINGS {
@@ -207,9 +206,9 @@ impl<'a> Stage<'a> {
         command
     }
 
-    /// Fails where somebody wants this to end.
-    fn go_on(&self) -> Result<()> {
-        match self.asked_to_end.load(Ordering::Relaxed) {
+    /// Return an error if a signal asked the demo to end.
+    fn check_signal(&self) -> Result<()> {
+        match self.stop_signal.load(Ordering::Relaxed) {
             0 => Ok(()),
             signal => Err(Report::refused(format!("ended by signal {signal}"))),
         }
@@ -220,7 +219,7 @@ fn write(path: &Path, text: &str) -> Result<()> {
     let cannot =
         |error: &dyn Display| Report::storage(format!("cannot write {}: {error}", path.display()));
     if let Some(dir) = path.parent() {
-        // What says how programs are started is believed where it is private.
+        // Manifests are only read from a private directory.
         let mut private = std::fs::DirBuilder::new();
         let made = private.recursive(true).mode(0o700).create(dir);
         made.map_err(|error| cannot(&error))?;
@@ -228,14 +227,14 @@ fn write(path: &Path, text: &str) -> Result<()> {
     std::fs::write(path, text).map_err(|error| cannot(&error))
 }
 
-/// The directories to look for commands in, with the one that holds `ph` first.
+/// Return PATH with the directory of `ph` first.
 fn with_ph_first(ph: &Path) -> std::ffi::OsString {
     let before = std::env::var_os("PATH").unwrap_or_default();
     let dirs = ph.parent().map(Path::to_owned).into_iter();
     std::env::join_paths(dirs.chain(std::env::split_paths(&before))).unwrap_or(before)
 }
 
-/// A word as one would type it in a shell.
+/// Quote a word for a shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ',');
     if !word.is_empty() && word.chars().all(plain) {
@@ -245,14 +244,14 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// A paragraph in lines, broken between words.
+/// Break a paragraph into lines between words.
 fn wrapped(text: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
         let Some(line) = lines.last_mut() else { break };
         if line.is_empty() {
             line.push_str(word);
-        } else if line.len() + 1 + word.len() + 2 <= WIDTH {
+        } else if line.len() + 1 + word.len() + 2 <= TEXT_WIDTH {
             line.push(' ');
             line.push_str(word);
         } else {

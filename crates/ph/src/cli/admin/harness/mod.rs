@@ -17,11 +17,12 @@ use std::ffi::OsString;
 use std::time::Duration;
 use unicode_width::UnicodeWidthStr;
 
-/// List, show and test what ph knows about each kind of agent
+/// List, show and test harnesses
 ///
-/// A harness says how one kind of agent is started, when it is ready, idle, working or blocked,
-/// and how text is put before it. A file NAME.toml in ~/.config/posthaste/harness/, or in the
-/// directory harness/ of a home that is not a project's, adds one or takes the place of one.
+/// A harness describes one kind of agent: how it is started, how to recognise that it is ready,
+/// idle, working or blocked, and how it gets messages. A file NAME.toml adds or replaces a
+/// harness. It belongs into ~/.config/posthaste/harness/, or into the directory harness/ of a home
+/// outside of projects.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -36,32 +37,32 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum HarnessVerb {
-    /// List them: for which commands, from where, and whether those are installed
+    /// List harnesses with their commands, their sources, and whether the commands are installed
     #[command(after_help = "Example:\n  ph harness ls --json")]
     Ls,
-    /// Show one as it stands
+    /// Print a harness's manifest
     #[command(after_help = "Example:\n  ph harness show generic > my-agent.toml")]
     Show {
-        /// The harness
+        /// Harness name
         #[arg(value_name = "NAME", add = complete_harnesses())]
         name: String,
     },
     Match(recognition::MatchArgs),
-    /// Run a program and print what is recognised of it, as it changes
+    /// Run a program and print what the harness recognises, as it changes
     ///
-    /// Runs until the program exits, Ctrl+C is pressed or the time is up. Nothing is stored. Exit
-    /// code 0 where the program was recognised as ready, else 1.
+    /// Runs until the program exits, Ctrl+C is pressed or the time given by --for has passed. Stores
+    /// nothing. Exits with 0 if the program was recognised as ready, else with 1.
     #[command(
         after_help = "Examples:\n  ph harness test my-agent\n  ph harness test generic --for 10s -- bash"
     )]
     Test {
-        /// The harness
+        /// Harness name
         #[arg(value_name = "NAME", add = complete_harnesses())]
         name: String,
-        /// End it after this long
+        /// Stop the program after this time
         #[arg(long = "for", value_name = "DURATION")]
         limit: Option<String>,
-        /// The command and its arguments [default: the first that the harness is chosen for]
+        /// The command and its arguments [default: the harness's first command]
         #[arg(value_name = "COMMAND", last = true, value_hint = clap::ValueHint::CommandWithArguments)]
         command: Vec<OsString>,
     },
@@ -91,7 +92,7 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
     }
 }
 
-/// Which of its commands is on the PATH; none where it is for any command.
+/// Return whether one of the harness's commands is on the PATH, or `None` if it has no commands.
 fn installed(manifest: &Manifest) -> Option<bool> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let dirs: Vec<_> = std::env::split_paths(&path).collect();
@@ -143,7 +144,7 @@ fn note_unknown(context: &Context, catalogue: &Catalogue) {
     }
 }
 
-/// Says what of a manifest has no effect, so that nobody counts on it.
+/// Print a note for each part of a manifest that has no effect.
 fn note_unused(manifest: &Manifest) {
     for unused in manifest.unused() {
         crate::output::note(format!("the harness {}: {unused}", manifest.name));
@@ -167,7 +168,7 @@ fn row(entry: &Entry) -> [String; 4] {
             };
             [name, commands, installed.to_owned(), origin]
         }
-        Err(_) => [name, "-".to_owned(), "not right".to_owned(), origin],
+        Err(_) => [name, "-".to_owned(), "invalid".to_owned(), origin],
     }
 }
 
@@ -200,7 +201,7 @@ fn show(context: &mut Context, entry: Entry) -> Result<Code> {
         context.out.json(&value)?;
         return Ok(Code::Ok);
     }
-    // Ours has comments that say what each word means.
+    // A built-in manifest has comments that explain its keys.
     let shown = match own {
         Some(own) => own.to_owned(),
         None => toml::to_string(&manifest)
@@ -214,7 +215,7 @@ fn show(context: &mut Context, entry: Entry) -> Result<Code> {
 
 fn length(said: &str) -> Result<Duration> {
     let length = parse_duration(said).map_err(Report::usage)?;
-    Duration::try_from(length).map_err(|_| Report::usage("--for is a length of time, such as 10s"))
+    Duration::try_from(length).map_err(|_| Report::usage("--for takes a duration such as 10s"))
 }
 
 fn test(
@@ -225,11 +226,12 @@ fn test(
 ) -> Result<Code> {
     note_unused(&manifest);
     if manifest.hook.is_known() {
-        crate::output::note("hooks are heard in sessions alone, not in a trial");
+        crate::output::note("hooks work in sessions only, not in 'ph harness test'");
     }
     let command = command_of(&manifest, command)?;
-    let cwd = std::env::current_dir()
-        .map_err(|error| Report::usage(format!("cannot tell which directory this is: {error}")))?;
+    let cwd = std::env::current_dir().map_err(|error| {
+        Report::usage(format!("cannot determine the current directory: {error}"))
+    })?;
     let (cols, rows) = size_here();
     let launch = Launch {
         name: AgentName::parse("trial").map_err(Report::usage)?,
@@ -268,7 +270,7 @@ fn test(
     }
 }
 
-/// What is tried: what was said, else what the harness is for.
+/// Return the command to test: the given one, else the harness's first command.
 fn command_of(manifest: &Manifest, said: Vec<OsString>) -> Result<Vec<String>> {
     let said = said.into_iter().map(|word| word.into_string().ok());
     let said: Option<Vec<String>> = said.collect();
@@ -277,8 +279,8 @@ fn command_of(manifest: &Manifest, said: Vec<OsString>) -> Result<Vec<String>> {
         (false, _) => Ok(said),
         (true, Some(first)) => Ok(vec![first.clone()]),
         (true, None) => Err(
-            Report::usage("this harness is for no command in particular").hint(format!(
-                "name one: ph harness test {} -- COMMAND",
+            Report::usage("this harness has no command of its own").hint(format!(
+                "name a command: ph harness test {} -- COMMAND",
                 manifest.name
             )),
         ),

@@ -1,6 +1,7 @@
 //! `ph harness match`: what a manifest recognises on a captured screen.
 //!
-//! The capture is drawn on a screen like a session's, so that both see the same. Starts nothing.
+//! Draws the capture on a screen like that of a session, so that both recognise the same. Starts no
+//! program.
 
 use super::complete_harnesses;
 use crate::context::Context;
@@ -15,16 +16,16 @@ use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use unicode_width::UnicodeWidthStr;
 
-/// The size of the largest capture, in bytes, in rows and in columns.
-const MOST_BYTES: u64 = 1 << 20;
-const MOST_ROWS: usize = 1_000;
-const MOST_COLUMNS: u16 = 1_000;
-/// The narrowest terminal that a capture is taken to come from.
-const LEAST_COLUMNS: u16 = 20;
-/// How much of a text in the input box is shown.
-const SHOWN_CHARS: usize = 200;
-/// How --cursor is written.
-const CURSOR_FORM: &str = "write --cursor as COLUMN,ROW, counted from 0: --cursor 2,21";
+/// Limits for a capture.
+const MAX_CAPTURE_BYTES: u64 = 1 << 20;
+const MAX_CAPTURE_ROWS: usize = 1_000;
+const MAX_CAPTURE_COLUMNS: u16 = 1_000;
+/// Minimum width of the assumed terminal.
+const MIN_TERMINAL_COLUMNS: u16 = 20;
+/// Maximum number of characters shown of a text in the input box.
+const MAX_SHOWN_CHARS: usize = 200;
+/// The hint for an invalid --cursor.
+const CURSOR_HINT: &str = "write --cursor as COLUMN,ROW, counted from 0: --cursor 2,21";
 
 /// Show what a harness recognises on a captured screen
 ///
@@ -32,7 +33,7 @@ const CURSOR_FORM: &str = "write --cursor as COLUMN,ROW, counted from 0: --curso
 /// is open, what the screen says about the agent's activity, and the agent's version. FILE is a text
 /// with the rows of the screen, without colours.
 ///
-/// Exit code 0 if the input box is recognised as empty, else 1.
+/// Exits with 0 if the input box is recognised as empty, else with 1.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -40,27 +41,27 @@ Examples:
   tmux display-message -p '#{cursor_x},#{cursor_y}'
   ph harness match my-agent screen.txt --title '* my-agent' --json")]
 pub(super) struct MatchArgs {
-    /// The harness
+    /// Harness name
     #[arg(value_name = "NAME", add = complete_harnesses())]
     pub(super) name: String,
-    /// The captured screen; '-' is standard input
+    /// Captured screen; '-' is standard input
     #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     file: PathBuf,
-    /// The column and row of the cursor, both counted from 0 [default: the end of the text in the
-    /// last row that matches the prompt, or the start of the hint if the box shows one]
+    /// Column and row of the cursor, both counted from 0 [default: the end of the text in the last
+    /// row that matches the prompt, or the start of the hint if the box shows one]
     #[arg(long, value_name = "COLUMN,ROW", value_parser = Cursor::parse)]
     cursor: Option<Cursor>,
-    /// The program hides its cursor (tmux: #{cursor_flag} is 0)
+    /// Treat the cursor as hidden by the program (tmux: #{cursor_flag} is 0)
     #[arg(long)]
     hidden_cursor: bool,
-    /// The title of the terminal
+    /// Terminal title
     #[arg(long, value_name = "TEXT", value_parser = plain)]
     title: Option<String>,
-    /// The status note (OSC) that the program wrote last, for a harness that listens for one
+    /// Last status note (OSC) of the program, for a harness that reads status notes
     #[arg(long, value_name = "TEXT", value_parser = plain)]
     note: Option<String>,
-    /// The width of the terminal [default: that of the widest row, at least 20]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=i64::from(MOST_COLUMNS)))]
+    /// Terminal width [default: that of the widest row, at least 20]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=i64::from(MAX_CAPTURE_COLUMNS)))]
     columns: Option<u16>,
 }
 
@@ -72,8 +73,8 @@ struct Cursor {
 
 impl Cursor {
     fn parse(said: &str) -> std::result::Result<Self, String> {
-        let (column, row) = said.split_once(',').ok_or(CURSOR_FORM)?;
-        let number = |said: &str| said.trim().parse().map_err(|_| CURSOR_FORM.to_owned());
+        let (column, row) = said.split_once(',').ok_or(CURSOR_HINT)?;
+        let number = |said: &str| said.trim().parse().map_err(|_| CURSOR_HINT.to_owned());
         Ok(Self {
             column: number(column)?,
             row: number(row)?,
@@ -148,7 +149,7 @@ impl Capture {
                 cursor.row,
                 rows.len() - 1
             ))
-            .hint(CURSOR_FORM));
+            .hint(CURSOR_HINT));
         }
         let columns = columns_of(&name, &rows, cursor, args.columns)?;
         if cursor.column >= usize::from(columns) && args.cursor.is_some() {
@@ -156,7 +157,7 @@ impl Capture {
                 "--cursor column {} is outside the screen: it has {columns} columns",
                 cursor.column
             ))
-            .hint(CURSOR_FORM));
+            .hint(CURSOR_HINT));
         }
         Ok(Self {
             rows,
@@ -179,7 +180,7 @@ impl Capture {
     }
 }
 
-/// Read the capture; return how to call it, too.
+/// Read the capture. Return its display name and its text.
 fn read_file(path: &Path) -> Result<(String, String)> {
     let is_stdin = path == Path::new("-");
     let name = match is_stdin {
@@ -189,10 +190,10 @@ fn read_file(path: &Path) -> Result<(String, String)> {
     let mut bytes = Vec::new();
     let read = if is_stdin {
         let input = std::io::stdin().lock();
-        input.take(MOST_BYTES + 1).read_to_end(&mut bytes)
+        input.take(MAX_CAPTURE_BYTES + 1).read_to_end(&mut bytes)
     } else {
         let opened = OpenOptions::new().read(true).open(path);
-        opened.and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes))
+        opened.and_then(|file| file.take(MAX_CAPTURE_BYTES + 1).read_to_end(&mut bytes))
     };
     read.map_err(|error| {
         let report = Report::usage(format!("cannot read {name}: {error}"));
@@ -201,8 +202,11 @@ fn read_file(path: &Path) -> Result<(String, String)> {
             _ => report,
         }
     })?;
-    if bytes.len() as u64 > MOST_BYTES {
-        return Err(too_large(&name, &format!("{} MiB", MOST_BYTES >> 20)));
+    if bytes.len() as u64 > MAX_CAPTURE_BYTES {
+        return Err(too_large(
+            &name,
+            &format!("{} MiB", MAX_CAPTURE_BYTES >> 20),
+        ));
     }
     let text = String::from_utf8(bytes).map_err(|error| {
         let byte = error.utf8_error().valid_up_to() + 1;
@@ -213,7 +217,7 @@ fn read_file(path: &Path) -> Result<(String, String)> {
 
 fn too_large(name: &str, limit: &str) -> Report {
     Report::usage(format!("{name} has more than {limit}"))
-        .hint("capture the visible screen alone: tmux capture-pane -p")
+        .hint("capture only the visible screen: tmux capture-pane -p")
 }
 
 fn rows_of(name: &str, text: &str) -> Result<Vec<String>> {
@@ -222,8 +226,8 @@ fn rows_of(name: &str, text: &str) -> Result<Vec<String>> {
         return Err(Report::usage(format!("{name} is empty"))
             .hint("capture the screen first: tmux capture-pane -p > FILE"));
     }
-    if rows.len() > MOST_ROWS {
-        return Err(too_large(name, &format!("{MOST_ROWS} rows")));
+    if rows.len() > MAX_CAPTURE_ROWS {
+        return Err(too_large(name, &format!("{MAX_CAPTURE_ROWS} rows")));
     }
     for (at, row) in rows.iter().enumerate() {
         if let Some(control) = row.chars().find(|c| c.is_control()) {
@@ -237,20 +241,25 @@ fn rows_of(name: &str, text: &str) -> Result<Vec<String>> {
     Ok(rows)
 }
 
-/// The width of the terminal; wide enough for every row.
+/// Return the terminal width, which no row may exceed.
 fn columns_of(name: &str, rows: &[String], cursor: Cursor, said: Option<u16>) -> Result<u16> {
     let widths = rows.iter().map(|row| row.width()).enumerate();
     let (at, widest) = widths.max_by_key(|(_, width)| *width).unwrap_or_default();
-    let limit = said.unwrap_or(MOST_COLUMNS);
+    let limit = said.unwrap_or(MAX_CAPTURE_COLUMNS);
     if widest > usize::from(limit) {
         return Err(Report::usage(format!(
             "row {at} of {name} is {widest} columns wide, and the screen has at most {limit}"
         ))
-        .hint("--columns N names the width of the terminal"));
+        .hint("--columns N sets the terminal width"));
     }
-    let least = widest.max(cursor.column.min(MOST_COLUMNS.into()).saturating_add(1));
-    let least = u16::try_from(least).unwrap_or(MOST_COLUMNS);
-    Ok(said.unwrap_or(least.clamp(LEAST_COLUMNS, MOST_COLUMNS)))
+    let least = widest.max(
+        cursor
+            .column
+            .min(MAX_CAPTURE_COLUMNS.into())
+            .saturating_add(1),
+    );
+    let least = u16::try_from(least).unwrap_or(MAX_CAPTURE_COLUMNS);
+    Ok(said.unwrap_or(least.clamp(MIN_TERMINAL_COLUMNS, MAX_CAPTURE_COLUMNS)))
 }
 
 fn says(says: Says) -> &'static str {
@@ -279,7 +288,7 @@ fn print(
         BoxState::Empty => "empty".to_owned(),
         BoxState::Holds(held) => {
             let start = if held.is_scrolled { "… " } else { "" };
-            let text = text::one_line(&held.text, SHOWN_CHARS);
+            let text = text::one_line(&held.text, MAX_SHOWN_CHARS);
             format!("holds: {start}{text}")
         }
     };

@@ -15,11 +15,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Act as a mail provider's script, or test one
+/// Act as a mail provider script, or test one
 ///
-/// As 'ph provider OP [ARG]', or under the name ph-mail-provider, this is one executable that
-/// other systems can plug in for their mail: JSON on the standard streams, exit 0 for done, 2 for
-/// an operation that is not known, 1 for all else. An empty list is no output.
+/// 'ph provider OP [ARG]', or ph under the name ph-mail-provider, is a script for other systems
+/// with exchangeable mail providers. It reads and writes JSON on the standard streams. Exit codes: 0
+/// for success, 2 for an unknown operation, 1 for any other error. An empty list prints nothing.
 ///
 ///   send TO, reply ID                  {"from","subject","body"} on standard input; the message
 ///   inbox WHO, check WHO, all WHO      messages: unread, unread, read ones too
@@ -51,25 +51,25 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum ProviderVerb {
     Test(TestArgs),
-    /// An operation, and its argument whatever it looks like.
+    /// An operation and its argument, which may look like an option.
     #[command(external_subcommand)]
     Operation(Vec<OsString>),
 }
 
-/// Say whether a script keeps to the protocol of mail providers
+/// Test whether a script follows the protocol of mail providers
 ///
-/// Prints each case with pass or fail; exits with 1 where one fails. Every case has names of its
-/// own and a directory of its own, which the script finds in PH_PROVIDER_STATE.
+/// Prints pass or fail for each case, and exits with 1 if one fails. Every case uses its own agent
+/// names and its own directory, which the script gets in PH_PROVIDER_STATE.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   ph provider test ./my-mail-script
   ph provider test ./my-mail-script --json | jq '.cases[] | select(.passed | not)'")]
 struct TestArgs {
-    /// The script: one executable
+    /// Executable file
     #[arg(value_name = "SCRIPT", value_hint = clap::ValueHint::ExecutablePath)]
     script: PathBuf,
-    /// How long a call may take
+    /// Timeout of each call
     #[arg(long, value_name = "D", default_value = "10s", value_parser = parse_duration)]
     timeout: SignedDuration,
 }
@@ -91,14 +91,14 @@ pub(crate) fn run(args: Args, said: &Said) -> std::result::Result<ExitCode, Repo
 
 fn test(args: &TestArgs, said: &Said) -> Result<Code> {
     let script = std::path::absolute(&args.script)
-        .map_err(|error| Report::usage(format!("cannot tell where the script is: {error}")))?;
+        .map_err(|error| Report::usage(format!("cannot determine the script's path: {error}")))?;
     let shown = text::visible(&script.display().to_string());
     if !posthaste_store::live::process::is_program(&script) {
         return Err(Report::usage(format!("{shown} is not an executable file"))
-            .hint("a script is one file; 'chmod +x' makes it a command"));
+            .hint("'chmod +x' makes a file executable"));
     }
     let timeout = Duration::try_from(args.timeout)
-        .map_err(|_| Report::usage("--timeout must be more than nothing"))?;
+        .map_err(|_| Report::usage("--timeout must be more than zero"))?;
     let mut out = Output::new(crate::cli::help::color(said));
     let outcomes = suite::run(&script, timeout, end_with_us, |outcome| {
         if said.json {

@@ -6,14 +6,14 @@ use posthaste_store::report::{Code, Result};
 
 /// Archive messages
 ///
-/// They leave the inbox and stay in their thread, in the search and in the log.
+/// Removes messages from the inbox. 'ph thread', 'ph search' and 'ph log' still show them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   ph archive 3fa8c1d2
   ph archive 3fa8c1d2 9b0e77aa")]
 pub(crate) struct Args {
-    /// The messages' ids or their beginnings
+    /// Message ids or id prefixes
     #[arg(value_name = "ID", required = true, add = complete_ids())]
     ids: Vec<SaidId>,
 }

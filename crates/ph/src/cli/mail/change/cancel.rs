@@ -6,13 +6,14 @@ use posthaste_store::report::{Code, Result};
 
 /// Cancel messages that nobody has seen yet
 ///
-/// Only their sender and the person can; what was offered or read cannot be called back.
+/// Only the sender and the person can cancel a message. A message that was offered or read cannot
+/// be cancelled.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   ph cancel 3fa8c1d2")]
 pub(crate) struct Args {
-    /// The messages' ids or their beginnings
+    /// Message ids or id prefixes
     #[arg(value_name = "ID", required = true, add = complete_ids())]
     ids: Vec<SaidId>,
 }

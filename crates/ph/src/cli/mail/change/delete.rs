@@ -5,13 +5,14 @@ use posthaste_store::report::{Code, Result};
 
 /// Delete messages
 ///
-/// They are not found any more. The log keeps what happened, as it keeps everything.
+/// Removes messages from the inbox, from threads and from search. The log still lists them, as it
+/// lists every fact.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   ph delete 3fa8c1d2")]
 pub(crate) struct Args {
-    /// The messages' ids or their beginnings
+    /// Message ids or id prefixes
     #[arg(value_name = "ID", required = true, add = complete_ids())]
     ids: Vec<SaidId>,
 }

@@ -1,4 +1,4 @@
-//! `mark-read` and `mark-unread`, and the answer that all orders give.
+//! `mark-read` and `mark-unread`, and the output of every verb that changes messages.
 
 use crate::cli::mail::script_mailbox;
 use crate::cli::names::{NameParser, SaidId, complete_agents, complete_ids};
@@ -15,10 +15,10 @@ use serde::Serialize;
 Examples:
   ph mark-read 3fa8c1d2 9b0e77aa")]
 pub(crate) struct ReadArgs {
-    /// The messages' ids or their beginnings
+    /// Message ids or id prefixes
     #[arg(value_name = "ID", required = true, add = complete_ids())]
     ids: Vec<SaidId>,
-    /// Whose mail they are; what is to another is left as it is [default: whoever's]
+    /// Recipient that the messages must have [default: any]
     #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
     agent: Option<AgentName>,
 }
@@ -29,16 +29,16 @@ pub(crate) struct ReadArgs {
 Examples:
   ph mark-unread 3fa8c1d2")]
 pub(crate) struct UnreadArgs {
-    /// The messages' ids or their beginnings
+    /// Message ids or id prefixes
     #[arg(value_name = "ID", required = true, add = complete_ids())]
     ids: Vec<SaidId>,
-    /// Whose mail they are; what is to another is left as it is [default: whoever's]
+    /// Recipient that the messages must have [default: any]
     #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
     agent: Option<AgentName>,
 }
 
 pub(crate) fn read(context: &mut Context, args: &ReadArgs) -> Result<Code> {
-    check_whose(context, &args.ids, args.agent.as_ref())?;
+    check_recipient(context, &args.ids, args.agent.as_ref())?;
     order(
         context,
         Order::MarkRead,
@@ -51,7 +51,7 @@ pub(crate) fn read(context: &mut Context, args: &ReadArgs) -> Result<Code> {
 }
 
 pub(crate) fn unread(context: &mut Context, args: &UnreadArgs) -> Result<Code> {
-    check_whose(context, &args.ids, args.agent.as_ref())?;
+    check_recipient(context, &args.ids, args.agent.as_ref())?;
     order(
         context,
         Order::MarkUnread,
@@ -63,13 +63,13 @@ pub(crate) fn unread(context: &mut Context, args: &UnreadArgs) -> Result<Code> {
     )
 }
 
-/// Refuses messages that are to somebody else than was said.
-fn check_whose(context: &Context, said: &[SaidId], agent: Option<&AgentName>) -> Result<()> {
+/// Refuse messages to another recipient than `agent`.
+fn check_recipient(context: &Context, said: &[SaidId], agent: Option<&AgentName>) -> Result<()> {
     let Some(agent) = agent else { return Ok(()) };
     if script_mailbox::script(context)?.is_some() {
         return Err(
-            Report::usage("a script keeps the mail, and knows its messages by id")
-                .hint("leave --agent out"),
+            Report::usage("--agent cannot be used while a script keeps the mail")
+                .hint("omit --agent: the script finds messages by id"),
         );
     }
     let mut journal = context.reader()?;
@@ -78,7 +78,7 @@ fn check_whose(context: &Context, said: &[SaidId], agent: Option<&AgentName>) ->
         let to = context.find(journal.as_mut(), &prefix)?.message.to;
         if to != *agent {
             return Err(Report::not_found(format!("no message {prefix} to {agent}"))
-                .hint(format!("that message is to {to}")));
+                .hint(format!("the recipient of that message is {to}")));
         }
     }
     Ok(())
@@ -91,8 +91,7 @@ struct Answer {
     changed: bool,
 }
 
-/// Carries one order out on all these messages or on none, and says in the verb's own words what
-/// became of each.
+/// Apply an order to all messages or to none, and print each outcome as `word` names it.
 pub(crate) fn order(
     context: &mut Context,
     order: Order,
@@ -109,9 +108,9 @@ pub(crate) fn order(
         }
         if here.contains(&false) {
             return Err(Report::usage(
-                "some of these messages are in the journal, the others are kept by a script",
+                "some of these messages are in the journal, others are kept by a script",
             )
-            .hint("name those that 'ph show' says are of one kind at a time"));
+            .hint("use one command for each kind; 'ph show ID' finds messages in the journal"));
         }
     }
     let prefixes = said.iter().map(SaidId::prefix);

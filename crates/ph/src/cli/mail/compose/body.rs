@@ -1,4 +1,4 @@
-//! The text of a message, as three ways of saying it; exactly one must be used.
+//! The text of a message: an argument, an option or a file. Exactly one must be given.
 
 use posthaste_store::report::{Report, Result};
 use std::io::Read;
@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct BodyArgs {
-    /// The text of the message; one that begins with '-' goes after '--' or in -m
+    /// Message text; text that begins with '-' goes after '--' or in -m
     #[arg(value_name = "BODY", conflicts_with_all = ["text", "file"])]
     body: Option<String>,
-    /// The text of the message
+    /// Message text
     #[arg(
         short = 'm',
         long = "body",
@@ -19,7 +19,7 @@ pub(crate) struct BodyArgs {
         conflicts_with = "file"
     )]
     text: Option<String>,
-    /// Read the text from a file, or from standard input ('-')
+    /// File with the message text; '-' is standard input
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     file: Option<PathBuf>,
 }
@@ -28,8 +28,8 @@ impl BodyArgs {
     /// Add a text from another place on the command line; only one may be given.
     pub(crate) fn with(mut self, body: &str) -> Result<Self> {
         if self.body.is_some() || self.text.is_some() || self.file.is_some() {
-            return Err(Report::usage("with --all nobody else is named")
-                .hint("'ph send --all BODY' writes to every agent that runs"));
+            return Err(Report::usage("--all cannot be used with a recipient")
+                .hint("'ph send --all BODY' sends to every running agent"));
         }
         self.body = Some(body.to_owned());
         Ok(self)
@@ -40,7 +40,7 @@ impl BodyArgs {
             (Some(text), _) => text,
             (None, Some(path)) => read_file(&path)?,
             (None, None) => {
-                return Err(Report::usage("there is no text to send").hint(
+                return Err(Report::usage("the message text is missing").hint(
                     "give it as BODY, with -m BODY, or with --file FILE ('-' reads standard input)",
                 ));
             }
@@ -49,7 +49,7 @@ impl BodyArgs {
     }
 }
 
-/// A message without text tells nobody anything.
+/// Reject a body without text.
 pub(crate) fn not_empty(body: String) -> Result<String> {
     if body.trim().is_empty() {
         Err(Report::usage("the text of a message cannot be empty"))
@@ -82,7 +82,7 @@ fn read_file(path: &Path) -> Result<String> {
     })
 }
 
-/// A subject or key: one line, not long.
+/// Parse a subject or key: one line of limited length.
 pub(crate) fn one_line(
     what: &'static str,
 ) -> impl Fn(&str) -> std::result::Result<String, String> + Clone {

@@ -10,16 +10,16 @@ use posthaste_store::report::{Code, Report, Result};
 
 /// Send a message to a loop or session by name
 ///
-/// The short form of 'send'. The name may be one that never ran.
+/// A short form of 'ph send'. The recipient need not be running, and need never have run.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   ph message --name my-feature 'Please prioritize the login feature'")]
 pub(crate) struct Args {
-    /// Whose inbox it goes to
+    /// Recipient
     #[arg(short, long, value_name = "NAME", add = complete_agents())]
     name: Option<String>,
-    /// The text of the message
+    /// Message text
     #[arg(value_name = "TEXT")]
     text: Option<String>,
 }
@@ -31,7 +31,7 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
     })?;
     let to = agent_name(&name)?;
     let text = args.text.ok_or_else(|| {
-        Report::usage("there is no text to send")
+        Report::usage("the message text is missing")
             .hint("for example: ph message --name my-feature 'text'")
     })?;
     let (from, from_evidence) = context.sender(None)?;

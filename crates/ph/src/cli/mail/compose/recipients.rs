@@ -1,5 +1,5 @@
-//! Whom a message is for: agents by name, what the settings call by another name, or everybody who
-//! runs. All of it is known before anything is sent.
+//! The recipients of a message: agents, aliases, groups, or all running agents. They are resolved
+//! before anything is sent.
 
 use crate::cli::mail::compose::body::BodyArgs;
 use crate::cli::names::complete_agents;
@@ -16,19 +16,19 @@ use posthaste_wire::Activity;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Whom {
-    /// Who it is for: agents, aliases and groups, separated by commas; '@NAME' must be an alias
-    /// or a group
+    /// Recipients: agents, aliases and groups, separated by commas; '@NAME' must be an alias or a
+    /// group
     #[arg(value_name = "TO", required_unless_present = "all", add = complete_agents())]
     to: Option<String>,
-    /// Write to every agent that runs, except the sender
+    /// Send to every running agent except the sender
     #[arg(long)]
     all: bool,
-    /// Nudge each recipient, once, when it is sent
+    /// Nudge each recipient once when the message is stored
     #[arg(long)]
     notify: bool,
 }
 
-/// Who gets a copy, and whether that may be several by its nature.
+/// The agents that get a copy, and whether the address can have several agents.
 #[derive(Debug)]
 pub(crate) struct Agents {
     pub(crate) names: Vec<AgentName>,
@@ -36,7 +36,7 @@ pub(crate) struct Agents {
 }
 
 impl Whom {
-    /// The text. With --all nobody is named, and what stands in the first place is the text.
+    /// Read the text. With --all, the first argument is the text.
     pub(crate) fn body(&self, body: BodyArgs) -> Result<String> {
         match (&self.to, self.all) {
             (Some(text), true) => body.with(text)?.read(),
@@ -44,7 +44,7 @@ impl Whom {
         }
     }
 
-    /// Those that are meant, each once.
+    /// Resolve the recipients, without duplicates.
     pub(crate) fn agents(
         &self,
         context: &Context,
@@ -52,7 +52,7 @@ impl Whom {
         allow_self: bool,
     ) -> Result<Agents> {
         let Some(said) = self.to.as_deref().filter(|_| !self.all) else {
-            let names = everybody(context, from)?;
+            let names = running_agents(context, from)?;
             return Ok(Agents {
                 names,
                 is_list: true,
@@ -61,7 +61,7 @@ impl Whom {
         resolve(context, &addresses(said)?, from, allow_self)
     }
 
-    /// What is wrong with what was said, before anything is read or opened.
+    /// Check the arguments before anything is read or opened.
     pub(crate) fn check(&self) -> Result<()> {
         match self.to.as_deref().filter(|_| !self.all) {
             Some(said) => addresses(said).map(drop),
@@ -69,7 +69,7 @@ impl Whom {
         }
     }
 
-    /// Nudges them, where that is wanted, and says of each whether it went.
+    /// Nudge the recipients if --notify is set, and print whether each was nudged.
     pub(crate) fn notify(&self, context: &Context, from: &AgentName, names: &[AgentName]) {
         if !self.notify {
             return;
@@ -100,14 +100,14 @@ fn address(said: &str) -> Result<Address> {
             let shown = text::one_line(said, 80);
             let report = Report::usage(format!("invalid value '{shown}' for '<TO>': {error}"));
             Err(match AgentName::suggestion(name) {
-                Some(name) => report.hint(format!("'{name}' would do")),
+                Some(name) => report.hint(format!("'{name}' is a valid name")),
                 None => report.hint("for example 'coder-1'"),
             })
         }
     }
 }
 
-/// The agents that addresses lead to. Who writes to a group that it is in gets no copy of its own.
+/// Resolve addresses to agents. A sender that writes to its own group gets no copy.
 pub(crate) fn resolve(
     context: &Context,
     addresses: &[Address],
@@ -117,7 +117,7 @@ pub(crate) fn resolve(
     let book = &context.config.book;
     let mut names = book.resolve(addresses)?;
     for address in addresses {
-        refuse_slip(context, address)?;
+        refuse_typo(context, address)?;
     }
     let said: Vec<_> = addresses.iter().map(|address| &address.name).collect();
     let is_list = names.len() != 1 || said.iter().any(|name| book.is_group(name));
@@ -126,17 +126,14 @@ pub(crate) fn resolve(
         names.retain(|name| !is_in_group(name));
     }
     if names.is_empty() {
-        return Err(
-            Report::refused("there is nobody to write to but the sender")
-                .hint("'ph send --allow-self' sends it all the same"),
-        );
+        return Err(Report::refused("the sender is the only recipient")
+            .hint("'ph send --allow-self' sends it"));
     }
     Ok(Agents { names, is_list })
 }
 
-/// Every name has an inbox. But one that nobody ever had, and that is nearly the name of a group
-/// or an alias, would be an inbox that nobody reads.
-fn refuse_slip(context: &Context, address: &Address) -> Result<()> {
+/// Refuse an unknown name that is one letter off an alias or a group: nobody would read its inbox.
+fn refuse_typo(context: &Context, address: &Address) -> Result<()> {
     let Address { name, is_listed } = address;
     let Some(meant) = context.config.book.nearest(name).filter(|_| !is_listed) else {
         return Ok(());
@@ -153,13 +150,13 @@ fn refuse_slip(context: &Context, address: &Address) -> Result<()> {
         return Ok(());
     }
     Err(
-        Report::usage(format!("nobody was ever called '{name}'")).hint(format!(
-            "did you mean {meant}? an agent that is to be called so can be run first"
+        Report::usage(format!("no agent named '{name}' has ever existed")).hint(format!(
+            "did you mean {meant}? if not, start the agent first: ph run --name {name} COMMAND"
         )),
     )
 }
 
-fn everybody(context: &Context, from: &AgentName) -> Result<Vec<AgentName>> {
+fn running_agents(context: &Context, from: &AgentName) -> Result<Vec<AgentName>> {
     let living = roll::living(&context.home, context.config.patience, context.now)?;
     let names: Vec<_> = living
         .iter()
@@ -168,8 +165,10 @@ fn everybody(context: &Context, from: &AgentName) -> Result<Vec<AgentName>> {
         .filter(|name| name != from)
         .collect();
     if names.is_empty() {
-        return Err(Report::refused(format!("no agent runs besides {from}"))
-            .hint("'ph ls' lists those that run"));
+        return Err(
+            Report::refused(format!("no agent other than {from} is running"))
+                .hint("'ph ls' lists running agents"),
+        );
     }
     Ok(names)
 }

@@ -11,8 +11,8 @@ use posthaste_wire::provider::Text;
 
 /// Reply to a message in its thread
 ///
-/// The answer goes to whoever wrote the message; to whom it was written, if that is oneself. The
-/// message answered is not marked: 'ph read' does that.
+/// The reply goes to the sender of the message, or to its recipient if you sent it. The original
+/// message is not marked as read; 'ph read' does that.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -20,21 +20,21 @@ Examples:
   ph reply 3fa8c1d2 --file report.md
   ph reply 3fa8c1d2 'Which branch?' --wait read --timeout 10m")]
 pub(crate) struct Args {
-    /// The message to answer: its id or its beginning
+    /// Message to reply to: its id or an id prefix
     #[arg(value_name = "ID", add = complete_ids())]
     id: SaidId,
     #[command(flatten)]
     body: BodyArgs,
-    /// What it is about [default: 'Re: ' and the subject of the message answered]
+    /// Subject line [default: 'Re: ' and the subject of the original message]
     #[arg(long, value_name = "TEXT", value_parser = one_line("subject"))]
     subject: Option<String>,
-    /// interrupt, normal, idle-first or idle [default: the setting send.priority]
+    /// Priority: interrupt, normal, idle-first or idle [default: the setting send.priority]
     #[arg(long, value_name = "P", value_parser = priority(), hide_possible_values = true)]
     priority: Option<Priority>,
-    /// Who it is from [default: PH_AGENT, else human]
+    /// Sender [default: PH_AGENT, else human]
     #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
     from: Option<AgentName>,
-    /// Remind its recipient of it until it has answered in turn
+    /// Remind the recipient, each time it becomes idle, until it has replied
     #[arg(long)]
     expects_reply: bool,
     #[command(flatten)]
@@ -71,9 +71,12 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
     } else {
         parent.envelope.from
     };
-    let subject = args
-        .subject
-        .or_else(|| parent.envelope.subject.map(|subject| answered(&subject)));
+    let subject = args.subject.or_else(|| {
+        parent
+            .envelope
+            .subject
+            .map(|subject| reply_subject(&subject))
+    });
     let draft = Draft {
         from_evidence,
         subject,
@@ -82,14 +85,14 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
         reply_to: Some(parent.id),
         expects_reply: args.expects_reply,
         limits: context.config.limits,
-        // Answering a note to oneself is one's own explicit wish.
+        // A reply to one's own message to oneself is always intended.
         allow_self: true,
         ..Draft::new(new_id(), from, to, "")
     };
     post(context, &[draft], Answer::Id, &args.wait)
 }
 
-fn answered(subject: &str) -> String {
+fn reply_subject(subject: &str) -> String {
     if subject
         .get(..3)
         .is_some_and(|start| start.eq_ignore_ascii_case("re:"))

@@ -24,10 +24,10 @@ use posthaste_wire::{self as wire, method};
 
 /// Send a message to one or more agents
 ///
-/// The message is on disk when this answers. It prints the message's id, one a recipient. An
-/// agent need not run, or ever have run: its inbox exists. Refused, before anything is sent, is
-/// what can only be a mistake: '@NAME' that is no alias or group, and a name that nobody ever had
-/// and that is one letter off one of those.
+/// Prints one message id per recipient, after the message is on disk. A recipient need not be
+/// running, and need never have run: every name has an inbox. Nothing is sent if a recipient is
+/// '@NAME' without such an alias or group, or an unknown name that is one letter off an alias or
+/// group.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -46,41 +46,41 @@ pub(crate) struct Args {
     whom: Whom,
     #[command(flatten)]
     body: BodyArgs,
-    /// What it is about
+    /// Subject line
     #[arg(long, value_name = "TEXT", value_parser = one_line("subject"))]
     subject: Option<String>,
-    /// interrupt, normal, idle-first or idle [default: the setting send.priority]
+    /// Priority: interrupt, normal, idle-first or idle [default: the setting send.priority]
     #[arg(long, value_name = "P", value_parser = priority(), hide_possible_values = true)]
     priority: Option<Priority>,
-    /// Who it is from [default: PH_AGENT, else human]
+    /// Sender [default: PH_AGENT, else human]
     #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
     from: Option<AgentName>,
-    /// The message that this one answers
+    /// Message that this one replies to
     #[arg(long, value_name = "ID", value_parser = IdParser, add = complete_ids())]
     reply_to: Option<IdPrefix>,
-    /// Send only once under this key: a repeat stores nothing and prints the first one's id,
-    /// unless that was cancelled or has expired
+    /// Send only once with this key: a repeat stores nothing and prints the first message's id,
+    /// unless that message was cancelled or has expired
     #[arg(long, value_name = "KEY", value_parser = one_line("key"))]
     key: Option<String>,
-    /// Let it expire if nobody has seen it for this long
+    /// Discard the message if nobody has seen it within this time
     #[arg(long, value_name = "D", value_parser = parse_duration)]
     ttl: Option<SignedDuration>,
-    /// Deliver it no sooner than this time
+    /// Earliest time of delivery
     #[arg(long, value_name = "T", conflicts_with = "after")]
     at: Option<String>,
-    /// Deliver it no sooner than after this long
+    /// Delay before delivery
     #[arg(long = "in", value_name = "D", id = "after", value_parser = parse_duration)]
     after: Option<SignedDuration>,
-    /// Wait for an idle agent no longer than this; then it goes as a normal message
+    /// Maximum wait for an idle agent; after that, the message is delivered as a normal one
     #[arg(long, value_name = "D", value_parser = parse_duration)]
     deadline: Option<SignedDuration>,
-    /// Remind its recipient of it, each time it becomes idle, until it has replied
+    /// Remind the recipient, each time it becomes idle, until it has replied
     #[arg(long)]
     expects_reply: bool,
-    /// A reply to this message is not expected any more
+    /// Message that no longer expects a reply
     #[arg(long, value_name = "ID", value_parser = IdParser, add = complete_ids())]
     closes: Option<IdPrefix>,
-    /// Type the text as it is, then Enter: the answer to a question of the program's (see 'ph
+    /// Type the text without a header, then press Enter, to answer the program's question (see 'ph
     /// answer')
     #[arg(long, conflicts_with_all = ["subject", "priority", "reply_to", "ttl", "at", "after", "deadline", "expects_reply", "closes"])]
     raw: bool,
@@ -94,25 +94,27 @@ pub(crate) struct Args {
 pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
     let (from, from_evidence) = context.sender(args.from.as_ref())?;
     args.whom.check()?;
-    // An answer to a program goes to its terminal: no mail, whatever keeps the mail.
+    // An answer goes to the program's terminal, even if a script keeps the mail.
     if !args.raw
         && let Some(script) = script_mailbox::script(context)?
     {
         return send_elsewhere(context, &script, args, from);
     }
     let body = args.whom.body(args.body)?;
-    // Whoever typed or piped it may have taken a while.
+    // Reading the text may have taken a while.
     context.now = times::now();
     let not_before = not_before(args.at.as_deref(), args.after, context.now)?;
     let reply_to = meant(context, args.reply_to.as_ref())?;
     let closes = meant(context, args.closes.as_ref())?;
     let Agents { names: to, is_list } = args.whom.agents(context, &from, args.allow_self)?;
     if args.raw && to.len() > 1 {
-        return Err(Report::usage("--raw answers one agent at a time"));
+        return Err(Report::usage("--raw takes only one recipient"));
     }
     if args.ttl.is_some_and(|ttl| args.deadline >= Some(ttl)) {
-        return Err(Report::usage("it would expire before its deadline")
-            .hint("make --deadline shorter than --ttl"));
+        return Err(
+            Report::usage("the message would expire (--ttl) before its --deadline")
+                .hint("make --deadline shorter than --ttl"),
+        );
     }
     let answer = if is_list { Answer::Ids } else { Answer::Id };
     let drafts = to.iter().cloned().map(|to| Draft {
@@ -140,14 +142,14 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
     let drafts: Vec<_> = drafts.collect();
     let wait = args.wait.begin();
     let sent = put(context, &drafts, answer, wait.is_some())?;
-    // One that stood there already was told of then.
+    // The recipients of a repeated message were nudged the first time.
     let new = sent.iter().filter(|sent| sent.repeated.is_none());
     let new: Vec<_> = new.map(|sent| sent.to.clone()).collect();
     args.whom.notify(context, &from, &new);
     await_all(context, wait, sent, answer)
 }
 
-/// When it is due, where --at or --in says so.
+/// Return the earliest time of delivery that --at or --in gives.
 fn not_before(
     at: Option<&str>,
     after: Option<SignedDuration>,
@@ -158,7 +160,7 @@ fn not_before(
         (None, Some(after)) => match now.checked_add(after) {
             Ok(due) => Ok(Some(due)),
             Err(_) => {
-                let past = "the time that --in gives is past the end of the calendar";
+                let past = "the time given by --in is out of range";
                 Err(Report::usage(past))
             }
         },
@@ -166,7 +168,7 @@ fn not_before(
     }
 }
 
-/// The message that an id on the command line means.
+/// Find the message for an id on the command line.
 fn meant(context: &Context, prefix: Option<&IdPrefix>) -> Result<Option<MessageId>> {
     let Some(prefix) = prefix else {
         return Ok(None);
@@ -176,7 +178,7 @@ fn meant(context: &Context, prefix: Option<&IdPrefix>) -> Result<Option<MessageI
     Ok(Some(letter.message.id))
 }
 
-/// The same where a script keeps the mail, as far as it can.
+/// Send through the script that keeps the mail. Refuses options that a script does not support.
 fn send_elsewhere(
     context: &mut Context,
     script: &Script,
@@ -213,18 +215,18 @@ fn send_elsewhere(
     code
 }
 
-/// How the answer names what was stored.
+/// The form in which stored messages are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// The id alone; in JSON the message.
+    /// The id; in JSON the message.
     Id,
-    /// An id a line; in JSON an array.
+    /// One id per line; in JSON an array.
     Ids,
     /// A sentence for a person; in JSON the message.
     Sentence,
 }
 
-/// Stores messages, all or none, says so, and waits where that is wanted.
+/// Store messages, all or none, print their ids, and wait if --wait is set.
 pub(crate) fn post(
     context: &mut Context,
     drafts: &[Draft],
@@ -236,7 +238,7 @@ pub(crate) fn post(
     await_all(context, wait, sent, answer)
 }
 
-/// Stores messages, all or none, and says so: after the answer, what can wait is done.
+/// Store messages, all or none, and print their ids. Deferred journal work follows the output.
 fn put(
     context: &mut Context,
     drafts: &[Draft],
@@ -245,7 +247,7 @@ fn put(
 ) -> Result<Vec<Done>> {
     let (sent, journal) = store(context, drafts)?;
     let has_failed = sent.iter().any(|sent| sent.failed.is_some());
-    // Who waits for it hears of it in JSON only when that is over.
+    // With --wait, JSON is printed after the wait.
     if !is_awaited || !context.json || has_failed {
         tell(context, &sent, answer)?;
     }
@@ -270,7 +272,7 @@ fn await_all(
 }
 
 fn store(context: &mut Context, drafts: &[Draft]) -> Result<(Vec<Done>, Option<Journal>)> {
-    // A live recipient takes its own mail, and is the faster for it.
+    // A live recipient stores its own mail, which is faster.
     if let [draft] = drafts
         && let Some(sent) = over_the_socket(context, draft)?
     {
@@ -290,12 +292,12 @@ fn store(context: &mut Context, drafts: &[Draft]) -> Result<(Vec<Done>, Option<J
     Ok((sent, Some(journal)))
 }
 
-/// Says which were stored and will never be delivered.
+/// Report messages that were stored but will never be delivered.
 fn undelivered(sent: &[Done]) -> Result<()> {
     let failed = sent.iter().filter_map(|sent| {
         let why = sent.failed.as_ref()?;
         let id = sent.id;
-        let said = format!("message {id} was stored and is not delivered: {why}");
+        let said = format!("message {id} was stored but will not be delivered: {why}");
         Some((id, said))
     });
     let failed: Vec<_> = failed.collect();
@@ -304,27 +306,27 @@ fn undelivered(sent: &[Done]) -> Result<()> {
         Some((last, others)) => {
             others.iter().for_each(|(_, said)| note(said));
             let (id, said) = last;
-            Err(Report::refused(said).hint(format!("'ph show {}' tells what led to it", id.id8())))
+            Err(Report::refused(said).hint(format!("'ph show {}' shows its receipts", id.id8())))
         }
     }
 }
 
-/// What became of a message, whichever way it went.
+/// The outcome of sending one message, through the session or the journal.
 struct Done {
     id: MessageId,
     to: AgentName,
-    /// Where another stood in the journal already: whether with this text.
+    /// Set if the key is already in use: whether the stored message has the same text.
     repeated: Option<bool>,
-    /// Why it will never be delivered, where that is so.
+    /// The reason if the message will never be delivered.
     failed: Option<String>,
-    /// Why its file could not be written, where that is so.
+    /// The reason if the message's file could not be written.
     unfiled: Option<String>,
-    /// Its whole shape, where that is asked for.
+    /// The whole message, if JSON is requested.
     shape: Option<wire::Message>,
 }
 
-/// Hands a message to the session of its recipient. Where none answers in time, or it is refused,
-/// the journal decides: under the same id it is the same message.
+/// Send a message to the recipient's session. If that fails or times out, return `None`: the caller
+/// then stores the message in the journal, where the same id is never stored twice.
 fn over_the_socket(context: &Context, draft: &Draft) -> Result<Option<Done>> {
     let Body::Inline(body) = &draft.body else {
         return Ok(None);
@@ -373,8 +375,8 @@ fn call(draft: &Draft, body: &str) -> method::Send {
     }
 }
 
-/// Whether another message stood there under the same key. One with this very id is this one: a
-/// session has stored it, and could not say so in time.
+/// Return whether another message has the same key. A message with the same id is this one: a
+/// session has stored it, but its reply came too late.
 fn is_repeat(is_new: bool, id: MessageId, draft: &Draft) -> bool {
     !is_new && draft.key.is_some() && id != draft.id
 }
@@ -401,7 +403,7 @@ fn sent(context: &Context, posted: &Posted, draft: &Draft) -> Result<Done> {
     })
 }
 
-/// Why a message will never be delivered, where it ended as soon as it was stored.
+/// Return the reason if a message ended as soon as it was stored.
 fn failure(letter: &Letter, now: Timestamp) -> Option<String> {
     match letter.standing.end {
         Some(End::Failed) => Some(why::reason(letter, now).unwrap_or_default()),
@@ -414,7 +416,7 @@ fn tell(context: &mut Context, sent: &[Done], answer: Answer) -> Result<()> {
         let other = match repeated {
             None => continue,
             Some(true) => "",
-            Some(false) => ", with another text",
+            Some(false) => ", with a different text",
         };
         note(format!(
             "a message with this key was sent to {to} already{other}; nothing new was stored"
@@ -424,7 +426,7 @@ fn tell(context: &mut Context, sent: &[Done], answer: Answer) -> Result<()> {
         if let Some(why) = unfiled {
             let id = id.id8();
             note(format!(
-                "message {id} is stored; its file is not there yet ('ph show {id}' makes it): {why}"
+                "message {id} is stored, but its file is not written yet ('ph show {id}' writes it): {why}"
             ));
         }
     }

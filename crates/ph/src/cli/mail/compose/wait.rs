@@ -1,5 +1,4 @@
-//! Waiting for a message to come so far. The bell rings when something may have happened; between
-//! two rings nothing is looked at.
+//! Waits until messages reach a state. Reads the journal only after the bell has rung.
 
 use crate::context::Context;
 use crate::output::letters;
@@ -19,10 +18,11 @@ use std::time::{Duration, Instant};
 
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct WaitArgs {
-    /// Wait until it is offered, accepted or read; exit 1 where it does not come so far
+    /// Wait until the message is offered, accepted or read; exit with 1 if that state is not
+    /// reached
     #[arg(long, value_name = "RECEIPT", value_parser = goal(), hide_possible_values = true)]
     wait: Option<Goal>,
-    /// How long to wait [default: for as long as it takes]
+    /// Maximum time to wait [default: no limit]
     #[arg(long, value_name = "D", requires = "wait", value_parser = parse_duration)]
     timeout: Option<SignedDuration>,
 }
@@ -32,12 +32,12 @@ fn goal() -> impl TypedValueParser<Value = Goal> {
 }
 
 impl WaitArgs {
-    /// What is to be waited for, and until when, counted from now.
+    /// Return the state to wait for and the deadline, counted from now.
     pub(crate) fn begin(&self) -> Option<Wait> {
         let timeout = self.timeout.and_then(|d| Duration::try_from(d).ok());
         Some(Wait {
             goal: self.wait?,
-            // One that is past the end of the clock is none.
+            // A timeout that is out of range means no deadline.
             deadline: timeout.and_then(|d| Instant::now().checked_add(d)),
         })
     }
@@ -49,7 +49,7 @@ pub(crate) struct Wait {
     deadline: Option<Instant>,
 }
 
-/// A message that was waited for, as it stands then.
+/// A message and its state after the wait.
 #[derive(Debug, Serialize)]
 struct Waited {
     #[serde(flatten)]
@@ -57,7 +57,8 @@ struct Waited {
     reached: bool,
 }
 
-/// Waits for all of these, and says which did not come so far. In JSON they are told only now.
+/// Wait for all messages, and print those that did not reach the state. With JSON, this prints
+/// the messages.
 pub(crate) fn until(
     context: &mut Context,
     wait: Wait,
@@ -70,7 +71,7 @@ pub(crate) fn until(
     };
     let mut journal = context.journal()?;
     let letters = loop {
-        let letters = look(&mut journal, sent)?;
+        let letters = load(&mut journal, sent)?;
         context.now = times::now();
         let is_open = |letter: &&Letter| progress(wait, letter, context.now) == Progress::NotYet;
         let next = letters.iter().filter(is_open).filter_map(expiry).min();
@@ -89,7 +90,7 @@ pub(crate) fn until(
     tell(context, wait, &letters, is_list)
 }
 
-fn look(journal: &mut Journal, sent: &[(MessageId, AgentName)]) -> Result<Vec<Letter>> {
+fn load(journal: &mut Journal, sent: &[(MessageId, AgentName)]) -> Result<Vec<Letter>> {
     let mut letters = Vec::with_capacity(sent.len());
     for (id, _) in sent {
         let letter = journal.letter(*id)?;
