@@ -2,7 +2,7 @@
 
 use crate::session::client::{Client, NoAnswer, UNHURRIED};
 use crate::session::roll;
-use posthaste_core::{AgentName, Letter, MessageId, Order, Timestamp, why};
+use posthaste_core::{AgentName, MessageId, MessageState, Order, Timestamp, why};
 use posthaste_store::operation::{ApplyOrder, Ordered, Post, Posted};
 use posthaste_store::report::Result;
 use posthaste_store::{Home, Journal, Patience};
@@ -29,20 +29,20 @@ pub fn order(
     Ok(journal.commit(apply)??)
 }
 
-/// Why a letter is where it is. The session of its recipient knows best, where it runs.
-pub fn why(home: &Home, patience: Patience, now: Timestamp, letter: &Letter) -> wire::Why {
+/// Why a state is where it is. The session of its recipient knows best, where it runs.
+pub fn why(home: &Home, patience: Patience, now: Timestamp, state: &MessageState) -> wire::Why {
     let question = method::Why {
-        id: letter.message.id.into(),
+        id: state.message.id.into(),
     };
-    let to = &letter.message.to;
+    let to = &state.message.to;
     let session = Client::awake(home, to);
     let answer = session.map(|mut session| session.call(&question, UNHURRIED));
     match answer {
         Some(Ok(why)) => why,
-        Some(Err(NoAnswer::Refused(_))) => wire::Why::new(letter, now),
+        Some(Err(NoAnswer::Refused(_))) => wire::Why::new(state, now),
         Some(Err(NoAnswer::Silence)) | None => match roll::is_silent(home, patience, to, now) {
-            Ok(true) => wire::Why::live(letter, now, Some(why::silent(letter, now))),
-            Ok(false) | Err(_) => wire::Why::new(letter, now),
+            Ok(true) => wire::Why::live(state, now, Some(why::silent(state, now))),
+            Ok(false) | Err(_) => wire::Why::new(state, now),
         },
     }
 }

@@ -1,7 +1,7 @@
 //! The delivery of one session: what is put before its agent, by which route, and when.
 //!
 //! It hears what happens ([`Event`]), says what to do ([`Effect`]), and explains what holds a message
-//! ([`Desk::hold`]). It has no clock and does nothing itself; the journal has the last word on every
+//! ([`Delivery::hold`]). It has no clock and does nothing itself; the journal has the last word on every
 //! offer.
 
 mod agent;
@@ -28,7 +28,7 @@ pub use terms::{Decision, Effect, Event, Manner, PausedBy, Reach};
 
 use crate::activity::{Activity, Judgement};
 use crate::id::MessageId;
-use crate::mail::Letter;
+use crate::mail::MessageState;
 use crate::moment::Moment;
 use crate::promotion;
 use crate::turn::{self, Input};
@@ -49,7 +49,7 @@ pub const REST: Duration = Duration::from_secs(1);
 
 /// Decides which route carries which messages, and when.
 #[derive(Debug, Clone)]
-pub struct Desk {
+pub struct Delivery {
     manner: Manner,
     agent: AgentState,
     input_box: InputBox,
@@ -65,7 +65,7 @@ pub struct Desk {
     offers: u64,
 }
 
-impl Desk {
+impl Delivery {
     /// Begin with a program that was started just now.
     pub fn new(manner: Manner, now: Moment) -> Self {
         let harness = || manner.harness.clone();
@@ -183,7 +183,7 @@ impl Desk {
     }
 
     /// What is due now, of what is `pending` in delivery order. Changes nothing.
-    pub fn next(&self, now: Moment, pending: &[Letter]) -> Decision {
+    pub fn next(&self, now: Moment, pending: &[MessageState]) -> Decision {
         let until = self
             .next_wakeup()
             .into_iter()
@@ -200,17 +200,17 @@ impl Desk {
         let mut ids = vec![first.message.id];
         let is_pasted = self.input() == Input::Pasted || self.goes_by_http(lane);
         if !lane.goes_alone() && is_pasted {
-            let size = |letter| {
-                let telling = self.telling(letter);
-                turn::size(letter, telling, self.input(), self.manner.path_bytes)
+            let size = |state| {
+                let telling = self.telling(state);
+                turn::size(state, telling, self.input(), self.manner.path_bytes)
             };
             let mut bytes = size(first);
-            for letter in open {
-                bytes += size(letter);
-                if Lane::at(letter, now.wall).goes_alone() || bytes > turn::TURN {
+            for state in open {
+                bytes += size(state);
+                if Lane::at(state, now.wall).goes_alone() || bytes > turn::TURN {
                     break;
                 }
-                ids.push(letter.message.id);
+                ids.push(state.message.id);
             }
         }
         let is_busy = match self.agent.activity() {
@@ -223,8 +223,12 @@ impl Desk {
     }
 
     /// Return the messages that no rule holds.
-    fn open<'a>(&'a self, now: Moment, pending: &'a [Letter]) -> impl Iterator<Item = &'a Letter> {
-        let is_open = move |l: &&Letter| {
+    fn open<'a>(
+        &'a self,
+        now: Moment,
+        pending: &'a [MessageState],
+    ) -> impl Iterator<Item = &'a MessageState> {
+        let is_open = move |l: &&MessageState| {
             l.is_pending(now.wall)
                 && self.rule(Lane::at(l, now.wall)).is_none()
                 && self.lapse(now, l).is_none()
@@ -235,14 +239,14 @@ impl Desk {
 
     /// Begins with what is due now. `pending` must have been looked up after the last offer was
     /// recorded.
-    pub fn act(&mut self, now: Moment, pending: &[Letter]) -> Vec<Effect> {
+    pub fn act(&mut self, now: Moment, pending: &[MessageState]) -> Vec<Effect> {
         let Decision::Offer { ids, interrupt } = self.next(now, pending) else {
             return Vec::new();
         };
         let first = pending.iter().find(|l| Some(&l.message.id) == ids.first());
-        let lane = first.map_or(Lane::Normal, |letter| Lane::at(letter, now.wall));
+        let lane = first.map_or(Lane::Normal, |state| Lane::at(state, now.wall));
         let alone = first.filter(|_| ids.len() == 1);
-        let is_due = |letter: &&Letter| ids.contains(&letter.message.id);
+        let is_due = |state: &&MessageState| ids.contains(&state.message.id);
         let sent = pending.iter().filter(is_due).map(Sent::of).collect();
         let flight = Flight {
             sent,

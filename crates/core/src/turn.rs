@@ -8,7 +8,7 @@ mod header;
 pub(crate) use header::headers;
 pub use header::{REPEAT, defused};
 
-use crate::mail::Letter;
+use crate::mail::MessageState;
 use crate::message::Body;
 use crate::text;
 use header::{begins_as_header, head};
@@ -39,7 +39,7 @@ pub enum Input {
 /// A message and the path of its file.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry<'a> {
-    pub letter: &'a Letter,
+    pub state: &'a MessageState,
     pub path: &'a str,
     pub telling: Telling,
 }
@@ -56,7 +56,7 @@ pub enum Telling {
 /// Return the bytes of one turn, without [`ENTER`]. A typed turn has room for one message only.
 pub fn render(entries: &[Entry<'_>], input: Input) -> Vec<u8> {
     if let [only] = entries
-        && let Some(raw) = raw(only.letter)
+        && let Some(raw) = raw(only.state)
     {
         return raw.as_bytes().to_vec();
     }
@@ -97,7 +97,7 @@ pub fn unclosed(bytes: &[u8]) -> String {
 
 /// Return the maximum number of bytes that a message takes in a turn, given the length of its
 /// file's path.
-pub fn size(mail: &Letter, telling: Telling, input: Input, path_bytes: usize) -> usize {
+pub fn size(mail: &MessageState, telling: Telling, input: Input, path_bytes: usize) -> usize {
     let head = head(mail, telling).len() + 1;
     // A space may be added to the last line.
     1 + head
@@ -108,7 +108,7 @@ pub fn size(mail: &Letter, telling: Telling, input: Input, path_bytes: usize) ->
 }
 
 /// Return the text of a raw message.
-pub(crate) fn raw(mail: &Letter) -> Option<&str> {
+pub(crate) fn raw(mail: &MessageState) -> Option<&str> {
     let envelope = &mail.message.envelope;
     match &envelope.body {
         Body::Inline(text) if envelope.raw => Some(text),
@@ -117,11 +117,11 @@ pub(crate) fn raw(mail: &Letter) -> Option<&str> {
 }
 
 fn tell(entry: &Entry<'_>, input: Input) -> String {
-    let told = match content(entry.letter, entry.telling, input) {
+    let told = match content(entry.state, entry.telling, input) {
         Content::Lines(lines) => lines.join("\n"),
         Content::File => file(entry),
     };
-    let line = format!("{} {told}", head(entry.letter, entry.telling));
+    let line = format!("{} {told}", head(entry.state, entry.telling));
     let mut line = line.trim_end().to_owned();
     // Many programs take it, before Enter, for a line continuation or a completion.
     let last = line.rsplit(char::is_whitespace).next().unwrap_or_default();
@@ -132,7 +132,7 @@ fn tell(entry: &Entry<'_>, input: Input) -> String {
 }
 
 /// Return a message's header and the first line after it, as typed.
-pub fn beginning(mail: &Letter, input: Input) -> String {
+pub fn beginning(mail: &MessageState, input: Input) -> String {
     let line = match content(mail, Telling::Here, input) {
         Content::Lines(lines) => lines.into_iter().next().unwrap_or_default(),
         Content::File => "Read ".to_owned(),
@@ -141,7 +141,7 @@ pub fn beginning(mail: &Letter, input: Input) -> String {
 }
 
 /// Return the sender's words, if the turn contains them.
-pub fn words(mail: &Letter) -> Option<String> {
+pub fn words(mail: &MessageState) -> Option<String> {
     let envelope = &mail.message.envelope;
     let body = match &envelope.body {
         _ if envelope.raw => return None,
@@ -159,7 +159,7 @@ enum Content {
     File,
 }
 
-fn content(mail: &Letter, telling: Telling, input: Input) -> Content {
+fn content(mail: &MessageState, telling: Telling, input: Input) -> Content {
     let body = match &mail.message.envelope.body {
         Body::Inline(text) if text.len() <= SHORT && telling == Telling::Here => text,
         Body::Inline(_) | Body::Filed { .. } => return Content::File,
@@ -190,11 +190,11 @@ fn file(entry: &Entry<'_>) -> String {
     if is_plain && !entry.path.contains('\t') && entry.path.len() <= MAX_PATH_BYTES {
         format!("Read {}", entry.path)
     } else {
-        instead(entry.letter)
+        instead(entry.state)
     }
 }
 
-fn instead(mail: &Letter) -> String {
+fn instead(mail: &MessageState) -> String {
     format!("Run 'ph read {}'", mail.message.id.id8())
 }
 
@@ -209,17 +209,17 @@ mod tests {
 
     pub(super) const PATH: &str = "/home/me/messages/bob/20260101-000000-00000001.md";
 
-    pub(super) fn mail_with(body: &str) -> Letter {
+    pub(super) fn mail_with(body: &str) -> MessageState {
         let mut message = message(1 << 96, "alice", "bob");
         message.envelope.body = Body::Inline(body.to_owned());
         with_steps(&message, &[])
     }
 
-    pub(super) fn told(messages: &[&Letter], input: Input) -> String {
+    pub(super) fn told(messages: &[&MessageState], input: Input) -> String {
         let entries: Vec<_> = messages
             .iter()
             .map(|mail| Entry {
-                letter: mail,
+                state: mail,
                 path: PATH,
                 telling: Telling::Here,
             })
@@ -233,7 +233,7 @@ mod tests {
         mail.message.envelope.subject = Some("Lunch".to_owned());
         assert_eq!(words(&mail).unwrap(), "Lunch\nDo you want to have lunch?");
         let entry = Entry {
-            letter: &mail,
+            state: &mail,
             path: PATH,
             telling: Telling::InFile,
         };
@@ -304,7 +304,7 @@ mod tests {
         let check = |path: &str, want: &str| {
             let entry = Entry {
                 telling: Telling::Here,
-                letter: &long,
+                state: &long,
                 path,
             };
             let got = String::from_utf8(render(&[entry], Input::Typed)).unwrap();
@@ -383,7 +383,7 @@ mod tests {
         let path = "/".repeat(MAX_PATH_BYTES);
         let entry = Entry {
             telling: Telling::Here,
-            letter: &mail,
+            state: &mail,
             path: &path,
         };
         let line = render(&[entry], Input::Typed);

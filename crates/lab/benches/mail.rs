@@ -148,8 +148,8 @@ fn processes(table: &mut Table) {
         opens.push(to_end(open, &home, &[&home_arg]));
         quiet.push(to_end(ph, &home, &["check", "--inject"]));
         // Sent by the person, because an agent's messages to itself would be held as a storm.
-        let mut letter = command(ph, &home, &["send", "bot", BODY]);
-        letter.env_remove("PH_AGENT").status().unwrap();
+        let mut state = command(ph, &home, &["send", "bot", BODY]);
+        state.env_remove("PH_AGENT").status().unwrap();
         told.push(to_last_word(ph, &home, &["check", "--inject"]));
     }
     let commit = median(commits);
@@ -351,11 +351,11 @@ impl Filled {
     }
 
     fn unread(&mut self) {
-        let letters = self
+        let messages = self
             .journal
             .inbox(&self.wanted, Listing::Unread, Timestamp::now())
             .unwrap();
-        assert_eq!(letters.len(), Self::WANTED);
+        assert_eq!(messages.len(), Self::WANTED);
     }
 
     fn count(&mut self) {
@@ -364,12 +364,12 @@ impl Filled {
     }
 
     fn thread(&mut self) {
-        let letter = self.journal.find(&self.thread).unwrap();
-        let letters = self
+        let state = self.journal.find(&self.thread).unwrap();
+        let messages = self
             .journal
-            .thread(letter.message.envelope.thread_id)
+            .thread(state.message.envelope.thread_id)
             .unwrap();
-        assert_eq!(letters.len(), Self::WANTED);
+        assert_eq!(messages.len(), Self::WANTED);
     }
 
     fn search(&mut self, words: &str) {

@@ -3,8 +3,8 @@
 use jiff::{SignedDuration, Timestamp};
 use posthaste_core::receipt::End;
 use posthaste_core::{
-    AgentName, IdPrefix, Letter, Loops, Mail, MessageId, NoteType, Record, Sessions, TaskStatus,
-    Work, inject, owed, promotion,
+    AgentName, IdPrefix, Loops, Mail, MessageId, MessageState, NoteType, Record, Sessions,
+    TaskStatus, Work, inject, owed, promotion,
 };
 use posthaste_store::{Error, Journal, Listing, Pending};
 use std::collections::BTreeSet;
@@ -24,12 +24,12 @@ pub fn records(journal: &Journal) -> Vec<Record> {
 
 /// Return the times at which mail changes without a new fact, and the moments just before them.
 pub fn moments(mail: &Mail) -> Vec<Timestamp> {
-    let times = mail.all().flat_map(|letter| {
-        let envelope = &letter.message.envelope;
+    let times = mail.all().flat_map(|message_state| {
+        let envelope = &message_state.message.envelope;
         [envelope.not_before, envelope.expires_at, envelope.deadline]
             .into_iter()
             .flatten()
-            .chain([letter.message.created_at])
+            .chain([message_state.message.created_at])
     });
     let just_before = |time: Timestamp| time - SignedDuration::from_nanos(1);
     let both: BTreeSet<_> = times.flat_map(|time| [just_before(time), time]).collect();
@@ -47,18 +47,18 @@ pub fn assert_intact(journal: &mut Journal) {
     assert_eq!(seqs, (1..=health.facts).collect::<Vec<_>>());
 }
 
-/// Check that views and model agree on every letter, inbox, thread, count and prefix.
+/// Check that views and model agree on every message_state, inbox, thread, count and prefix.
 pub fn assert_views_agree(journal: &mut Journal, times: &[Timestamp]) {
     let records = records(journal);
     let mail = Mail::replay(&records);
     let read = "an intact journal can be read";
     let mut agents: BTreeSet<AgentName> = BTreeSet::new();
     let mut threads: BTreeSet<MessageId> = BTreeSet::new();
-    for letter in mail.all() {
-        let there = journal.letter(letter.message.id).expect(read);
-        assert_eq!(there.as_ref(), Some(letter));
-        agents.insert(letter.message.to.clone());
-        threads.insert(letter.message.envelope.thread_id);
+    for message_state in mail.all() {
+        let there = journal.state(message_state.message.id).expect(read);
+        assert_eq!(there.as_ref(), Some(message_state));
+        agents.insert(message_state.message.to.clone());
+        threads.insert(message_state.message.envelope.thread_id);
     }
     assert_eq!(
         journal.agents().expect(read),
@@ -70,7 +70,7 @@ pub fn assert_views_agree(journal: &mut Journal, times: &[Timestamp]) {
         }
     }
     for thread in sample(threads) {
-        let there = |letter: &&Letter| letter.standing.end != Some(End::Deleted);
+        let there = |message_state: &&MessageState| message_state.status.end != Some(End::Deleted);
         let model: Vec<_> = mail.thread(thread).filter(there).cloned().collect();
         assert_eq!(
             journal.thread(thread).expect(read),
@@ -78,7 +78,10 @@ pub fn assert_views_agree(journal: &mut Journal, times: &[Timestamp]) {
             "thread {thread}"
         );
     }
-    for id in sample(mail.all().map(|letter| letter.message.id.to_string())) {
+    for id in sample(
+        mail.all()
+            .map(|message_state| message_state.message.id.to_string()),
+    ) {
         for count in [1, 2, 4, 8, 10, 36] {
             assert_prefix_agrees(journal, &mail, &id[..count]);
         }
@@ -104,7 +107,7 @@ pub fn assert_views_agree(journal: &mut Journal, times: &[Timestamp]) {
     assert_eq!(first, mail.odd()[..first.len()]);
 }
 
-/// Select all items of a short list and a sample of a long one: the model scans every letter for
+/// Select all items of a short list and a sample of a long one: the model scans every message_state for
 /// each.
 fn sample<T>(all: impl IntoIterator<Item = T>) -> Vec<T> {
     let all: Vec<T> = all.into_iter().collect();
@@ -182,10 +185,15 @@ fn assert_inbox_agrees(journal: &mut Journal, mail: &Mail, agent: &AgentName, no
         "total and unread of {agent} at {now}"
     );
     // A hook that was killed may have left an offer, too.
-    let is_left = |letter: &Letter| letter.message.to == *agent && inject::is_under_way(letter);
+    let is_left = |message_state: &MessageState| {
+        message_state.message.to == *agent && inject::is_under_way(message_state)
+    };
     assert_eq!(
         journal.has_not_shown(agent, now).expect(read),
-        unread.iter().any(|letter| !letter.standing.is_handed()) || mail.all().any(is_left),
+        unread
+            .iter()
+            .any(|message_state| !message_state.status.is_handed())
+            || mail.all().any(is_left),
         "anything left to show {agent} at {now}"
     );
     let owed: Vec<_> = mail.owed(agent, now).take(owed::AT_ONCE).cloned().collect();
@@ -225,12 +233,14 @@ fn assert_inbox_agrees(journal: &mut Journal, mail: &Mail, agent: &AgentName, no
 
 /// Return the time of the next change to the messages that wait for an agent.
 fn next_change(mail: &Mail, agent: &AgentName, now: Timestamp) -> Option<Timestamp> {
-    let open = |letter: &&Letter| letter.message.to == *agent && letter.standing.is_unread();
-    let times = mail.all().filter(open).flat_map(|letter| {
-        let (standing, envelope) = (letter.standing, &letter.message.envelope);
-        let due = envelope.not_before.filter(|_| !standing.is_handed());
-        let gone = envelope.expires_at.filter(|_| !standing.is_reached());
-        let late = promotion::promotes_at(envelope).filter(|_| !standing.is_handed());
+    let open = |message_state: &&MessageState| {
+        message_state.message.to == *agent && message_state.status.is_unread()
+    };
+    let times = mail.all().filter(open).flat_map(|message_state| {
+        let (status, envelope) = (message_state.status, &message_state.message.envelope);
+        let due = envelope.not_before.filter(|_| !status.is_handed());
+        let gone = envelope.expires_at.filter(|_| !status.is_reached());
+        let late = promotion::promotes_at(envelope).filter(|_| !status.is_handed());
         due.into_iter().chain(gone).chain(late)
     });
     times.filter(|time| *time > now).min()
@@ -240,7 +250,7 @@ fn assert_prefix_agrees(journal: &mut Journal, mail: &Mail, prefix: &str) {
     let prefix = IdPrefix::parse(prefix).expect("the beginning of an id is a prefix");
     let fits = mail.find(&prefix);
     match (journal.find(&prefix), fits.as_slice()) {
-        (Ok(letter), [only]) => assert_eq!(Some(&letter), mail.get(*only)),
+        (Ok(message_state), [only]) => assert_eq!(Some(&message_state), mail.get(*only)),
         (Err(Error::NotFound(_)), []) => {}
         // The error names only the first ids.
         (Err(Error::Ambiguous { fits: named, .. }), several) => {

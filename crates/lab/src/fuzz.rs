@@ -11,10 +11,10 @@
 )]
 
 use crate::TempHome;
-use crate::letters::{at, draft, post};
-use posthaste_core::delivery::{Desk, Effect, Event, Manner, proven_by};
+use crate::samples::{at, draft, post};
+use posthaste_core::delivery::{Delivery, Effect, Event, Manner, proven_by};
 use posthaste_core::harness::{Manifest, transcript};
-use posthaste_core::{Draft, Letter, MessageId, Moment, text, turn};
+use posthaste_core::{Draft, MessageId, MessageState, Moment, text, turn};
 use posthaste_screen::{Lines, QueryFilter, Screen, Size};
 use posthaste_store::transfer;
 use posthaste_wire::frames::Decoder;
@@ -152,11 +152,11 @@ pub fn hook_payload(bytes: &[u8]) {
             harness: manifest.clone(),
             ..Manner::generic(0)
         };
-        let mut desk = Desk::new(manner, now);
-        let effects = desk.on(now, Event::Hook(Box::new(report)));
+        let mut delivery = Delivery::new(manner, now);
+        let effects = delivery.on(now, Event::Hook(Box::new(report)));
         let is_accepted = |effect: &Effect| matches!(effect, Effect::Accepted { .. });
         assert!(!effects.iter().any(is_accepted), "no message was offered");
-        let told = format!("{:?}", desk.activity());
+        let told = format!("{:?}", delivery.activity());
         assert_eq!(text::visible(&told), told);
     }
 }
@@ -215,14 +215,14 @@ fn filtered(pieces: &[&[u8]]) -> Vec<u8> {
 
 /// A text that may contain headers of messages.
 pub fn headers(bytes: &[u8]) {
-    static LETTERS: LazyLock<Vec<Letter>> = LazyLock::new(|| {
+    static LETTERS: LazyLock<Vec<MessageState>> = LazyLock::new(|| {
         let home = TempHome::new();
         let mut journal = home.journal();
         let draft = Draft {
             id: MessageId(Uuid::from_u128(1 << 96)),
             ..draft("alice", "bob", "hi")
         };
-        vec![post(&mut journal, at(0), &draft).letter]
+        vec![post(&mut journal, at(0), &draft).state]
     });
     let given = String::from_utf8_lossy(bytes);
     let proven = proven_by(&given, &LETTERS);

@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct MemoryProvider {
-    letters: Vec<Letter>,
+    messages: Vec<StoredMessage>,
     /// Number of messages ever stored, so that no id is used twice.
     sent: u64,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Letter {
+struct StoredMessage {
     id: String,
     from: String,
     to: String,
@@ -69,18 +69,18 @@ impl MemoryProvider {
             "send" => self.send(now, arg, stdin, None),
             "reply" => match self.find(arg) {
                 Some(at) => {
-                    let to = self.letters[at].from.clone();
+                    let to = self.messages[at].from.clone();
                     self.send(now, &to, stdin, Some(at))
                 }
                 None => not_found(),
             },
-            "inbox" | "check" => self.list(|letter| letter.to == arg && !letter.read),
-            "all" => self.list(|letter| letter.to == arg),
+            "inbox" | "check" => self.list(|message| message.to == arg && !message.read),
+            "all" => self.list(|message| message.to == arg),
             "thread" => self.thread(arg),
             "count" => {
-                let mine = |letter: &&Letter| letter.to == arg && !letter.is_archived;
-                let mine: Vec<_> = self.letters.iter().filter(mine).collect();
-                let unread = mine.iter().filter(|letter| !letter.read).count();
+                let mine = |message: &&StoredMessage| message.to == arg && !message.is_archived;
+                let mine: Vec<_> = self.messages.iter().filter(mine).collect();
+                let unread = mine.iter().filter(|message| !message.read).count();
                 Ended::said(&json!({"total": mine.len(), "unread": unread}))
             }
             "get" | "read" | "mark-read" | "mark-unread" | "archive" | "delete" => {
@@ -94,7 +94,7 @@ impl MemoryProvider {
     }
 
     fn find(&self, id: &str) -> Option<usize> {
-        self.letters.iter().position(|letter| letter.id == id)
+        self.messages.iter().position(|message| message.id == id)
     }
 
     fn send(&mut self, now: Timestamp, to: &str, stdin: &str, parent: Option<usize>) -> Ended {
@@ -107,8 +107,8 @@ impl MemoryProvider {
         let word = |key: &str| said[key].as_str().unwrap_or_default().to_owned();
         self.sent += 1;
         let id = format!("m{}", self.sent);
-        let thread = parent.map(|at| self.letters[at].thread_id.clone());
-        let letter = Letter {
+        let thread = parent.map(|at| self.messages[at].thread_id.clone());
+        let message = StoredMessage {
             from: word("from"),
             to: to.to_owned(),
             subject: word("subject"),
@@ -116,46 +116,46 @@ impl MemoryProvider {
             created_at: now,
             read: false,
             thread_id: thread.unwrap_or_else(|| format!("t-{id}")),
-            reply_to: parent.map(|at| self.letters[at].id.clone()),
+            reply_to: parent.map(|at| self.messages[at].id.clone()),
             is_archived: false,
             id,
         };
-        let ended = Ended::said(&letter.told());
-        self.letters.push(letter);
+        let ended = Ended::said(&message.told());
+        self.messages.push(message);
         ended
     }
 
     fn change(&mut self, at: usize, op: &str) -> Ended {
-        let letter = &mut self.letters[at];
+        let message = &mut self.messages[at];
         match op {
-            "get" => return Ended::said(&letter.told()),
+            "get" => return Ended::said(&message.told()),
             "read" => {
-                letter.read = true;
-                return Ended::said(&letter.told());
+                message.read = true;
+                return Ended::said(&message.told());
             }
-            "mark-read" => letter.read = true,
-            "mark-unread" => letter.read = false,
-            "archive" if letter.is_archived => return Ended::failed(1, "already archived"),
-            "archive" => letter.is_archived = true,
-            _ => drop(self.letters.remove(at)),
+            "mark-read" => message.read = true,
+            "mark-unread" => message.read = false,
+            "archive" if message.is_archived => return Ended::failed(1, "already archived"),
+            "archive" => message.is_archived = true,
+            _ => drop(self.messages.remove(at)),
         }
         Ended::silent()
     }
 
     fn thread(&self, id: &str) -> Ended {
-        let of = self.find(id).map(|at| self.letters[at].thread_id.as_str());
+        let of = self.find(id).map(|at| self.messages[at].thread_id.as_str());
         let thread = of.unwrap_or(id);
-        let all = self.letters.iter().filter(|l| l.thread_id == thread);
+        let all = self.messages.iter().filter(|l| l.thread_id == thread);
         told(all)
     }
 
-    fn list(&self, wanted: impl Fn(&Letter) -> bool) -> Ended {
-        told(self.letters.iter().filter(|l| !l.is_archived && wanted(l)))
+    fn list(&self, wanted: impl Fn(&StoredMessage) -> bool) -> Ended {
+        told(self.messages.iter().filter(|l| !l.is_archived && wanted(l)))
     }
 }
 
-fn told<'a>(letters: impl Iterator<Item = &'a Letter>) -> Ended {
-    let all: Vec<_> = letters.map(Letter::told).collect();
+fn told<'a>(messages: impl Iterator<Item = &'a StoredMessage>) -> Ended {
+    let all: Vec<_> = messages.map(StoredMessage::told).collect();
     if all.is_empty() {
         return Ended::silent();
     }
@@ -166,7 +166,7 @@ fn not_found() -> Ended {
     Ended::failed(1, "gc-mail-error:not-found")
 }
 
-impl Letter {
+impl StoredMessage {
     fn told(&self) -> Value {
         let mut told = json!({
             "id": self.id, "from": self.from, "to": self.to, "subject": self.subject,

@@ -4,7 +4,7 @@ use crate::config::{Config, Layers, SettingsFile};
 use crate::output::{Output, Sink, note};
 use etcetera::BaseStrategy;
 use jiff::Timestamp;
-use posthaste_core::{AgentName, Evidence, IdPrefix, Letter};
+use posthaste_core::{AgentName, Evidence, IdPrefix, MessageState};
 use posthaste_store::home::find::{self as home, Found, HomeSource};
 use posthaste_store::live::place;
 use posthaste_store::report::{Report, Result};
@@ -152,7 +152,11 @@ impl Context {
     }
 
     /// Find a message by its id or an id prefix.
-    pub(crate) fn find(&self, journal: Option<&mut Journal>, prefix: &IdPrefix) -> Result<Letter> {
+    pub(crate) fn find(
+        &self,
+        journal: Option<&mut Journal>,
+        prefix: &IdPrefix,
+    ) -> Result<MessageState> {
         match journal {
             Some(journal) => Ok(journal.find(prefix)?),
             None => Err(posthaste_store::Error::NotFound(prefix.clone()).into()),

@@ -7,7 +7,7 @@
 //! the same of it. The second is another, and is kept beside the first. A time says nothing: some
 //! make one up at every call, and their mail would multiply.
 
-use posthaste_core::{AgentName, Draft, Evidence, Letter, MessageId, Posting, post};
+use posthaste_core::{AgentName, Draft, Evidence, MessageId, MessageState, Posting, post};
 use posthaste_wire::provider::Message;
 use std::path::Path;
 
@@ -34,13 +34,13 @@ pub struct Sorted {
 /// What is known here of a message that a script has.
 #[derive(Debug)]
 pub enum Found {
-    Known(Letter),
+    Known(MessageState),
     /// Not kept yet; this would be its id.
     New(MessageId),
     /// The script has given its id to another before; this would be ours.
     Again(MessageId),
     /// Known, and told with another time than before.
-    Retimed(Letter),
+    Retimed(MessageState),
 }
 
 /// The id under which a script's message is kept here: the same every time.
@@ -92,18 +92,18 @@ fn parts(key: &str) -> Option<(&str, &str, &str)> {
 }
 
 /// Whether this is our copy of a script's message.
-pub fn is_copy(letter: &Letter) -> bool {
-    letter.message.envelope.from_evidence == Evidence::Provider
+pub fn is_copy(message_state: &MessageState) -> bool {
+    message_state.message.envelope.from_evidence == Evidence::Provider
 }
 
-fn key(letter: &Letter) -> Option<&str> {
-    let key = letter.message.envelope.key.as_deref();
-    key.filter(|_| is_copy(letter))
+fn key(message_state: &MessageState) -> Option<&str> {
+    let key = message_state.message.envelope.key.as_deref();
+    key.filter(|_| is_copy(message_state))
 }
 
 /// The script's id of a message that came from one.
-pub fn outside_id(letter: &Letter) -> Option<&str> {
-    let (_, _, id) = parts(key(letter)?)?;
+pub fn outside_id(message_state: &MessageState) -> Option<&str> {
+    let (_, _, id) = parts(key(message_state)?)?;
     Some(id)
 }
 
@@ -112,30 +112,30 @@ pub fn find<E>(
     script: &Path,
     agent: &AgentName,
     message: &Message,
-    mut look: impl FnMut(MessageId) -> Result<Option<Letter>, E>,
+    mut look: impl FnMut(MessageId) -> Result<Option<MessageState>, E>,
 ) -> Result<Found, E> {
     let first = id_of(script, agent, &message.id);
-    let Some(letter) = look(first)? else {
+    let Some(message_state) = look(first)? else {
         return Ok(Found::New(first));
     };
     let mark = mark_of(script, message);
-    let is_same = |letter: &Letter| {
-        let said = key(letter).and_then(parts).map(|(said, _, _)| said);
+    let is_same = |message_state: &MessageState| {
+        let said = key(message_state).and_then(parts).map(|(said, _, _)| said);
         said == Some(&mark)
     };
-    let letter = if is_same(&letter) {
-        letter
+    let message_state = if is_same(&message_state) {
+        message_state
     } else {
         let again = again_of(script, agent, message);
         match look(again)? {
-            Some(letter) => letter,
+            Some(message_state) => message_state,
             None => return Ok(Found::Again(again)),
         }
     };
-    Ok(if key(&letter) == Some(&key_of(script, message)) {
-        Found::Known(letter)
+    Ok(if key(&message_state) == Some(&key_of(script, message)) {
+        Found::Known(message_state)
     } else {
-        Found::Retimed(letter)
+        Found::Retimed(message_state)
     })
 }
 
@@ -145,11 +145,11 @@ pub fn copy_of<E>(
     script: &Path,
     agents: &[AgentName],
     id: &str,
-    mut look: impl FnMut(MessageId) -> Result<Option<Letter>, E>,
-) -> Result<Option<Letter>, E> {
+    mut look: impl FnMut(MessageId) -> Result<Option<MessageState>, E>,
+) -> Result<Option<MessageState>, E> {
     for agent in agents {
-        if let Some(letter) = look(id_of(script, agent, id))? {
-            return Ok(Some(letter));
+        if let Some(message_state) = look(id_of(script, agent, id))? {
+            return Ok(Some(message_state));
         }
     }
     Ok(None)
@@ -160,7 +160,7 @@ pub fn sort<E>(
     script: &Path,
     agent: &AgentName,
     listed: &[Message],
-    mut look: impl FnMut(MessageId) -> Result<Option<Letter>, E>,
+    mut look: impl FnMut(MessageId) -> Result<Option<MessageState>, E>,
 ) -> Result<Sorted, E> {
     let mut sorted = Sorted::default();
     for message in listed {
@@ -196,9 +196,11 @@ pub fn sort<E>(
                     "message '{shown}': another had its id before; both are kept"
                 ));
             }
-            Found::Known(letter) | Found::Retimed(letter) => {
-                if is_done(&letter) {
-                    sorted.done.push((letter.message.id, message.id.clone()));
+            Found::Known(message_state) | Found::Retimed(message_state) => {
+                if is_done(&message_state) {
+                    sorted
+                        .done
+                        .push((message_state.message.id, message.id.clone()));
                 }
             }
         }
@@ -260,16 +262,17 @@ pub fn message(
 }
 
 /// Whether its agent has it, by its own word or by reading it, and nobody has taken that back.
-fn is_done(letter: &Letter) -> bool {
-    let last = letter
-        .receipts
-        .iter()
-        .rev()
-        .find_map(|receipt| match receipt.state.as_str() {
-            "accepted" | "read" | "archived" | "deleted" => Some(true),
-            "unread" => Some(false),
-            _ => None,
-        });
+fn is_done(message_state: &MessageState) -> bool {
+    let last =
+        message_state
+            .receipts
+            .iter()
+            .rev()
+            .find_map(|receipt| match receipt.state.as_str() {
+                "accepted" | "read" | "archived" | "deleted" => Some(true),
+                "unread" => Some(false),
+                _ => None,
+            });
     last.unwrap_or(false)
 }
 
@@ -347,8 +350,8 @@ mod tests {
         assert_eq!(new[0].subject.as_deref(), Some("a b"));
         let again = sorted(&listed, &kept(&listed, &[]));
         assert!(again.new.is_empty() && again.done.is_empty() && again.odd.is_empty());
-        let letters = kept(&listed, &[]);
-        let ids: Vec<_> = letters.all().filter_map(outside_id).collect();
+        let messages = kept(&listed, &[]);
+        let ids: Vec<_> = messages.all().filter_map(outside_id).collect();
         assert_eq!(ids, ["1", "-2", "3"]);
     }
 

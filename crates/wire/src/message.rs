@@ -1,7 +1,7 @@
 //! Messages in `--json` and on the socket. Missing ids are null; lists are arrays.
 
 use posthaste_core::why::{self, Hold};
-use posthaste_core::{Letter, MessageId, Timestamp, owed};
+use posthaste_core::{MessageId, MessageState, Timestamp, owed};
 use serde::{Deserialize, Serialize};
 
 /// Its id is a [`MessageId`], or any string if a provider's script keeps the mail.
@@ -82,12 +82,12 @@ pub struct Why {
 }
 
 impl Message {
-    /// Convert a letter at the time `now`. Its body is an argument because it may be stored
+    /// Convert a message_state at the time `now`. Its body is an argument because it may be stored
     /// elsewhere.
-    pub fn new(letter: &Letter, body: String, now: Timestamp) -> Self {
-        let message = &letter.message;
+    pub fn new(message_state: &MessageState, body: String, now: Timestamp) -> Self {
+        let message = &message_state.message;
         let envelope = &message.envelope;
-        let standing = letter.standing.at(message, now);
+        let status = message_state.status.at(message, now);
         Self {
             id: message.id,
             from: envelope.from.to_string(),
@@ -96,13 +96,13 @@ impl Message {
             subject: envelope.subject.clone(),
             body,
             created_at: message.created_at,
-            read: standing.read,
+            read: status.read,
             thread_id: Some(envelope.thread_id),
             reply_to: envelope.reply_to,
             priority: envelope.priority.to_string(),
-            receipt: standing.receipt().to_string(),
-            reason: why::reason(letter, now),
-            receipts: letter.receipts.iter().map(Receipt::new).collect(),
+            receipt: status.receipt().to_string(),
+            reason: why::reason(message_state, now),
+            receipts: message_state.receipts.iter().map(Receipt::new).collect(),
         }
     }
 }
@@ -122,8 +122,13 @@ impl Receipt {
 }
 
 impl Detail {
-    pub fn new(letter: &Letter, body: String, file: Option<String>, now: Timestamp) -> Self {
-        let envelope = &letter.message.envelope;
+    pub fn new(
+        message_state: &MessageState,
+        body: String,
+        file: Option<String>,
+        now: Timestamp,
+    ) -> Self {
+        let envelope = &message_state.message.envelope;
         Self {
             key: envelope.key.clone(),
             not_before: envelope.not_before,
@@ -132,32 +137,32 @@ impl Detail {
             hops: envelope.hops,
             cause: envelope.cause,
             expects_reply: envelope.expects_reply,
-            reply: owed::told(letter, now),
+            reply: owed::told(message_state, now),
             closes: envelope.closes,
             file,
-            message: Message::new(letter, body, now),
+            message: Message::new(message_state, body, now),
         }
     }
 }
 
 impl Why {
-    pub fn new(letter: &Letter, now: Timestamp) -> Self {
-        Self::of(letter, now, why::why(letter, now))
+    pub fn new(message_state: &MessageState, now: Timestamp) -> Self {
+        Self::of(message_state, now, why::why(message_state, now))
     }
 
     /// Like [`Self::new`], with the reason for which the agent's session holds the message.
-    pub fn live(letter: &Letter, now: Timestamp, held: Option<Hold>) -> Self {
-        Self::of(letter, now, why::why_live(letter, now, held))
+    pub fn live(message_state: &MessageState, now: Timestamp, held: Option<Hold>) -> Self {
+        Self::of(message_state, now, why::why_live(message_state, now, held))
     }
 
-    fn of(letter: &Letter, now: Timestamp, why: why::Why) -> Self {
-        let id = letter.message.id;
-        let receipt = letter
-            .standing
-            .at(&letter.message, now)
+    fn of(message_state: &MessageState, now: Timestamp, why: why::Why) -> Self {
+        let id = message_state.message.id;
+        let receipt = message_state
+            .status
+            .at(&message_state.message, now)
             .receipt()
             .to_string();
-        let reply = owed::told(letter, now);
+        let reply = owed::told(message_state, now);
         match why {
             why::Why::Held(Hold {
                 rule,

@@ -12,7 +12,7 @@ use crate::time;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use posthaste_core::priority::PriorityError;
-use posthaste_core::{Letter, Priority, ReceiptState};
+use posthaste_core::{MessageState, Priority, ReceiptState};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -257,10 +257,15 @@ pub struct MessageInfo {
 }
 
 impl MessageInfo {
-    pub fn new(letter: &Letter, file_path: String, now: Timestamp, zone: &TimeZone) -> Self {
-        let message = &letter.message;
-        let state = letter.standing.at(message, now).receipt();
-        let delivered_at = letter
+    pub fn new(
+        message_state: &MessageState,
+        file_path: String,
+        now: Timestamp,
+        zone: &TimeZone,
+    ) -> Self {
+        let message = &message_state.message;
+        let state = message_state.status.at(message, now).receipt();
+        let delivered_at = message_state
             .receipts
             .iter()
             .find(|receipt| matches!(receipt.state.as_str(), "offered" | "accepted" | "read"))

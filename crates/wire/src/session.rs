@@ -1,7 +1,7 @@
 //! A session in `--json` and on the socket, and the original's `get_status`.
 
 use jiff::Timestamp;
-use posthaste_core::build::{LoopEnding, LoopState, Standing};
+use posthaste_core::build::{LoopEnding, LoopPhase, LoopState};
 use posthaste_core::text;
 use posthaste_core::work::TaskCounts;
 use serde::{Deserialize, Serialize};
@@ -188,12 +188,12 @@ impl LoopStatus {
         let number = open.map(|open| open.started.number);
         let number = number.or_else(|| last.map(|last| last.number));
         let shown = |text: &String| text::one_line(text, 200);
-        let (run, ended) = match &state.standing {
-            Standing::Running => (Run::Running, None),
-            Standing::Paused { .. } => (Run::Checkpointed, None),
-            Standing::Ended { how, .. } => (run(how), Some(how.to_string())),
+        let (run, ended) = match &state.phase {
+            LoopPhase::Running => (Run::Running, None),
+            LoopPhase::Paused { .. } => (Run::Checkpointed, None),
+            LoopPhase::Ended { how, .. } => (run(how), Some(how.to_string())),
         };
-        let goes_on = state.standing == Standing::Running && !state.is_interactive;
+        let goes_on = state.phase == LoopPhase::Running && !state.is_interactive;
         Self {
             iteration: number.map_or(0, u64::from),
             max_iterations: state.last_allowed().into(),
@@ -277,10 +277,10 @@ impl LoopStatus {
 /// Since when it does what it does.
 fn since(state: &LoopState) -> Timestamp {
     let between = || state.last.as_ref().map(|last| last.ended_at);
-    match &state.standing {
-        Standing::Paused { since } => *since,
-        Standing::Ended { at, .. } => *at,
-        Standing::Running => match &state.open {
+    match &state.phase {
+        LoopPhase::Paused { since } => *since,
+        LoopPhase::Ended { at, .. } => *at,
+        LoopPhase::Running => match &state.open {
             Some(open) => open.started_at,
             None => between().unwrap_or(state.began_at),
         },

@@ -3,10 +3,10 @@
 
 use super::hold::{HANDED_OVER, LEFT, LONG};
 use super::terminal::{Flight, Lane, Preparation, Resting, State, Submission, Typed};
-use super::{Decision, Desk, PausedBy, Rule, http};
+use super::{Decision, Delivery, PausedBy, Rule, http};
 use crate::activity::Activity;
 use crate::harness::BoxState;
-use crate::mail::Letter;
+use crate::mail::MessageState;
 use crate::moment::Moment;
 use crate::promotion;
 use crate::text;
@@ -15,35 +15,45 @@ use crate::why::{self, Hold};
 /// How much of the input box an explanation quotes.
 const QUOTED_CHARS: usize = 60;
 
-impl Desk {
+impl Delivery {
     /// Return what holds a message now, of those that are `pending`. Return nothing if the message is
     /// in the next turn, or is no longer pending.
-    pub fn hold(&self, now: Moment, letter: &Letter, pending: &[Letter]) -> Option<Hold> {
-        if let Some(hold) = why::not_before(letter, now.wall) {
+    pub fn hold(
+        &self,
+        now: Moment,
+        message_state: &MessageState,
+        pending: &[MessageState],
+    ) -> Option<Hold> {
+        if let Some(hold) = why::not_before(message_state, now.wall) {
             return Some(hold);
         }
-        if let Some(own) = self.in_flight(now, letter) {
+        if let Some(own) = self.in_flight(now, message_state) {
             return own;
         }
-        if !letter.is_pending(now.wall) {
+        if !message_state.is_pending(now.wall) {
             return None;
         }
-        match self.rule(Lane::at(letter, now.wall)) {
+        match self.rule(Lane::at(message_state, now.wall)) {
             Some(rule) => {
-                let mut hold = self.describe(now, rule, letter);
+                let mut hold = self.describe(now, rule, message_state);
                 let failure = self.http_failure().filter(|_| rule.is_of_terminal());
                 hold.evidence.extend(failure.map(http::detour));
-                Some(promotion::told(hold, &letter.message, now.wall))
+                Some(promotion::told(hold, &message_state.message, now.wall))
             }
             None => self
                 .http
-                .explain_behind(why::due(letter))
-                .or_else(|| self.behind(now, letter, pending)),
+                .explain_behind(why::due(message_state))
+                .or_else(|| self.behind(now, message_state, pending)),
         }
     }
 
     /// Explain a message that no rule holds: it waits for others, or for the journal.
-    fn behind(&self, now: Moment, letter: &Letter, pending: &[Letter]) -> Option<Hold> {
+    fn behind(
+        &self,
+        now: Moment,
+        message_state: &MessageState,
+        pending: &[MessageState],
+    ) -> Option<Hold> {
         let (rule, since, reason, evidence, release) = match &self.terminal.state {
             State::Resting(Resting { since, why, .. }) => (
                 "storage",
@@ -56,7 +66,7 @@ impl Desk {
                 "queue",
                 self.activity().since,
                 "others are to be delivered before it",
-                self.queue_before(now, letter, pending)?,
+                self.queue_before(now, message_state, pending)?,
                 "its turn comes",
             ),
             State::Preparing(flight, _) | State::Submitting(Typed { flight, .. }, _) => {
@@ -72,7 +82,7 @@ impl Desk {
         };
         Some(Hold {
             rule,
-            since: since.wall.max(why::due(letter)),
+            since: since.wall.max(why::due(message_state)),
             reason: reason.to_owned(),
             evidence,
             release: release.to_owned(),
@@ -80,8 +90,13 @@ impl Desk {
     }
 
     /// Say how many messages go first; nothing if this one is in the next turn.
-    fn queue_before(&self, now: Moment, letter: &Letter, pending: &[Letter]) -> Option<String> {
-        let id = letter.message.id;
+    fn queue_before(
+        &self,
+        now: Moment,
+        message_state: &MessageState,
+        pending: &[MessageState],
+    ) -> Option<String> {
+        let id = message_state.message.id;
         let is_next = match self.next(now, pending) {
             Decision::Offer { ids, .. } => ids.contains(&id),
             Decision::Wait { .. } => true,
@@ -95,12 +110,12 @@ impl Desk {
     }
 
     /// Explain a message that is itself on its way, if it is.
-    fn in_flight(&self, now: Moment, letter: &Letter) -> Option<Option<Hold>> {
-        let id = letter.message.id;
+    fn in_flight(&self, now: Moment, message_state: &MessageState) -> Option<Option<Hold>> {
+        let id = message_state.message.id;
         let waiting = self.terminal.awaiting_enter.as_ref();
         if let Some(waiting) = waiting.filter(|typed| typed.flight.ids.contains(&id)) {
             return Some(Some(match self.withheld(waiting.flight.lane) {
-                Some(rule) => self.describe(now, rule, letter),
+                Some(rule) => self.describe(now, rule, message_state),
                 None => self.awaits_box(waiting),
             }));
         }
@@ -120,7 +135,7 @@ impl Desk {
                 Preparation::Aiming { keys } => {
                     Some(self.interrupting(flight, keys.saturating_sub(1)))
                 }
-                Preparation::Settling => Some(self.describe(now, Rule::Settling, letter)),
+                Preparation::Settling => Some(self.describe(now, Rule::Settling, message_state)),
                 Preparation::Recording => slow(
                     now,
                     flight,
@@ -131,7 +146,7 @@ impl Desk {
             State::Submitting(_, progress) => match progress {
                 Submission::Delaying { .. } => {
                     let withheld = self.withheld(flight.lane);
-                    withheld.map(|rule| self.describe(now, rule, letter))
+                    withheld.map(|rule| self.describe(now, rule, message_state))
                 }
                 Submission::Confirming { .. } => {
                     let still = "Enter was pressed, and the input box still holds it";
@@ -185,7 +200,7 @@ impl Desk {
         }
     }
 
-    fn describe(&self, now: Moment, rule: Rule, letter: &Letter) -> Hold {
+    fn describe(&self, now: Moment, rule: Rule, message_state: &MessageState) -> Hold {
         let judged = self.activity();
         let told = judged.told(now);
         let since = match rule {
@@ -210,7 +225,7 @@ impl Desk {
             }
             Rule::Loop => self.loop_prompt.since,
         };
-        let set_aside = match Lane::of(letter) {
+        let set_aside = match Lane::of(message_state) {
             Lane::Interrupt => "; an interrupt cannot set that aside",
             Lane::Raw | Lane::Normal | Lane::Idle => "",
         };
@@ -218,14 +233,14 @@ impl Desk {
             Rule::Exited => (
                 "the program has exited".to_owned(),
                 told,
-                format!("a session of {} is started again", letter.message.to),
+                format!("a session of {} is started again", message_state.message.to),
             ),
-            Rule::HandedOver => self.handover_says(letter),
-            Rule::Starting => self.starting_says(told, letter),
+            Rule::HandedOver => self.handover_says(message_state),
+            Rule::Starting => self.starting_says(told, message_state),
             Rule::Paused => (
                 format!("delivery is paused{set_aside}"),
                 self.pauses_say(|by| by.evidence().to_owned(), "; "),
-                self.pauses_say(|by| by.release(&letter.message.to), ", and "),
+                self.pauses_say(|by| by.release(&message_state.message.to), ", and "),
             ),
             Rule::Draft => self.draft_says(set_aside),
             Rule::Parked => (
@@ -233,7 +248,11 @@ impl Desk {
                 "a question opened, or the screen changed, before Enter was pressed".to_owned(),
                 "that message is submitted, or cleared".to_owned(),
             ),
-            Rule::Blocked => (self.question(letter), told, self.answers_say(letter)),
+            Rule::Blocked => (
+                self.question(message_state),
+                told,
+                self.answers_say(message_state),
+            ),
             Rule::NotReading => (
                 "the program has not read what was typed before".to_owned(),
                 "the terminal holds input that nobody has read".to_owned(),
@@ -249,7 +268,7 @@ impl Desk {
                 self.input_box.mismatch_says(),
                 format!(
                     "the input box is back; 'ph attach {}' shows the screen",
-                    letter.message.to
+                    message_state.message.to
                 ),
             ),
             Rule::Settling => (
@@ -257,7 +276,7 @@ impl Desk {
                 "the input box is empty, but the screen changed a moment ago".to_owned(),
                 "the screen stays unchanged (100 ms; up to 3 s if it keeps changing)".to_owned(),
             ),
-            Rule::Loop => self.loop_says(now, letter),
+            Rule::Loop => self.loop_says(now, message_state),
             Rule::Working => {
                 let is_working = judged.activity == Activity::Working;
                 let sign = self.agent.shows_work.clone().filter(|_| !is_working);
@@ -274,14 +293,14 @@ impl Desk {
         };
         Hold {
             rule: rule.name(),
-            since: since.wall.max(why::due(letter)),
+            since: since.wall.max(why::due(message_state)),
             reason,
             evidence,
             release,
         }
     }
 
-    fn handover_says(&self, letter: &Letter) -> (String, String, String) {
+    fn handover_says(&self, message_state: &MessageState) -> (String, String, String) {
         let handover = self.agent.handed_over.as_ref();
         let job = handover.map_or("", |handover| &handover.job);
         (
@@ -289,27 +308,27 @@ impl Desk {
             format!("the program's own record names {job}"),
             format!(
                 "the program takes its conversation back; 'ph restart {}' starts a new one",
-                letter.message.to
+                message_state.message.to
             ),
         )
     }
 
     /// Say what ends a question. A question that only a hook has told of ends by a hook, and many
     /// programs call none after a denial.
-    fn answers_say(&self, letter: &Letter) -> String {
+    fn answers_say(&self, message_state: &MessageState) -> String {
         let is_heard = self
             .agent
             .questions
             .open
             .as_ref()
             .is_some_and(|d| d.heard.is_some());
-        match Lane::of(letter) {
+        match Lane::of(message_state) {
             Lane::Raw => "the question is on the screen, or is answered".to_owned(),
             Lane::Interrupt | Lane::Normal | Lane::Idle if is_heard && !self.knows_dialogs() => {
                 format!(
                     "a hook says that it goes on; after a no it may call none before its next \
                      prompt, which a person can submit ('ph attach {}')",
-                    letter.message.to
+                    message_state.message.to
                 )
             }
             Lane::Interrupt | Lane::Normal | Lane::Idle => "the question is answered".to_owned(),
@@ -317,7 +336,11 @@ impl Desk {
     }
 
     /// Explain a start. A question that comes this early holds it up.
-    fn starting_says(&self, evidence: String, letter: &Letter) -> (String, String, String) {
+    fn starting_says(
+        &self,
+        evidence: String,
+        message_state: &MessageState,
+    ) -> (String, String, String) {
         let ready = self.agent.judge.release();
         let Some(dialog) = &self.agent.questions.open else {
             let lost = "the program is starting, and what is written to it now may be lost";
@@ -329,7 +352,7 @@ impl Desk {
             evidence,
             format!(
                 "the question is answered ('ph answer {} TEXT'), and then {ready}",
-                letter.message.to
+                message_state.message.to
             ),
         )
     }
@@ -368,7 +391,7 @@ impl Desk {
         words.join(between)
     }
 
-    fn question(&self, letter: &Letter) -> String {
+    fn question(&self, message_state: &MessageState) -> String {
         let what = self
             .agent
             .questions
@@ -376,7 +399,7 @@ impl Desk {
             .as_ref()
             .map_or("", |dialog| &dialog.what);
         let what = text::one_line(what, 80);
-        let stays = match Lane::of(letter) {
+        let stays = match Lane::of(message_state) {
             Lane::Interrupt => ", and the interrupt key did not dismiss it",
             Lane::Raw => ", and does not show its question yet",
             Lane::Normal | Lane::Idle => "",

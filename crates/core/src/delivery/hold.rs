@@ -1,7 +1,7 @@
 //! The rules that hold messages back: one for each route, and the route that carries a lane.
 
 use super::terminal::Lane;
-use super::{Desk, PausedBy};
+use super::{Delivery, PausedBy};
 use crate::activity::Activity;
 use crate::harness::{BoxState, Route};
 use crate::moment::Moment;
@@ -84,7 +84,7 @@ impl Rule {
     }
 }
 
-impl Desk {
+impl Delivery {
     /// Return the route that carries messages of a lane now.
     fn route(&self, lane: Lane) -> Route {
         if lane == Lane::Normal && self.awaits_hook() && !self.is_paused_for(lane) {

@@ -11,11 +11,11 @@
 
 use super::hold::LONG;
 use super::proof::{Sent, Unproven};
-use super::{Desk, Effect, Lane, Reach, Rule};
+use super::{Delivery, Effect, Lane, Reach, Rule};
 use crate::activity::Activity;
 use crate::harness::{Proof, Report, Route, Turn};
 use crate::id::MessageId;
-use crate::mail::Letter;
+use crate::mail::MessageState;
 use crate::moment::Moment;
 use crate::turn::{self, Input};
 use crate::why::Hold;
@@ -181,7 +181,7 @@ impl HookRoute {
     }
 }
 
-impl Desk {
+impl Delivery {
     fn has_hook_route(&self) -> bool {
         let harness = &self.manner.harness;
         self.manner.reach == Reach::Terminal
@@ -204,7 +204,12 @@ impl Desk {
 
     /// Offer due mail to a hook that was called just now and would pass mail on. The offer must be
     /// recorded, and the result told as [`super::Event::Handed`] or [`super::Event::NotHanded`].
-    pub fn hand(&mut self, now: Moment, report: &Report, pending: &[Letter]) -> Option<HookOffer> {
+    pub fn hand(
+        &mut self,
+        now: Moment,
+        report: &Report,
+        pending: &[MessageState],
+    ) -> Option<HookOffer> {
         if !self.has_hook_route() || !self.agent.heard.is_own(report) {
             return None;
         }
@@ -212,12 +217,15 @@ impl Desk {
         if !report.takes || self.agent.heard.is_aside() || self.bypass_rule().is_some() {
             return None;
         }
-        let letters = self.due_by_hook(now, pending);
-        if letters.is_empty() {
+        let messages = self.due_by_hook(now, pending);
+        if messages.is_empty() {
             return None;
         }
-        let ids: Vec<_> = letters.iter().map(|letter| letter.message.id).collect();
-        let sent = letters.into_iter().map(Sent::of).collect();
+        let ids: Vec<_> = messages
+            .iter()
+            .map(|message_state| message_state.message.id)
+            .collect();
+        let sent = messages.into_iter().map(Sent::of).collect();
         let number = self.number_offer();
         let offer = Bypass {
             number,
@@ -229,22 +237,27 @@ impl Desk {
         Some(HookOffer { number, ids })
     }
 
-    fn due_by_hook<'a>(&self, now: Moment, pending: &'a [Letter]) -> Vec<&'a Letter> {
-        let is_due = |letter: &&Letter| {
-            let id = letter.message.id;
-            letter.is_pending(now.wall)
-                && Lane::at(letter, now.wall) == Lane::Normal
+    fn due_by_hook<'a>(&self, now: Moment, pending: &'a [MessageState]) -> Vec<&'a MessageState> {
+        let is_due = |message_state: &&MessageState| {
+            let id = message_state.message.id;
+            message_state.is_pending(now.wall)
+                && Lane::at(message_state, now.wall) == Lane::Normal
                 && !self.terminal.has(id)
                 && !self.is_handing(id)
         };
         let mut bytes = 0;
-        let fits = |(at, letter): &(usize, &Letter)| {
-            let telling = self.telling(letter);
-            bytes += turn::size(letter, telling, Input::Pasted, self.manner.path_bytes);
+        let fits = |(at, message_state): &(usize, &MessageState)| {
+            let telling = self.telling(message_state);
+            bytes += turn::size(
+                message_state,
+                telling,
+                Input::Pasted,
+                self.manner.path_bytes,
+            );
             *at == 0 || bytes <= turn::TURN
         };
         let due = pending.iter().filter(is_due).enumerate().take_while(fits);
-        due.map(|(_, letter)| letter).collect()
+        due.map(|(_, message_state)| message_state).collect()
     }
 
     /// The hook has passed its mail on. Only the transcript can prove that the model was given it.

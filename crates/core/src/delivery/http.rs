@@ -11,7 +11,7 @@
 use super::hook::{ANSWERED_WITHIN, Bypass, withdrawn};
 use super::proof::Unproven;
 use super::terminal::{Cargo, Flight};
-use super::{Desk, Effect, Lane, Rule};
+use super::{Delivery, Effect, Lane, Rule};
 use crate::activity::Activity;
 use crate::harness::{Report, Route};
 use crate::id::MessageId;
@@ -231,7 +231,7 @@ pub(super) fn detour(why: &str) -> String {
     format!("; not by its own HTTP door: {why}")
 }
 
-impl Desk {
+impl Delivery {
     fn has_http_route(&self) -> bool {
         self.manner.harness.routes.first() == Some(&Route::Http)
     }

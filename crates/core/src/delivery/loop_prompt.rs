@@ -1,10 +1,10 @@
 //! The route into a loop: its mail is in its next prompt, which its runner writes. Nothing is typed.
 
 use super::hold::Rule;
-use super::{Desk, Lane, Reach};
+use super::{Delivery, Lane, Reach};
 use crate::activity::Activity;
-use crate::loop_::{LoopState, Standing};
-use crate::mail::Letter;
+use crate::loop_::{LoopPhase, LoopState};
+use crate::mail::MessageState;
 use crate::moment::Moment;
 use crate::text;
 use jiff::Timestamp;
@@ -35,7 +35,7 @@ impl LoopWait {
         if state.stop_asked && !state.has_ended() {
             return Self::Stop;
         }
-        if let Standing::Paused { .. } = state.standing {
+        if let LoopPhase::Paused { .. } = state.phase {
             return Self::Checkpoint;
         }
         if state.is_interactive {
@@ -76,7 +76,7 @@ impl LoopPrompt {
     }
 }
 
-impl Desk {
+impl Delivery {
     /// Return the rule that holds all mail of a loop at its terminal.
     pub(super) fn loop_rule(&self) -> Option<Rule> {
         match (self.manner.reach, self.agent.activity()) {
@@ -90,8 +90,12 @@ impl Desk {
     }
 
     /// Explain a message to a loop: the reason, the evidence and the release.
-    pub(super) fn loop_says(&self, now: Moment, letter: &Letter) -> (String, String, String) {
-        let name = &letter.message.to;
+    pub(super) fn loop_says(
+        &self,
+        now: Moment,
+        message_state: &MessageState,
+    ) -> (String, String, String) {
+        let name = &message_state.message.to;
         let then = "then it stands in the next prompt";
         match &self.loop_prompt.wait {
             LoopWait::Stop => (
@@ -127,13 +131,13 @@ impl Desk {
                     format!("that time; {then}"),
                 )
             }
-            LoopWait::Turn | LoopWait::Failure { .. } => turn(letter),
+            LoopWait::Turn | LoopWait::Failure { .. } => turn(message_state),
         }
     }
 }
 
-fn turn(letter: &Letter) -> (String, String, String) {
-    let reason = match Lane::of(letter) {
+fn turn(message_state: &MessageState) -> (String, String, String) {
+    let reason = match Lane::of(message_state) {
         Lane::Interrupt => "it ends what the loop is doing, and stands in the next prompt",
         Lane::Raw | Lane::Normal | Lane::Idle => {
             "this is a loop: it stands in the prompt of the next iteration"

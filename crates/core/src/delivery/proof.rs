@@ -5,10 +5,10 @@
 //! given, and this text contains the whole header of a message that this session has written. A
 //! text that was only submitted may still be queued: it proves that Enter had its effect.
 
-use super::{Desk, Effect};
+use super::{Delivery, Effect};
 use crate::harness::{Claim, Proof, Report, Route, Source, Turn, Word, transcript};
 use crate::id::MessageId;
-use crate::mail::Letter;
+use crate::mail::MessageState;
 use crate::moment::Moment;
 use crate::name::AgentName;
 use crate::turn;
@@ -34,11 +34,11 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
-    pub(super) fn of(letter: &Letter) -> Self {
+    pub(super) fn of(state: &MessageState) -> Self {
         Self {
-            id: letter.message.id,
-            from: letter.message.envelope.from.clone(),
-            is_repeat: letter.is_repeat(),
+            id: state.message.id,
+            from: state.message.envelope.from.clone(),
+            is_repeat: state.is_repeat(),
         }
     }
 }
@@ -198,21 +198,21 @@ impl FoundMessages {
     }
 }
 
-/// Return those of `letters` that the transcript of an earlier run shows as given to the model. A
+/// Return those of `messages` that the transcript of an earlier run shows as given to the model. A
 /// message with more than two offers is skipped, because its repeats have identical headers.
-pub fn proven_by(given: &str, letters: &[Letter]) -> Vec<MessageId> {
-    let is_plain = |letter: &&Letter| letter.offers() <= 2;
+pub fn proven_by(given: &str, messages: &[MessageState]) -> Vec<MessageId> {
+    let is_plain = |state: &&MessageState| state.offers() <= 2;
     let mut unproven = Unproven::default();
-    for letter in letters.iter().filter(is_plain) {
+    for state in messages.iter().filter(is_plain) {
         unproven.add(&Sent {
-            is_repeat: letter.standing.cut,
-            ..Sent::of(letter)
+            is_repeat: state.status.cut,
+            ..Sent::of(state)
         });
     }
     unproven.shown(given)
 }
 
-impl Desk {
+impl Delivery {
     /// Return whether a proof of acceptance is expected: the harness defines one, and the agent's
     /// hooks work in this run.
     pub(super) fn awaits_proof(&self) -> bool {

@@ -2,9 +2,9 @@
 //! mail that waits, and never into anything that a person or a question has begun.
 
 use super::terminal::{Cargo, Flight};
-use super::{Desk, Effect, Lane};
+use super::{Delivery, Effect, Lane};
 use crate::activity::Activity;
-use crate::mail::Letter;
+use crate::mail::MessageState;
 use crate::moment::Moment;
 use crate::owed;
 use std::time::Duration;
@@ -45,10 +45,10 @@ impl Reminders {
     }
 }
 
-impl Desk {
+impl Delivery {
     /// Begin to remind the agent of what it owes, if it has just become idle. Call this when nothing
     /// else is due; `owed` must have been looked up after the last report.
-    pub fn remind(&mut self, now: Moment, owed: &[Letter]) -> Vec<Effect> {
+    pub fn remind(&mut self, now: Moment, owed: &[MessageState]) -> Vec<Effect> {
         let judged = self.activity();
         let is_free = self.terminal.is_free() && judged.activity == Activity::Idle;
         let is_done = self.reminders.reminded_in == Some(judged.since.mono);

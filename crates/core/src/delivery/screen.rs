@@ -2,13 +2,13 @@
 
 use super::hold::HANDED_OVER;
 use super::question::Shown;
-use super::{Desk, Lane, Rule};
+use super::{Delivery, Lane, Rule};
 use crate::harness::{BoxState, Paste, Sighting};
-use crate::mail::Letter;
+use crate::mail::MessageState;
 use crate::moment::Moment;
 use crate::turn::{self, Telling};
 
-impl Desk {
+impl Delivery {
     /// Whether the harness can tell that no question stands open.
     pub fn knows_dialogs(&self) -> bool {
         self.agent.knows_dialogs()
@@ -37,10 +37,10 @@ impl Desk {
 
     /// Where the words of a message stand: on the screen, they must not pass for a question of
     /// the program's. That would hold them up for ever, and all that comes after them.
-    pub fn telling(&self, letter: &Letter) -> Telling {
+    pub fn telling(&self, message_state: &MessageState) -> Telling {
         let would_ask = |text: &str| self.manner.harness.would_ask(text);
-        let asks = turn::words(letter).is_some_and(|words| {
-            let head = turn::beginning(letter, self.input_box.mode);
+        let asks = turn::words(message_state).is_some_and(|words| {
+            let head = turn::beginning(message_state, self.input_box.mode);
             would_ask(&words) || would_ask(&head)
         });
         if asks { Telling::InFile } else { Telling::Here }

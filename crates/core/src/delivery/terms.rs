@@ -78,7 +78,7 @@ impl PausedBy {
 /// Something that happens to a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// Time has passed, perhaps to [`super::Desk::next_wakeup`].
+    /// Time has passed, perhaps to [`super::Delivery::next_wakeup`].
     Tick,
     /// The program wrote something.
     Output,
@@ -162,9 +162,9 @@ pub enum Effect {
     /// Record that these are about to be shown.
     Offer { ids: Vec<MessageId> },
     /// Type these as one turn, in this order. Nothing else may be typed while
-    /// [`super::Desk::is_writing`].
+    /// [`super::Delivery::is_writing`].
     Write { ids: Vec<MessageId> },
-    /// Press [`super::Desk::enter_key`].
+    /// Press [`super::Delivery::enter_key`].
     Enter,
     /// Look at the screen once all output of the program is on it.
     Look,

@@ -2,10 +2,10 @@
 //! report of a failed simulation. No line holds the text of a message.
 
 use super::nudge::NudgeOutcome;
-use crate::delivery::{Desk, Effect, Event};
+use crate::delivery::{Delivery, Effect, Event};
 use crate::harness::Manifest;
 use crate::id::MessageId;
-use crate::mail::Letter;
+use crate::mail::MessageState;
 use crate::moment::Moment;
 use crate::why::Hold;
 use std::collections::BTreeMap;
@@ -108,7 +108,7 @@ impl Decisions {
     }
 
     /// Return the line for an effect that delivery requests.
-    pub fn wants(&mut self, delivery: &Desk, effect: &Effect) -> Option<Line> {
+    pub fn wants(&mut self, delivery: &Delivery, effect: &Effect) -> Option<Line> {
         let (turn, enters) = delivery.turn();
         self.turn = turn.to_vec();
         let line = match effect {
@@ -209,10 +209,15 @@ struct Held {
 
 impl HoldLog {
     /// Return one line for each rule and reason that has begun to hold messages.
-    pub fn news(&mut self, now: Moment, delivery: &Desk, pending: &[Letter]) -> Vec<Line> {
-        let holds = pending.iter().map(|letter| {
-            let hold = delivery.hold(now, letter, pending);
-            (letter.message.id, hold)
+    pub fn news(
+        &mut self,
+        now: Moment,
+        delivery: &Delivery,
+        pending: &[MessageState],
+    ) -> Vec<Line> {
+        let holds = pending.iter().map(|state| {
+            let hold = delivery.hold(now, state, pending);
+            (state.message.id, hold)
         });
         let holds: Vec<_> = holds.collect();
         self.changes(holds).iter().map(Held::line).collect()

@@ -1,11 +1,11 @@
 //! Events that delivery is told of, and the effects that it requests, as actions and commits.
 
 use super::terminal::Purpose;
-use super::{Action, KeyboardUser, Observer, Operation, SessionDriver, ToldLetter, Turn};
+use super::{Action, KeyboardUser, Observer, Operation, SessionDriver, Turn, TurnMessage};
 use crate::delivery::{Effect, Event};
 use crate::harness::Route;
 use crate::id::MessageId;
-use crate::mail::Letter;
+use crate::mail::MessageState;
 use crate::moment::Moment;
 use crate::offer::Said;
 
@@ -41,21 +41,21 @@ impl SessionDriver {
             Effect::Key(keys) => self.actions.push(Action::PressKeys(keys)),
             Effect::Offer { ids } => {
                 self.skip_transcripts();
-                let letters = pick(&self.mail.pending, &ids);
-                self.take_keyboard_for(Purpose::Offer { ids }, letters);
+                let messages = pick(&self.mail.pending, &ids);
+                self.take_keyboard_for(Purpose::Offer { ids }, messages);
             }
             Effect::Remind { ids } => {
-                let letters = pick(&self.mail.owed, &ids);
-                self.take_keyboard_for(Purpose::Remind { ids }, letters);
+                let messages = pick(&self.mail.owed, &ids);
+                self.take_keyboard_for(Purpose::Remind { ids }, messages);
             }
             Effect::Resume => self.retake_keyboard(),
             Effect::Write { ids } => {
-                let letters = self.keyboard.letters(&ids);
-                let told = letters.map(|letters| Turn::Messages(self.told(letters)));
+                let messages = self.keyboard.messages(&ids);
+                let told = messages.map(|messages| Turn::Messages(self.told(messages)));
                 self.type_turn(now, told, observer);
             }
             Effect::WriteReminder { ids } => {
-                let turn = self.keyboard.letters(&ids).map(Turn::Reminder);
+                let turn = self.keyboard.messages(&ids).map(Turn::Reminder);
                 self.type_turn(now, turn, observer);
             }
             Effect::Enter => {
@@ -108,28 +108,32 @@ impl SessionDriver {
         self.commit_receipt(now, Operation::Say { ids, said });
     }
 
-    pub(super) fn told(&self, letters: Vec<Letter>) -> Vec<ToldLetter> {
-        let told = letters.into_iter().map(|letter| {
-            let telling = self.delivery.telling(&letter);
-            (letter, telling)
+    pub(super) fn told(&self, messages: Vec<MessageState>) -> Vec<TurnMessage> {
+        let told = messages.into_iter().map(|state| {
+            let telling = self.delivery.telling(&state);
+            (state, telling)
         });
         told.collect()
     }
 
-    /// Return the operation that records an offer of these letters by a route.
-    pub(super) fn offering(route: Route, ids: Vec<MessageId>, letters: &[Letter]) -> Operation {
+    /// Return the operation that records an offer of these messages by a route.
+    pub(super) fn offering(
+        route: Route,
+        ids: Vec<MessageId>,
+        messages: &[MessageState],
+    ) -> Operation {
         let said = Said::Offering {
             route: route.as_str().to_owned(),
-            repeats: Letter::repeats(letters),
+            repeats: MessageState::repeats(messages),
         };
         Operation::Say { ids, said }
     }
 }
 
-/// Return the letters with these ids, in the order of the ids.
-pub(super) fn pick(letters: &[Letter], ids: &[MessageId]) -> Vec<Letter> {
+/// Return the messages with these ids, in the order of the ids.
+pub(super) fn pick(messages: &[MessageState], ids: &[MessageId]) -> Vec<MessageState> {
     ids.iter()
-        .filter_map(|id| letters.iter().find(|letter| letter.message.id == *id))
+        .filter_map(|id| messages.iter().find(|state| state.message.id == *id))
         .cloned()
         .collect()
 }

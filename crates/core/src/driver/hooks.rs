@@ -6,7 +6,7 @@ use super::{Action, HookCall, HookMail, Observer, Operation, SessionDriver, pick
 use crate::delivery::Event;
 use crate::harness::{Report, Route};
 use crate::id::MessageId;
-use crate::mail::Letter;
+use crate::mail::MessageState;
 use crate::moment::Moment;
 use crate::session::Conversation;
 use std::time::Duration;
@@ -33,7 +33,7 @@ enum To {
 #[derive(Debug, Clone)]
 struct Handover {
     offer: u64,
-    letters: Vec<Letter>,
+    messages: Vec<MessageState>,
     to: To,
 }
 
@@ -42,8 +42,8 @@ pub(super) struct Handovers(Vec<Handover>);
 
 impl Handovers {
     pub(super) fn has(&self, id: MessageId) -> bool {
-        let mut letters = self.0.iter().flat_map(|handover| &handover.letters);
-        letters.any(|letter| letter.message.id == id)
+        let mut messages = self.0.iter().flat_map(|handover| &handover.messages);
+        messages.any(|state| state.message.id == id)
     }
 
     pub(super) fn next_timeout(&self) -> Option<Duration> {
@@ -108,9 +108,13 @@ impl SessionDriver {
     }
 
     fn record_handover(&mut self, offer: u64, ids: &[MessageId], route: Route, to: To) {
-        let letters = pick(&self.mail.pending, ids);
-        let operation = Self::offering(route, ids.to_vec(), &letters);
-        self.handovers.0.push(Handover { offer, letters, to });
+        let messages = pick(&self.mail.pending, ids);
+        let operation = Self::offering(route, ids.to_vec(), &messages);
+        self.handovers.0.push(Handover {
+            offer,
+            messages,
+            to,
+        });
         self.commit(operation, For::Handover(offer));
     }
 
@@ -174,15 +178,15 @@ impl SessionDriver {
 
     /// Give the messages of an offer to its hook or to the API.
     pub(super) fn give(&mut self, offer: u64, ids: &[MessageId]) {
-        let Some(Handover { letters, to, .. }) = self.handovers.take(offer) else {
+        let Some(Handover { messages, to, .. }) = self.handovers.take(offer) else {
             return;
         };
-        let letters = self.told(pick(&letters, ids));
+        let messages = self.told(pick(&messages, ids));
         match to {
-            To::Hook { call, .. } => self.answer_hook(call, Some(HookMail { offer, letters })),
+            To::Hook { call, .. } => self.answer_hook(call, Some(HookMail { offer, messages })),
             To::Api { conversation } => self.actions.ask(Action::PutMail {
                 offer,
-                letters,
+                messages,
                 conversation,
             }),
         }
@@ -195,8 +199,12 @@ impl SessionDriver {
         let to = To::Api {
             conversation: conversation.clone(),
         };
-        let letters = pick(&self.mail.pending, ids);
-        self.handovers.0.push(Handover { offer, letters, to });
+        let messages = pick(&self.mail.pending, ids);
+        self.handovers.0.push(Handover {
+            offer,
+            messages,
+            to,
+        });
         self.actions.ask(Action::CheckApi {
             offer,
             conversation,
@@ -207,8 +215,8 @@ impl SessionDriver {
         let Some(handover) = self.handovers.get_mut(offer) else {
             return;
         };
-        let ids = handover.letters.iter().map(|letter| letter.message.id);
-        let operation: Operation = Self::offering(Route::Http, ids.collect(), &handover.letters);
+        let ids = handover.messages.iter().map(|state| state.message.id);
+        let operation: Operation = Self::offering(Route::Http, ids.collect(), &handover.messages);
         self.commit(operation, For::Handover(offer));
     }
 

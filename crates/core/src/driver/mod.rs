@@ -26,10 +26,10 @@ pub use nudge::{NudgeOutcome, NudgeRequest, RequestToken, TOO_LATE};
 pub use observer::Observer;
 pub use terms::{
     Action, CommitId, HookCall, HookMail, Input, KeyboardUser, MailView, Operation, RunIdentity,
-    ToldLetter, Turn,
+    Turn, TurnMessage,
 };
 
-use crate::delivery::{Desk, Event, Manner};
+use crate::delivery::{Delivery, Event, Manner};
 use crate::id::MessageId;
 use crate::moment::Moment;
 use crate::session::Conversation;
@@ -56,7 +56,7 @@ pub struct Start {
 
 #[derive(Debug)]
 pub struct SessionDriver {
-    delivery: Desk,
+    delivery: Delivery,
     run: RunIdentity,
     resumed: Option<Conversation>,
     /// The conversation that the program is in, as recorded.
@@ -80,7 +80,7 @@ impl SessionDriver {
     /// Create the driver of a program that was started just now.
     pub fn new(start: Start, now: Moment) -> Self {
         let mut driver = Self {
-            delivery: Desk::new(start.manner, now),
+            delivery: Delivery::new(start.manner, now),
             run: start.run,
             resumed: start.resumed,
             conversation: None,
@@ -101,7 +101,7 @@ impl SessionDriver {
         driver
     }
 
-    pub fn delivery(&self) -> &Desk {
+    pub fn delivery(&self) -> &Delivery {
         &self.delivery
     }
 

@@ -1,9 +1,9 @@
 //! What a driver tells its observer.
 
 use super::nudge::NudgeOutcome;
-use crate::delivery::{Decision, Desk, Effect, Event};
+use crate::delivery::{Decision, Delivery, Effect, Event};
 use crate::id::MessageId;
-use crate::mail::Letter;
+use crate::mail::MessageState;
 use crate::moment::Moment;
 
 /// Observes the events, choices and effects of a driver, in order. A session logs them; the
@@ -14,9 +14,15 @@ pub trait Observer {
     /// Delivery has handled the event, and the driver has carried out the effects.
     fn has_heard(&mut self);
     /// Delivery has chosen what is due from the pending mail.
-    fn chooses(&mut self, now: Moment, delivery: &Desk, pending: &[Letter], chosen: &Decision);
+    fn chooses(
+        &mut self,
+        now: Moment,
+        delivery: &Delivery,
+        pending: &[MessageState],
+        chosen: &Decision,
+    );
     /// Delivery requests this effect.
-    fn wants(&mut self, now: Moment, delivery: &Desk, effect: &Effect);
+    fn wants(&mut self, now: Moment, delivery: &Delivery, effect: &Effect);
     /// The driver releases the keyboard, because no turn needs it any more.
     fn releases_keyboard(&mut self);
     /// The journal could not record a receipt. It is tried again.

@@ -6,7 +6,7 @@ use super::{Action, KeyboardUser, Observer, Operation, SessionDriver, Turn, pick
 use crate::delivery::Event;
 use crate::harness::Route;
 use crate::id::MessageId;
-use crate::mail::Letter;
+use crate::mail::MessageState;
 use crate::moment::Moment;
 use crate::offer::Said;
 
@@ -41,9 +41,9 @@ enum Lease {
 #[derive(Debug, Default)]
 pub(super) struct Keyboard {
     lease: Lease,
-    /// The letters of the turn, as read before the turn was recorded. A later read does not find them
+    /// The messages of the turn, as read before the turn was recorded. A later read does not find them
     /// any more.
-    letters: Vec<Letter>,
+    messages: Vec<MessageState>,
 }
 
 impl Keyboard {
@@ -74,16 +74,16 @@ impl Keyboard {
         }
     }
 
-    /// Return the letters of a turn that is to be typed, or `None` if one of them is missing.
-    pub(super) fn letters(&self, ids: &[MessageId]) -> Option<Vec<Letter>> {
-        let letters = pick(&self.letters, ids);
-        (letters.len() == ids.len()).then_some(letters)
+    /// Return the messages of a turn that is to be typed, or `None` if one of them is missing.
+    pub(super) fn messages(&self, ids: &[MessageId]) -> Option<Vec<MessageState>> {
+        let messages = pick(&self.messages, ids);
+        (messages.len() == ids.len()).then_some(messages)
     }
 }
 
 impl SessionDriver {
-    pub(super) fn take_keyboard_for(&mut self, purpose: Purpose, letters: Vec<Letter>) {
-        self.keyboard.letters = letters;
+    pub(super) fn take_keyboard_for(&mut self, purpose: Purpose, messages: Vec<MessageState>) {
+        self.keyboard.messages = messages;
         self.lease_keyboard(purpose);
     }
 
@@ -111,7 +111,7 @@ impl SessionDriver {
         };
         let operation = match &purpose {
             Purpose::Offer { ids } => {
-                Self::offering(Route::Terminal, ids.clone(), &self.keyboard.letters)
+                Self::offering(Route::Terminal, ids.clone(), &self.keyboard.messages)
             }
             Purpose::Remind { ids } => Operation::Say {
                 ids: ids.clone(),
@@ -141,7 +141,7 @@ impl SessionDriver {
         }
     }
 
-    /// Type a turn. If a letter of the turn is missing or the keyboard is not held, nothing is typed.
+    /// Type a turn. If a state of the turn is missing or the keyboard is not held, nothing is typed.
     pub(super) fn type_turn(
         &mut self,
         now: Moment,

@@ -5,7 +5,7 @@ use super::nudge::{NudgeOutcome, NudgeRequest, RequestToken};
 use crate::delivery::{LoopWait, PausedBy};
 use crate::harness::{Report, Sighting, transcript};
 use crate::id::MessageId;
-use crate::mail::Letter;
+use crate::mail::MessageState;
 use crate::offer::Said;
 use crate::session::{Conversation, Ending};
 use crate::turn::{self, Telling};
@@ -26,9 +26,9 @@ pub struct MailView {
     /// Number of the journal's last fact when the read began.
     pub head: u64,
     /// Messages that wait for delivery, in delivery order.
-    pub pending: Vec<Letter>,
+    pub pending: Vec<MessageState>,
     /// Messages that the agent owes a reply to.
-    pub owed: Vec<Letter>,
+    pub owed: Vec<MessageState>,
     /// When a message next comes due, is promoted or expires.
     pub next_change: Option<Timestamp>,
 }
@@ -52,7 +52,7 @@ pub enum KeyboardUser {
 }
 
 /// A message, and the form in which a turn presents the message.
-pub type ToldLetter = (Letter, Telling);
+pub type TurnMessage = (MessageState, Telling);
 
 /// Something that happened to a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -243,16 +243,19 @@ pub enum Operation {
 /// The text of one turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Turn {
-    Messages(Vec<ToldLetter>),
+    Messages(Vec<TurnMessage>),
     /// A reminder of the replies that the agent owes.
-    Reminder(Vec<Letter>),
+    Reminder(Vec<MessageState>),
 }
 
 impl Turn {
-    pub fn letters(&self) -> Vec<Letter> {
+    pub fn messages(&self) -> Vec<MessageState> {
         match self {
-            Self::Messages(told) => told.iter().map(|(letter, _)| letter.clone()).collect(),
-            Self::Reminder(letters) => letters.clone(),
+            Self::Messages(told) => told
+                .iter()
+                .map(|(message_state, _)| message_state.clone())
+                .collect(),
+            Self::Reminder(messages) => messages.clone(),
         }
     }
 }
@@ -262,7 +265,7 @@ impl Turn {
 pub struct HookMail {
     /// The number by which [`Input::HookPassedOn`] and [`Input::HookGone`] name this offer.
     pub offer: u64,
-    pub letters: Vec<ToldLetter>,
+    pub messages: Vec<TurnMessage>,
 }
 
 /// Something that the session must do. The result of each action is one input,
@@ -311,7 +314,7 @@ pub enum Action {
     /// Put mail before the agent through its API.
     PutMail {
         offer: u64,
-        letters: Vec<ToldLetter>,
+        messages: Vec<TurnMessage>,
         conversation: String,
     },
     /// Interrupt the agent through its API.

@@ -33,7 +33,7 @@ impl CurrentClaim {
 pub struct Judge {
     pace: OutputJudge,
     order: Vec<Source>,
-    standing: Vec<CurrentClaim>,
+    status: Vec<CurrentClaim>,
     /// Time of the last keys typed by anybody.
     typed: Option<Duration>,
     /// Whether the program has written anything but the echo of keys since it was idle.
@@ -63,7 +63,7 @@ impl Judge {
         Self {
             pace,
             order: manifest.activity.order.clone(),
-            standing: Vec::new(),
+            status: Vec::new(),
             typed: None,
             has_worked: false,
             given: None,
@@ -75,18 +75,18 @@ impl Judge {
     pub fn judgement(&self) -> Judgement {
         let paced = self.pace.judgement();
         match (&paced.activity, self.strongest()) {
-            (Activity::Idle | Activity::Working | Activity::Blocked(_), Some(standing)) => {
-                let activity = match standing.claim.says {
+            (Activity::Idle | Activity::Working | Activity::Blocked(_), Some(status)) => {
+                let activity = match status.claim.says {
                     // A question is reported separately.
                     Says::Working | Says::Blocked => Activity::Working,
                     Says::Idle => Activity::Idle,
                 };
                 // A hook reports once; screen claims are always current.
-                let heard = (standing.claim.source == Source::Hook).then_some(standing.heard);
+                let heard = (status.claim.source == Source::Hook).then_some(status.heard);
                 Judgement {
                     activity,
-                    since: standing.since,
-                    evidence: standing.claim.evidence.clone(),
+                    since: status.since,
+                    evidence: status.claim.evidence.clone(),
                     heard,
                 }
             }
@@ -105,7 +105,7 @@ impl Judge {
 
     /// Whether better evidence than output shows that the program works.
     pub fn surely_works(&self) -> bool {
-        let claim = self.strongest().map(|standing| standing.claim.says);
+        let claim = self.strongest().map(|status| status.claim.says);
         matches!(claim, Some(Says::Working))
     }
 
@@ -128,7 +128,7 @@ impl Judge {
     /// stay.
     pub fn seen(&mut self, now: Moment, claims: &[Claim]) {
         let is_there = |source| claims.iter().any(|claim| claim.source == source);
-        self.standing
+        self.status
             .retain(|old| old.claim.source == Source::Hook || is_there(old.claim.source));
         for claim in claims {
             self.claim(now, claim.clone());
@@ -138,9 +138,9 @@ impl Judge {
     /// Set the claim of one source.
     pub fn claim(&mut self, now: Moment, claim: Claim) {
         let known = self
-            .standing
+            .status
             .iter_mut()
-            .find(|standing| standing.claim.source == claim.source);
+            .find(|status| status.claim.source == claim.source);
         match known {
             Some(known) if known.claim.says == claim.says => {
                 // Unchanged evidence on the screen is not new; a repeated hook event is.
@@ -149,22 +149,22 @@ impl Judge {
                 known.heard = now;
             }
             Some(known) => *known = CurrentClaim::new(now, claim),
-            None => self.standing.push(CurrentClaim::new(now, claim)),
+            None => self.status.push(CurrentClaim::new(now, claim)),
         }
     }
 
     /// Remove the claim of one source.
     pub fn forget(&mut self, source: Source) {
-        self.standing.retain(|old| old.claim.source != source);
+        self.status.retain(|old| old.claim.source != source);
     }
 
     /// The interrupt key was pressed. Many agents report no event then, so earlier claims of work
     /// no longer count, and the program has the time of a silence to show its activity.
     pub fn interrupted(&mut self, now: Moment) {
-        let is_busy = |standing: &CurrentClaim| {
-            standing.claim.source == Source::Hook && standing.claim.says != Says::Idle
+        let is_busy = |status: &CurrentClaim| {
+            status.claim.source == Source::Hook && status.claim.says != Says::Idle
         };
-        if self.standing.iter().any(is_busy) {
+        if self.status.iter().any(is_busy) {
             self.forget(Source::Hook);
             self.pace.given(now, "the interrupt key was pressed");
         }
@@ -198,7 +198,7 @@ impl Judge {
     }
 
     fn has_old(&self) -> bool {
-        self.standing.iter().any(|standing| standing.is_old)
+        self.status.iter().any(|status| status.is_old)
     }
 
     /// The program was given input: it counts as working until there is other evidence. Hook events
@@ -209,9 +209,9 @@ impl Judge {
         self.typed = Some(now.mono);
         self.given = Some(now.mono);
         self.renewed = None;
-        for standing in &mut self.standing {
-            let is_since = from.is_some_and(|from| from <= standing.heard.mono);
-            standing.is_old = standing.claim.source != Source::Hook || !is_since;
+        for status in &mut self.status {
+            let is_since = from.is_some_and(|from| from <= status.heard.mono);
+            status.is_old = status.claim.source != Source::Hook || !is_since;
         }
     }
 
@@ -224,9 +224,9 @@ impl Judge {
         self.pace.tick(now);
         if self.renewed.is_some_and(|at| at <= now.mono) {
             self.renewed = None;
-            for standing in self.standing.iter_mut().filter(|s| s.is_old) {
-                standing.is_old = false;
-                standing.since = now;
+            for status in self.status.iter_mut().filter(|s| s.is_old) {
+                status.is_old = false;
+                status.since = now;
             }
         }
         if before != Activity::Idle && self.pace.judgement().activity == Activity::Idle {
@@ -234,8 +234,8 @@ impl Judge {
         }
         if before == Activity::Working && self.pace.judgement().activity == Activity::Idle {
             // The time for other evidence has passed.
-            for standing in &mut self.standing {
-                standing.is_old = false;
+            for status in &mut self.status {
+                status.is_old = false;
             }
         }
     }
@@ -250,11 +250,10 @@ impl Judge {
 
     /// Return the best evidence besides output, if any.
     fn strongest(&self) -> Option<&CurrentClaim> {
-        let counts =
-            |standing: &&CurrentClaim| !(standing.is_old && standing.claim.says == Says::Idle);
+        let counts = |status: &&CurrentClaim| !(status.is_old && status.claim.says == Says::Idle);
         self.order.iter().find_map(|source| {
-            let standing = self.standing.iter().filter(counts);
-            standing.into_iter().find(|s| s.claim.source == *source)
+            let status = self.status.iter().filter(counts);
+            status.into_iter().find(|s| s.claim.source == *source)
         })
     }
 }

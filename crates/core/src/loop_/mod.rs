@@ -30,7 +30,7 @@ pub use fact::{
 pub use limits::Bounds;
 pub use order::{LoopOrder, LoopRefusal, MAX_PROMPT_BYTES, MAX_WAITING_PROMPTS, decide};
 pub use policy::{Next, Policy};
-pub use state::{Iteration, LoopState, Loops, Past, Standing};
+pub use state::{Iteration, LoopPhase, LoopState, Loops, Past};
 
 #[cfg(test)]
 pub(crate) mod tests;

@@ -4,7 +4,7 @@ use super::fact::{
     Asked, Began, Failure, Injected, Interactive, IterationEnded, IterationStarted, LoopEnded,
     LoopEnding, LoopFact, Outcome, Request, Resumed, Settings,
 };
-use super::state::{LoopState, Standing};
+use super::state::{LoopPhase, LoopState};
 use crate::fact::Event;
 use crate::id::PromptId;
 use crate::name::AgentName;
@@ -152,9 +152,9 @@ fn begin(
             is_unread: false,
         })
     });
-    let goes_on = before.is_some_and(|state| match &state.standing {
-        Standing::Running | Standing::Paused { .. } => true,
-        Standing::Ended { how, .. } => !how.is_final(),
+    let goes_on = before.is_some_and(|state| match &state.phase {
+        LoopPhase::Running | LoopPhase::Paused { .. } => true,
+        LoopPhase::Ended { how, .. } => !how.is_final(),
     });
     let number = before.map_or(1, |state| state.number);
     let first = before.filter(|_| goes_on).map(|state| state.first);
@@ -174,7 +174,7 @@ fn start(
     task: Option<&str>,
     prompts: &[PromptId],
 ) -> Result<LoopFact, LoopRefusal> {
-    if let Standing::Paused { .. } = state.standing {
+    if let LoopPhase::Paused { .. } = state.phase {
         return Err(LoopRefusal::Paused(state.agent.clone()));
     }
     let waits = |id: &&PromptId| !state.prompts.iter().any(|waiting| waiting.id == **id);
@@ -219,7 +219,7 @@ fn ask(state: &LoopState, who: &AgentName, what: Request) -> Vec<LoopFact> {
     let is_so = match what {
         Request::Stop => state.stop_asked,
         Request::Checkpoint => {
-            state.checkpoint_asked || matches!(state.standing, Standing::Paused { .. })
+            state.checkpoint_asked || matches!(state.phase, LoopPhase::Paused { .. })
         }
     };
     let by = who.clone();
@@ -231,10 +231,10 @@ fn ask(state: &LoopState, who: &AgentName, what: Request) -> Vec<LoopFact> {
 /// resumed at once, which older versions understand.
 fn resume(state: &LoopState, who: &AgentName) -> Result<Vec<LoopFact>, LoopRefusal> {
     let resumed = LoopFact::Resumed(Resumed { by: who.clone() });
-    match state.standing {
-        Standing::Paused { .. } => Ok(vec![resumed]),
-        Standing::Running if state.checkpoint_asked => Ok(vec![LoopFact::Checkpointed, resumed]),
-        Standing::Running | Standing::Ended { .. } => {
+    match state.phase {
+        LoopPhase::Paused { .. } => Ok(vec![resumed]),
+        LoopPhase::Running if state.checkpoint_asked => Ok(vec![LoopFact::Checkpointed, resumed]),
+        LoopPhase::Running | LoopPhase::Ended { .. } => {
             Err(LoopRefusal::NotPaused(state.agent.clone()))
         }
     }
@@ -260,9 +260,9 @@ fn inject(state: &LoopState, who: &AgentName, said: &str) -> Result<LoopFact, Lo
 /// Return the loop if it has not ended.
 fn live<'a>(agent: &AgentName, state: Option<&'a LoopState>) -> Result<&'a LoopState, LoopRefusal> {
     let state = state.ok_or_else(|| LoopRefusal::NoLoop(agent.clone()))?;
-    match &state.standing {
-        Standing::Running | Standing::Paused { .. } => Ok(state),
-        Standing::Ended { how, .. } => Err(LoopRefusal::HasEnded {
+    match &state.phase {
+        LoopPhase::Running | LoopPhase::Paused { .. } => Ok(state),
+        LoopPhase::Ended { how, .. } => Err(LoopRefusal::HasEnded {
             agent: agent.clone(),
             how: how.clone(),
         }),

@@ -1,7 +1,7 @@
 //! Decides the step after an iteration, from the loop's state and the given time alone.
 
 use super::fact::{LoopEnding, Proof};
-use super::state::{LoopState, Standing};
+use super::state::{LoopPhase, LoopState};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -67,9 +67,9 @@ pub enum Next {
 /// Return the next step. A requested stop counts in every state between iterations; completion is
 /// ignored in interactive mode and counts after it.
 pub fn next(now: Timestamp, state: &LoopState) -> Next {
-    match &state.standing {
-        Standing::Ended { how, .. } => return Next::End(how.clone()),
-        Standing::Running | Standing::Paused { .. } => {}
+    match &state.phase {
+        LoopPhase::Ended { how, .. } => return Next::End(how.clone()),
+        LoopPhase::Running | LoopPhase::Paused { .. } => {}
     }
     let complete = state.complete.filter(|_| !state.is_interactive);
     if let Some(open) = &state.open {
@@ -80,7 +80,7 @@ pub fn next(now: Timestamp, state: &LoopState) -> Next {
     if state.stop_asked {
         return Next::End(complete.map_or(LoopEnding::Stopped, LoopEnding::Complete));
     }
-    if matches!(state.standing, Standing::Paused { .. }) {
+    if matches!(state.phase, LoopPhase::Paused { .. }) {
         return Next::Paused;
     }
     if state.is_interactive {

@@ -45,7 +45,7 @@ pub struct LoopState {
     pub checkpoint_asked: bool,
     /// Evidence that the work is complete, in this run.
     pub complete: Option<Proof>,
-    pub standing: Standing,
+    pub phase: LoopPhase,
 }
 
 /// A running iteration.
@@ -68,7 +68,7 @@ pub struct Past {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Standing {
+pub enum LoopPhase {
     /// According to the journal; only the session's lock shows whether the runner exists.
     Running,
     /// Paused at a checkpoint.
@@ -103,7 +103,7 @@ impl LoopState {
             stop_asked: false,
             checkpoint_asked: false,
             complete: None,
-            standing: Standing::Running,
+            phase: LoopPhase::Running,
         })
     }
 
@@ -148,12 +148,12 @@ impl LoopState {
             LoopFact::Checkpointed => {
                 self.checkpoint_asked = false;
                 if !self.has_ended() {
-                    self.standing = Standing::Paused { since: fact.at };
+                    self.phase = LoopPhase::Paused { since: fact.at };
                 }
             }
             LoopFact::Resumed(_) => {
-                if matches!(self.standing, Standing::Paused { .. }) {
-                    self.standing = Standing::Running;
+                if matches!(self.phase, LoopPhase::Paused { .. }) {
+                    self.phase = LoopPhase::Running;
                 }
             }
             LoopFact::Injected(injected) => self.prompts.push(Waiting {
@@ -167,7 +167,7 @@ impl LoopState {
                 // The first recorded end counts.
                 if !self.has_ended() {
                     self.open = None;
-                    self.standing = Standing::Ended {
+                    self.phase = LoopPhase::Ended {
                         at: fact.at,
                         how: ended.how.clone(),
                     };
@@ -190,7 +190,7 @@ impl LoopState {
         self.checkpoint_asked = false;
         self.complete = None;
         if self.has_ended() {
-            self.standing = Standing::Running;
+            self.phase = LoopPhase::Running;
         }
     }
 
@@ -233,7 +233,7 @@ impl LoopState {
     }
 
     pub fn has_ended(&self) -> bool {
-        matches!(self.standing, Standing::Ended { .. })
+        matches!(self.phase, LoopPhase::Ended { .. })
     }
 
     /// Return the number of the last allowed iteration; 0 means no limit.

@@ -180,10 +180,10 @@ fn iterate(number: u32) -> Next {
 
 /// Name a loop's state as clients of the original do.
 fn status(state: &LoopState) -> &'static str {
-    match &state.standing {
-        Standing::Running => "running",
-        Standing::Paused { .. } => "checkpointed",
-        Standing::Ended { how, .. } => match how {
+    match &state.phase {
+        LoopPhase::Running => "running",
+        LoopPhase::Paused { .. } => "checkpointed",
+        LoopPhase::Ended { how, .. } => match how {
             LoopEnding::Complete(_) => "completed",
             LoopEnding::UsedUp | LoopEnding::Stopped => "stopped",
             LoopEnding::GaveUp(_) | LoopEnding::Failed(_) => "failed",

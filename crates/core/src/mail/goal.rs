@@ -1,7 +1,7 @@
 //! Goals: the receipt that a sender waits for, and whether a message has reached it.
 
 use crate::message::Message;
-use crate::receipt::{End, Proven, Standing};
+use crate::receipt::{End, MessageStatus, Proven};
 use jiff::Timestamp;
 use std::fmt;
 use std::str::FromStr;
@@ -54,12 +54,12 @@ pub enum Progress {
 }
 
 impl Goal {
-    pub fn progress(self, message: &Message, standing: Standing, now: Timestamp) -> Progress {
-        let standing = standing.at(message, now);
-        if furthest(standing) >= Some(self) {
+    pub fn progress(self, message: &Message, status: MessageStatus, now: Timestamp) -> Progress {
+        let status = status.at(message, now);
+        if furthest(status) >= Some(self) {
             return Progress::Reached;
         }
-        match standing.end {
+        match status.end {
             None => Progress::NotYet,
             Some(End::Archived | End::Deleted | End::Cancelled | End::Expired | End::Failed) => {
                 Progress::Never
@@ -69,10 +69,10 @@ impl Goal {
 }
 
 /// Return the furthest goal that is proven. Archiving a message counts as reading it.
-fn furthest(standing: Standing) -> Option<Goal> {
-    match (standing.end, standing.proven) {
+fn furthest(status: MessageStatus) -> Option<Goal> {
+    match (status.end, status.proven) {
         (Some(End::Archived), _) => Some(Goal::Read),
-        (_, _) if standing.read => Some(Goal::Read),
+        (_, _) if status.read => Some(Goal::Read),
         (_, Proven::Accepted) => Some(Goal::Accepted),
         (_, Proven::Offered | Proven::Unproven) => Some(Goal::Offered),
         (_, Proven::Stored | Proven::Offering | Proven::Uncertain) => None,
@@ -90,9 +90,9 @@ mod tests {
         let check = |steps: &[Step], want: &str| {
             let mut message = message(1, "alice", "bob");
             message.envelope.expires_at = Some(Timestamp::from_second(900).unwrap());
-            let standing = with_steps(&message, steps).standing;
+            let status = with_steps(&message, steps).status;
             let told = Goal::ALL.map(|goal| {
-                let progress = goal.progress(&message, standing, message.created_at);
+                let progress = goal.progress(&message, status, message.created_at);
                 match progress {
                     super::Progress::Reached => '+',
                     super::Progress::Never => '-',
@@ -116,7 +116,8 @@ mod tests {
         let message = message(1, "alice", "bob");
         let mut mortal = message.clone();
         mortal.envelope.expires_at = Some(message.created_at);
-        let progress = Goal::Offered.progress(&mortal, Standing::default(), message.created_at);
+        let progress =
+            Goal::Offered.progress(&mortal, MessageStatus::default(), message.created_at);
         assert_eq!(progress, super::Progress::Never);
     }
 }

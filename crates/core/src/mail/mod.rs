@@ -15,4 +15,4 @@ pub mod storm;
 
 #[cfg(test)]
 pub(crate) use state::tests;
-pub use state::{Letter, Mail, gives};
+pub use state::{Mail, MessageState, gives};

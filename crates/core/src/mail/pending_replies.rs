@@ -3,7 +3,7 @@
 //! An agent is reminded when it becomes idle again, at most [`REMINDERS`] times per message, with
 //! one line for all messages.
 
-use crate::mail::Letter;
+use crate::mail::MessageState;
 use crate::message::Message;
 use crate::name::AgentName;
 use crate::receipt::{End, Step};
@@ -15,22 +15,22 @@ pub const REMINDERS: u32 = 10;
 pub const AT_ONCE: usize = 16;
 
 /// Whether a reply is still expected at `now`.
-pub fn is_awaited(mail: &Letter, now: Timestamp) -> bool {
+pub fn is_awaited(mail: &MessageState, now: Timestamp) -> bool {
     let message = &mail.message;
-    let is_open = match mail.standing.at(message, now).end {
+    let is_open = match mail.status.at(message, now).end {
         None => true,
         Some(End::Archived | End::Deleted | End::Cancelled | End::Expired | End::Failed) => false,
     };
     // A message that was seen does not expire, but its reply is no longer wanted after that time.
     let is_open = is_open && !message.has_run_out(now);
-    message.envelope.expects_reply && !mail.standing.answered && is_open
+    message.envelope.expects_reply && !mail.status.answered && is_open
 }
 
 /// Whether the agent may be reminded at `now`: the message was delivered, and fewer than
 /// [`REMINDERS`] reminders were sent.
-pub fn may_be_reminded(mail: &Letter, now: Timestamp) -> bool {
-    let standing = mail.standing;
-    is_awaited(mail, now) && standing.seen && standing.reminded < REMINDERS
+pub fn may_be_reminded(mail: &MessageState, now: Timestamp) -> bool {
+    let status = mail.status;
+    is_awaited(mail, now) && status.seen && status.reminded < REMINDERS
 }
 
 /// Whether `who` may end the wait for a reply: the sender, the recipient or the person.
@@ -39,7 +39,7 @@ pub fn may_close(who: &AgentName, message: &Message) -> bool {
 }
 
 /// Describe the reply's status, if the message expects one.
-pub fn told(mail: &Letter, now: Timestamp) -> Option<String> {
+pub fn told(mail: &MessageState, now: Timestamp) -> Option<String> {
     if !mail.message.envelope.expects_reply {
         return None;
     }
@@ -47,14 +47,14 @@ pub fn told(mail: &Letter, now: Timestamp) -> Option<String> {
         let of = |state: &str| state == step.as_str();
         mail.receipts.iter().rfind(move |r| of(&r.state))
     };
-    if mail.standing.answered {
+    if mail.status.answered {
         let how = last(Step::Answered).and_then(|receipt| receipt.evidence.as_deref());
         return Some(format!("answered: {}", how.unwrap_or("no longer expected")));
     }
     if !is_awaited(mail, now) {
         return Some("no longer expected: the message has ended".to_owned());
     }
-    let reminded = mail.standing.reminded;
+    let reminded = mail.status.reminded;
     Some(match last(Step::Reminded) {
         Some(receipt) => format!(
             "expected; reminded {reminded} of {REMINDERS} times, last at {}",
@@ -65,10 +65,10 @@ pub fn told(mail: &Letter, now: Timestamp) -> Option<String> {
 }
 
 /// Return the line that reminds an agent of `messages`, each with its count.
-pub fn reminder(messages: &[Letter]) -> String {
+pub fn reminder(messages: &[MessageState]) -> String {
     let entries = messages.iter().map(|mail| {
         let (id, from) = (mail.message.id.id8(), &mail.message.envelope.from);
-        let count = mail.standing.reminded + 1;
+        let count = mail.status.reminded + 1;
         format!(
             "[ph reminder {count} of {REMINDERS}: {from} expects a reply to message {id}: ph reply {id}]"
         )
@@ -82,7 +82,7 @@ mod tests {
     use crate::mail::tests::{message, name, with_steps};
     use crate::receipt::Step::*;
 
-    fn expecting(steps: &[Step]) -> Letter {
+    fn expecting(steps: &[Step]) -> MessageState {
         let mut message = message(1 << 96, "alice", "bob");
         message.envelope.expects_reply = true;
         with_steps(&message, steps)

@@ -2,7 +2,7 @@
 
 use crate::fact::{Event, Progress};
 use crate::id::MessageId;
-use crate::mail::Letter;
+use crate::mail::MessageState;
 use crate::mail::pending_replies;
 use crate::message::{Body, Envelope, Evidence, Message};
 use crate::name::AgentName;
@@ -66,15 +66,15 @@ impl Draft {
 #[derive(Debug, Default)]
 pub struct Correspondence {
     /// The message that the draft replies to.
-    pub parent: Option<Letter>,
+    pub parent: Option<MessageState>,
     /// The message that the draft closes.
-    pub closed: Option<Letter>,
+    pub closed: Option<MessageState>,
     /// The message that the sender was given last.
     pub given: Option<Given>,
     /// Number of messages from this sender to this recipient in the last minute.
     pub recent: u32,
     /// The latest message with the same sender, recipient and key.
-    pub same_key: Option<Letter>,
+    pub same_key: Option<MessageState>,
     /// The stored message with the same id.
     pub same_id: Option<Message>,
 }
@@ -178,13 +178,13 @@ fn also(draft: &Draft, known: &Correspondence, envelope: &Envelope) -> Vec<(Agen
         };
         return vec![(to.clone(), Event::Progress(failed))];
     }
-    let is_answer = |mail: &&Letter| mail.message.to == *from;
+    let is_answer = |mail: &&MessageState| mail.message.to == *from;
     let answers = known.parent.iter().filter(is_answer);
-    let mut answered: Vec<&Letter> = answers.chain(&known.closed).collect();
+    let mut answered: Vec<&MessageState> = answers.chain(&known.closed).collect();
     answered.dedup_by_key(|mail| mail.message.id);
     let is_awaited =
-        |mail: &&Letter| mail.message.envelope.expects_reply && !mail.standing.answered;
-    let step = |mail: &Letter| {
+        |mail: &&MessageState| mail.message.envelope.expects_reply && !mail.status.answered;
+    let step = |mail: &MessageState| {
         let answer = Progress {
             by: Some(from.clone()),
             evidence: Some(format!("in message {}", draft.id.id8())),
@@ -195,7 +195,7 @@ fn also(draft: &Draft, known: &Correspondence, envelope: &Envelope) -> Vec<(Agen
     answered.into_iter().filter(is_awaited).map(step).collect()
 }
 
-fn may_close(draft: &Draft, closed: &Letter) -> Result<(), Refusal> {
+fn may_close(draft: &Draft, closed: &MessageState) -> Result<(), Refusal> {
     let message = &closed.message;
     if !pending_replies::may_close(&draft.from, message) {
         return Err(Refusal::NotTheirsToClose(draft.from.clone()));
@@ -209,8 +209,8 @@ fn may_close(draft: &Draft, closed: &Letter) -> Result<(), Refusal> {
 
 /// Whether a repeat under the same key is the same message. A message that was cancelled, deleted,
 /// has expired or failed no longer holds its key: its repeat is a new message.
-fn holds_its_key(mail: &Letter, now: Timestamp) -> bool {
-    match mail.standing.at(&mail.message, now).end {
+fn holds_its_key(mail: &MessageState, now: Timestamp) -> bool {
+    match mail.status.at(&mail.message, now).end {
         None | Some(End::Archived) => true,
         Some(End::Deleted | End::Cancelled | End::Expired | End::Failed) => false,
     }
@@ -220,7 +220,7 @@ fn holds_its_key(mail: &Letter, now: Timestamp) -> bool {
 mod tests {
     use super::*;
     use crate::mail::tests::{message, name, with_steps};
-    use crate::receipt::{Standing, Step};
+    use crate::receipt::{MessageStatus, Step};
     use uuid::Uuid;
 
     fn draft() -> Draft {
@@ -439,11 +439,11 @@ mod tests {
         let draft = draft();
         let other = message(4, "alice", "bob");
         let by_key = |steps: &[Step]| {
-            let mut standing = Standing::default();
-            steps.iter().for_each(|step| standing.apply(*step));
-            let mail = Letter {
+            let mut status = MessageStatus::default();
+            steps.iter().for_each(|step| status.apply(*step));
+            let mail = MessageState {
                 message: other.clone(),
-                standing,
+                status,
                 receipts: vec![],
             };
             let known = Correspondence {

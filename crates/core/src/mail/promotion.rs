@@ -3,7 +3,7 @@
 //! A busy agent therefore cannot starve it. The priority is computed from deadline and time, never
 //! stored.
 
-use crate::mail::Letter;
+use crate::mail::MessageState;
 use crate::message::{Envelope, Message};
 use crate::moment::Moment;
 use crate::priority::Priority;
@@ -58,7 +58,7 @@ pub(crate) fn told(mut hold: Hold, message: &Message, now: Timestamp) -> Hold {
 }
 
 /// Return the monotonic time at which one of `pending` becomes due, is promoted or expires.
-pub(crate) fn next_time(now: Moment, pending: &[Letter]) -> Option<Duration> {
+pub(crate) fn next_time(now: Moment, pending: &[MessageState]) -> Option<Duration> {
     let times = pending.iter().flat_map(|mail| {
         let envelope = &mail.message.envelope;
         [

@@ -10,33 +10,33 @@ use crate::message::Message;
 use crate::name::AgentName;
 use crate::priority::Priority;
 use crate::promotion;
-use crate::receipt::{End, Proven, Receipt, Standing, Step};
+use crate::receipt::{End, MessageStatus, Proven, Receipt, Step};
 use crate::storm::Given;
 use jiff::Timestamp;
 use std::collections::BTreeMap;
 
 /// A message with its status and receipts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Letter {
+pub struct MessageState {
     pub message: Message,
-    pub standing: Standing,
+    pub status: MessageStatus,
     pub receipts: Vec<Receipt>,
 }
 
-impl Letter {
+impl MessageState {
     /// Whether the message is unread at `now`: due, not expired, not ended.
     pub fn is_waiting(&self, now: Timestamp) -> bool {
-        self.message.is_due(now) && self.standing.at(&self.message, now).is_unread()
+        self.message.is_due(now) && self.status.at(&self.message, now).is_unread()
     }
 
     /// Whether the message is in the inbox at `now`, read or not.
     pub fn is_in_inbox(&self, now: Timestamp) -> bool {
-        self.message.is_due(now) && self.standing.at(&self.message, now).in_inbox()
+        self.message.is_due(now) && self.status.at(&self.message, now).in_inbox()
     }
 
     /// Whether the message waits at `now` to be delivered, by any route.
     pub fn is_pending(&self, now: Timestamp) -> bool {
-        self.is_waiting(now) && !self.standing.is_handed()
+        self.is_waiting(now) && !self.status.is_handed()
     }
 
     /// Return the ids of the repeats among `messages`.
@@ -54,19 +54,19 @@ impl Letter {
 
     /// Whether the message has failed and is never delivered.
     pub fn has_failed(&self) -> bool {
-        self.standing.end == Some(End::Failed)
+        self.status.end == Some(End::Failed)
     }
 
     /// Whether the agent may have seen the message, so that its next offer must be marked as a
     /// repeat.
     pub fn is_repeat(&self) -> bool {
-        self.standing.proven == Proven::Uncertain
+        self.status.proven == Proven::Uncertain
     }
 }
 
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Mail {
-    messages: BTreeMap<MessageId, Letter>,
+    messages: BTreeMap<MessageId, MessageState>,
     /// In journal order.
     order: Vec<MessageId>,
     /// Steps that were read before their message.
@@ -102,9 +102,9 @@ impl Mail {
         if self.messages.contains_key(&id) {
             return;
         }
-        let state = Letter {
+        let state = MessageState {
             message,
-            standing: Standing::default(),
+            status: MessageStatus::default(),
             receipts: fact.receipt().into_iter().collect(),
         };
         self.messages.insert(id, state);
@@ -120,7 +120,7 @@ impl Mail {
             early.push(fact.clone());
             return;
         };
-        state.standing.apply_progress(progress);
+        state.status.apply_progress(progress);
         state.receipts.extend(fact.receipt());
         if gives(progress.step) {
             let message = state.message.clone();
@@ -132,30 +132,30 @@ impl Mail {
         }
     }
 
-    pub fn get(&self, id: MessageId) -> Option<&Letter> {
+    pub fn get(&self, id: MessageId) -> Option<&MessageState> {
         self.messages.get(&id)
     }
 
     /// Return the messages whose id begins with `prefix`, except deleted ones.
     pub fn find(&self, prefix: &IdPrefix) -> Vec<MessageId> {
         let there = |id: &&MessageId| {
-            prefix.fits(**id) && self.messages[id].standing.end != Some(End::Deleted)
+            prefix.fits(**id) && self.messages[id].status.end != Some(End::Deleted)
         };
         self.messages.keys().filter(there).copied().collect()
     }
 
-    pub fn all(&self) -> impl Iterator<Item = &Letter> {
+    pub fn all(&self) -> impl Iterator<Item = &MessageState> {
         self.order.iter().map(|id| &self.messages[id])
     }
 
-    pub fn unread(&self, agent: &AgentName, now: Timestamp) -> impl Iterator<Item = &Letter> {
+    pub fn unread(&self, agent: &AgentName, now: Timestamp) -> impl Iterator<Item = &MessageState> {
         self.all()
             .filter(move |l| l.message.to == *agent && l.is_waiting(now))
     }
 
     /// Return the messages that wait for delivery to `agent`, in delivery order.
-    pub fn pending(&self, agent: &AgentName, now: Timestamp) -> Vec<&Letter> {
-        let is_pending = |l: &&Letter| l.message.to == *agent && l.is_pending(now);
+    pub fn pending(&self, agent: &AgentName, now: Timestamp) -> Vec<&MessageState> {
+        let is_pending = |l: &&MessageState| l.message.to == *agent && l.is_pending(now);
         let mut pending: Vec<_> = self.all().filter(is_pending).enumerate().collect();
         pending.sort_by_key(|(came, state)| {
             let came = *came as i64;
@@ -173,33 +173,37 @@ impl Mail {
     }
 
     /// Return the messages that `agent` may be reminded of, in journal order.
-    pub fn owed(&self, agent: &AgentName, now: Timestamp) -> impl Iterator<Item = &Letter> {
+    pub fn owed(&self, agent: &AgentName, now: Timestamp) -> impl Iterator<Item = &MessageState> {
         self.all()
             .filter(move |l| l.message.to == *agent && pending_replies::may_be_reminded(l, now))
     }
 
     /// Return the messages of `sender` that still expect a reply, in journal order.
-    pub fn awaited(&self, sender: &AgentName, now: Timestamp) -> impl Iterator<Item = &Letter> {
+    pub fn awaited(
+        &self,
+        sender: &AgentName,
+        now: Timestamp,
+    ) -> impl Iterator<Item = &MessageState> {
         self.all().filter(move |l| {
             l.message.envelope.from == *sender && pending_replies::is_awaited(l, now)
         })
     }
 
-    pub fn inbox(&self, agent: &AgentName, now: Timestamp) -> impl Iterator<Item = &Letter> {
+    pub fn inbox(&self, agent: &AgentName, now: Timestamp) -> impl Iterator<Item = &MessageState> {
         self.all()
             .filter(move |l| l.message.to == *agent && l.is_in_inbox(now))
     }
 
     /// Return the inbox and the failed messages of `agent`.
-    pub fn listed(&self, agent: &AgentName, now: Timestamp) -> impl Iterator<Item = &Letter> {
+    pub fn listed(&self, agent: &AgentName, now: Timestamp) -> impl Iterator<Item = &MessageState> {
         self.all()
             .filter(move |l| l.message.to == *agent && (l.is_in_inbox(now) || l.has_failed()))
     }
 
     /// Return the messages of a thread, except deleted ones.
-    pub fn thread(&self, thread: MessageId) -> impl Iterator<Item = &Letter> {
+    pub fn thread(&self, thread: MessageId) -> impl Iterator<Item = &MessageState> {
         self.all().filter(move |l| {
-            l.message.envelope.thread_id == thread && l.standing.end != Some(End::Deleted)
+            l.message.envelope.thread_id == thread && l.status.end != Some(End::Deleted)
         })
     }
 
@@ -266,7 +270,7 @@ pub(crate) mod tests {
     }
 
     /// Return the state of `message` after `steps`.
-    pub(crate) fn with_steps(message: &Message, steps: &[Step]) -> Letter {
+    pub(crate) fn with_steps(message: &Message, steps: &[Step]) -> MessageState {
         let mut mail = Mail::default();
         mail.apply(&stored(message));
         for (n, one) in (1..).zip(steps) {
@@ -332,8 +336,9 @@ pub(crate) mod tests {
         }
         mail.apply(&step(10, &read, Step::Read));
         mail.apply(&step(11, &archived, Step::Archived));
-        let ids =
-            |messages: Vec<&Letter>| messages.iter().map(|l| l.message.id).collect::<Vec<_>>();
+        let ids = |messages: Vec<&MessageState>| {
+            messages.iter().map(|l| l.message.id).collect::<Vec<_>>()
+        };
         assert_eq!(ids(mail.unread(&name("bob"), now).collect()), [plain.id]);
         assert_eq!(
             ids(mail.inbox(&name("bob"), now).collect()),

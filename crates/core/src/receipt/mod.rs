@@ -1,6 +1,6 @@
 //! Receipts: a message's proven state, and the orders that may change it.
 //!
-//! [`Standing`] is the state of one message. Only [`Standing::apply`] changes it, and only
+//! [`MessageStatus`] is the state of one message. Only [`MessageStatus::apply`] changes it, and only
 //! [`decide`] allows orders. Never claims more than the steps in the journal prove.
 
 pub mod offer;
@@ -120,12 +120,12 @@ pub enum End {
 
 /// State of a message: the sum of its steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Standing {
+pub struct MessageStatus {
     pub proven: Proven,
     pub read: bool,
     pub shown: bool,
     /// Whether anybody may ever have seen the message; never reset. A begun offer does not count:
-    /// see [`Standing::is_reached`].
+    /// see [`MessageStatus::is_reached`].
     pub seen: bool,
     /// Whether an offer was ever cut off, so that the next offer must be marked as a repeat.
     pub cut: bool,
@@ -188,7 +188,7 @@ pub struct Receipt {
     pub reason: Option<String>,
 }
 
-impl Standing {
+impl MessageStatus {
     /// Apply a step with its data.
     pub fn apply_progress(&mut self, progress: &Progress) {
         self.apply(progress.step);
@@ -333,12 +333,12 @@ mod tests {
     use super::*;
     use crate::mail::tests::{message, name};
 
-    pub(super) fn after(steps: &[Step]) -> Standing {
-        let mut standing = Standing::default();
+    pub(super) fn after(steps: &[Step]) -> MessageStatus {
+        let mut status = MessageStatus::default();
         for step in steps {
-            standing.apply(*step);
+            status.apply(*step);
         }
-        standing
+        status
     }
 
     #[test]
@@ -384,14 +384,14 @@ mod tests {
     fn an_unproven_offer_can_become_uncertain() {
         use Step::*;
         let check = |later: &[Step], want: ReceiptState, is_handed: bool| {
-            let mut standing = after(&[Offering]);
-            standing.apply_progress(&Progress {
+            let mut status = after(&[Offering]);
+            status.apply_progress(&Progress {
                 proof_awaited: true,
                 ..Progress::of(message(1, "alice", "bob").id, Offered)
             });
-            later.iter().for_each(|step| standing.apply(*step));
-            assert_eq!(standing.receipt(), want, "{later:?}");
-            assert_eq!(standing.is_handed(), is_handed, "{later:?}");
+            later.iter().for_each(|step| status.apply(*step));
+            assert_eq!(status.receipt(), want, "{later:?}");
+            assert_eq!(status.is_handed(), is_handed, "{later:?}");
         };
         check(&[], ReceiptState::Offered, true);
         check(&[Accepted], ReceiptState::Accepted, true);
@@ -400,15 +400,15 @@ mod tests {
         check(&[Uncertain, Accepted], ReceiptState::Accepted, true);
         check(&[Accepted, Uncertain], ReceiptState::Accepted, true);
         // The proof is no longer awaited.
-        let mut standing = after(&[Offering]);
+        let mut status = after(&[Offering]);
         for proof_awaited in [true, false] {
-            standing.apply_progress(&Progress {
+            status.apply_progress(&Progress {
                 proof_awaited,
                 ..Progress::of(message(1, "alice", "bob").id, Offered)
             });
         }
-        standing.apply(Uncertain);
-        assert_eq!(standing.receipt(), ReceiptState::Offered);
+        status.apply(Uncertain);
+        assert_eq!(status.receipt(), ReceiptState::Offered);
     }
 
     #[test]
@@ -452,7 +452,7 @@ mod tests {
             Order::Expire,
             &name("bob"),
             &stored,
-            Standing::default(),
+            MessageStatus::default(),
         )
         .unwrap();
         assert_eq!(record.len(), 1);

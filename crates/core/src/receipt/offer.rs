@@ -5,7 +5,7 @@
 
 use crate::fact::{Event, Progress};
 use crate::id::MessageId;
-use crate::mail::Letter;
+use crate::mail::MessageState;
 use crate::mail::pending_replies;
 use crate::name::AgentName;
 use crate::promotion;
@@ -71,7 +71,7 @@ pub enum Said {
 pub fn decide(
     now: Timestamp,
     agent: &AgentName,
-    mail: &Letter,
+    mail: &MessageState,
     said: &Said,
 ) -> Result<Event, Kept> {
     let message = &mail.message;
@@ -83,7 +83,7 @@ pub fn decide(
 }
 
 /// Whether the message's state allows the step.
-fn may_be_said(now: Timestamp, mail: &Letter, said: &Said) -> Result<(), Kept> {
+fn may_be_said(now: Timestamp, mail: &MessageState, said: &Said) -> Result<(), Kept> {
     match said {
         Said::Offering { repeats, .. } => {
             may_be_offered(now, mail)?;
@@ -92,7 +92,7 @@ fn may_be_said(now: Timestamp, mail: &Letter, said: &Said) -> Result<(), Kept> {
         // A raw answer without effect fails while its offer is under way.
         Said::Failed { .. } => is_offering(mail).or_else(|_| may_be_offered(now, mail)),
         // The proof did not arrive, or is no longer awaited.
-        Said::Uncertain { .. } if mail.standing.proven == Proven::Unproven => Ok(()),
+        Said::Uncertain { .. } if mail.status.proven == Proven::Unproven => Ok(()),
         // Whether a proof is awaited may change later.
         Said::Offered { .. } if is_offered(mail) => Ok(()),
         Said::Offered { .. } | Said::Withdrawn { .. } | Said::Uncertain { .. } => is_offering(mail),
@@ -103,7 +103,7 @@ fn may_be_said(now: Timestamp, mail: &Letter, said: &Said) -> Result<(), Kept> {
 }
 
 /// Return the data of the step.
-fn progress(now: Timestamp, mail: &Letter, said: &Said) -> Progress {
+fn progress(now: Timestamp, mail: &MessageState, said: &Said) -> Progress {
     let message = &mail.message;
     let step = |step| Progress::of(message.id, step);
     match said {
@@ -138,7 +138,7 @@ fn progress(now: Timestamp, mail: &Letter, said: &Said) -> Progress {
         },
         Said::Reminded { route } => Progress {
             route: Some(route.clone()),
-            attempt: Some(1 + mail.standing.reminded),
+            attempt: Some(1 + mail.status.reminded),
             ..step(Step::Reminded)
         },
         Said::Failed { reason } => Progress {
@@ -148,31 +148,31 @@ fn progress(now: Timestamp, mail: &Letter, said: &Said) -> Progress {
     }
 }
 
-fn may_be_offered(now: Timestamp, mail: &Letter) -> Result<(), Kept> {
-    let standing = mail.standing.at(&mail.message, now);
-    match (standing.end, mail.message.envelope.not_before) {
-        (Some(_), _) => return Err(Kept::Ended(standing.receipt())),
+fn may_be_offered(now: Timestamp, mail: &MessageState) -> Result<(), Kept> {
+    let status = mail.status.at(&mail.message, now);
+    match (status.end, mail.message.envelope.not_before) {
+        (Some(_), _) => return Err(Kept::Ended(status.receipt())),
         (None, Some(due)) if due > now => return Err(Kept::NotDue(due)),
-        (None, _) if standing.read => return Err(Kept::Read),
+        (None, _) if status.read => return Err(Kept::Read),
         (None, _) => {}
     }
-    match standing.proven {
+    match status.proven {
         // A hook showed the message, so no other route may.
-        Proven::Stored | Proven::Uncertain if standing.shown => Err(Kept::Shown),
+        Proven::Stored | Proven::Uncertain if status.shown => Err(Kept::Shown),
         Proven::Stored | Proven::Uncertain => Ok(()),
         Proven::Offering | Proven::Offered | Proven::Unproven | Proven::Accepted => {
-            Err(Kept::Already(standing.receipt()))
+            Err(Kept::Already(status.receipt()))
         }
     }
 }
 
-fn is_offered(mail: &Letter) -> bool {
-    matches!(mail.standing.proven, Proven::Offered | Proven::Unproven)
+fn is_offered(mail: &MessageState) -> bool {
+    matches!(mail.status.proven, Proven::Offered | Proven::Unproven)
 }
 
 /// Refuse an unmarked offer of a repeat. A message can become a repeat after the caller loaded it,
 /// if a hook was killed meanwhile.
-fn is_marked(mail: &Letter, repeats: &[MessageId]) -> Result<(), Kept> {
+fn is_marked(mail: &MessageState, repeats: &[MessageId]) -> Result<(), Kept> {
     match mail.is_repeat() && !repeats.contains(&mail.message.id) {
         true => Err(Kept::Unmarked),
         false => Ok(()),
@@ -180,22 +180,22 @@ fn is_marked(mail: &Letter, repeats: &[MessageId]) -> Result<(), Kept> {
 }
 
 /// Whether an offer is under way, regardless of other steps.
-fn is_offering(mail: &Letter) -> Result<(), Kept> {
-    match mail.standing.proven {
+fn is_offering(mail: &MessageState) -> Result<(), Kept> {
+    match mail.status.proven {
         Proven::Offering => Ok(()),
         Proven::Stored
         | Proven::Uncertain
         | Proven::Offered
         | Proven::Unproven
-        | Proven::Accepted => Err(Kept::NotOffering(mail.standing.receipt())),
+        | Proven::Accepted => Err(Kept::NotOffering(mail.status.receipt())),
     }
 }
 
 /// The agent's proof may precede the session's `offered`: a hook is faster than a commit.
-fn may_be_accepted(mail: &Letter) -> Result<(), Kept> {
-    match mail.standing.proven {
-        Proven::Accepted => Err(Kept::Already(mail.standing.receipt())),
-        _ if !mail.standing.is_reached() => Err(Kept::NotSeen),
+fn may_be_accepted(mail: &MessageState) -> Result<(), Kept> {
+    match mail.status.proven {
+        Proven::Accepted => Err(Kept::Already(mail.status.receipt())),
+        _ if !mail.status.is_reached() => Err(Kept::NotSeen),
         Proven::Stored
         | Proven::Offering
         | Proven::Uncertain
@@ -375,7 +375,7 @@ mod tests {
     #[test]
     fn an_offer_needs_the_right_agent_and_time() {
         let mut plain = message(1, "alice", "bob");
-        let check = |mail: &Letter, agent: &str, now: i64, want: Result<(), Kept>| {
+        let check = |mail: &MessageState, agent: &str, now: i64, want: Result<(), Kept>| {
             let got = decide(second(now), &name(agent), mail, &offering());
             assert_eq!(got.map(drop), want, "{agent} at {now}");
         };

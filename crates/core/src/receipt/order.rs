@@ -1,6 +1,6 @@
 //! Orders about a stored message: who may give them, and their steps.
 
-use super::{End, ReceiptState, Standing, Step};
+use super::{End, MessageStatus, ReceiptState, Step};
 use crate::fact::{Event, Progress};
 use crate::id::MessageId;
 use crate::message::Message;
@@ -100,9 +100,9 @@ pub fn decide(
     order: Order,
     who: &AgentName,
     message: &Message,
-    standing: Standing,
+    status: MessageStatus,
 ) -> Result<Vec<Event>, Refusal> {
-    let present = standing.at(message, now);
+    let present = status.at(message, now);
     may(who, order, message)?;
     let step = match (order, present.end) {
         (Order::Delete, Some(End::Deleted)) => None,
@@ -110,7 +110,7 @@ pub fn decide(
         (Order::Archive, Some(End::Archived)) => return Err(Refusal::AlreadyArchived),
         (Order::Cancel, Some(End::Cancelled)) => None,
         // Expired by the clock, but not yet in the journal.
-        (Order::Expire, Some(End::Expired)) if standing.end.is_none() => Some(Step::Expired),
+        (Order::Expire, Some(End::Expired)) if status.end.is_none() => Some(Step::Expired),
         (Order::Expire | Order::Show, Some(_)) => None,
         (_, Some(_)) => return Err(Refusal::Ended(present.receipt())),
         (Order::Archive, None) => Some(Step::Archived),

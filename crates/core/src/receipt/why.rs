@@ -3,7 +3,7 @@
 //! A reason is derived from the current state, never stored.
 
 use crate::inject;
-use crate::mail::Letter;
+use crate::mail::MessageState;
 use crate::receipt::{Proven, Receipt, ReceiptState, Step};
 use jiff::Timestamp;
 
@@ -32,14 +32,14 @@ pub struct Hold {
 const AWAITED: &str = "a proof that the model was given it is awaited; if the agent ends without one, the \
      message is offered again, marked as a repeat";
 
-pub fn why(mail: &Letter, now: Timestamp) -> Why {
+pub fn why(mail: &MessageState, now: Timestamp) -> Why {
     let message = &mail.message;
-    let standing = mail.standing.at(message, now);
-    let state = standing.receipt();
+    let status = mail.status.at(message, now);
+    let state = status.receipt();
     match state {
         ReceiptState::Stored => Why::Held(hold(mail, now)),
         // Cut off once, and shown by a hook since.
-        ReceiptState::Uncertain if standing.shown => Why::Held(hold(mail, now)),
+        ReceiptState::Uncertain if status.shown => Why::Held(hold(mail, now)),
         ReceiptState::Uncertain => Why::Held(uncertain(mail)),
         ReceiptState::Offering => Why::Held(offering(mail)),
         ReceiptState::Expired => Why::Arrived {
@@ -64,7 +64,7 @@ pub fn why(mail: &Letter, now: Timestamp) -> Why {
             Why::Arrived {
                 state,
                 since: arrived(mail),
-                reason: receipt.and_then(|receipt| offered_so(receipt, standing.proven)),
+                reason: receipt.and_then(|receipt| offered_so(receipt, status.proven)),
             }
         }
         ReceiptState::Accepted
@@ -79,7 +79,7 @@ pub fn why(mail: &Letter, now: Timestamp) -> Why {
     }
 }
 
-fn uncertain(mail: &Letter) -> Hold {
+fn uncertain(mail: &MessageState) -> Hold {
     Hold {
         rule: "uncertain",
         since: last_step(mail),
@@ -89,7 +89,7 @@ fn uncertain(mail: &Letter) -> Hold {
     }
 }
 
-fn offering(mail: &Letter) -> Hold {
+fn offering(mail: &MessageState) -> Hold {
     let (reason, release) = if inject::is_under_way(mail) {
         (
             "a hook of its agent is printing it, or was killed while printing",
@@ -117,12 +117,12 @@ fn offering(mail: &Letter) -> Hold {
 }
 
 /// Like [`why`], for an agent whose session runs: `held` is the session's own reason (see
-/// [`crate::delivery::Desk::hold`]).
-pub fn why_live(mail: &Letter, now: Timestamp, held: Option<Hold>) -> Why {
+/// [`crate::delivery::Delivery::hold`]).
+pub fn why_live(mail: &MessageState, now: Timestamp, held: Option<Hold>) -> Why {
     let on_record = why(mail, now);
-    let state = mail.standing.at(&mail.message, now).receipt();
+    let state = mail.status.at(&mail.message, now).receipt();
     match (state, held) {
-        (ReceiptState::Stored | ReceiptState::Uncertain, _) if mail.standing.shown => on_record,
+        (ReceiptState::Stored | ReceiptState::Uncertain, _) if mail.status.shown => on_record,
         (ReceiptState::Stored, None) if !mail.message.is_due(now) => on_record,
         (ReceiptState::Stored | ReceiptState::Uncertain | ReceiptState::Offering, Some(hold)) => {
             Why::Held(hold)
@@ -155,7 +155,7 @@ pub fn why_live(mail: &Letter, now: Timestamp, held: Option<Hold>) -> Why {
 }
 
 /// Return the hold for a message whose session runs and does not respond.
-pub fn silent(mail: &Letter, now: Timestamp) -> Hold {
+pub fn silent(mail: &MessageState, now: Timestamp) -> Hold {
     let to = &mail.message.to;
     not_before(mail, now).unwrap_or_else(|| Hold {
         rule: "silent-session",
@@ -167,7 +167,7 @@ pub fn silent(mail: &Letter, now: Timestamp) -> Hold {
 }
 
 /// Return the recorded reason of an uncertain message.
-fn cut_off_by(mail: &Letter) -> String {
+fn cut_off_by(mail: &MessageState) -> String {
     let is_cut = |receipt: &&Receipt| receipt.state == Step::Uncertain.as_str();
     let latest = mail.receipts.iter().rfind(is_cut);
     let reason = latest.and_then(|receipt| receipt.reason.clone());
@@ -175,14 +175,14 @@ fn cut_off_by(mail: &Letter) -> String {
 }
 
 /// Return the time from which the message could be delivered.
-pub(crate) fn due(mail: &Letter) -> Timestamp {
+pub(crate) fn due(mail: &MessageState) -> Timestamp {
     let message = &mail.message;
     let not_before = message.envelope.not_before;
     not_before.map_or(message.created_at, |due| due.max(message.created_at))
 }
 
 /// Return the reason in one sentence, if a rule holds the message or it failed.
-pub fn reason(mail: &Letter, now: Timestamp) -> Option<String> {
+pub fn reason(mail: &MessageState, now: Timestamp) -> Option<String> {
     match why(mail, now) {
         Why::Held(hold) => Some(hold.reason),
         Why::Arrived { reason, .. } => reason,
@@ -190,10 +190,10 @@ pub fn reason(mail: &Letter, now: Timestamp) -> Option<String> {
 }
 
 /// Return the hold for a message that its sender scheduled for later.
-pub(crate) fn not_before(mail: &Letter, now: Timestamp) -> Option<Hold> {
+pub(crate) fn not_before(mail: &MessageState, now: Timestamp) -> Option<Hold> {
     let message = &mail.message;
     let due = message.envelope.not_before.filter(|due| *due > now)?;
-    let is_open = mail.standing.is_unread() && !mail.standing.is_handed();
+    let is_open = mail.status.is_unread() && !mail.status.is_handed();
     is_open.then(|| Hold {
         rule: "not-before",
         since: message.created_at,
@@ -206,7 +206,7 @@ pub(crate) fn not_before(mail: &Letter, now: Timestamp) -> Option<Hold> {
     })
 }
 
-fn hold(mail: &Letter, now: Timestamp) -> Hold {
+fn hold(mail: &MessageState, now: Timestamp) -> Hold {
     if let Some(hold) = not_before(mail, now) {
         return hold;
     }
@@ -220,7 +220,7 @@ fn hold(mail: &Letter, now: Timestamp) -> Hold {
             release: format!("'ph read {}'", mail.message.id.id8()),
         };
     }
-    if mail.standing.shown {
+    if mail.status.shown {
         return Hold {
             rule: "shown",
             since: last_step(mail),
@@ -241,7 +241,7 @@ fn hold(mail: &Letter, now: Timestamp) -> Hold {
     }
 }
 
-fn no_offer(mail: &Letter) -> &'static str {
+fn no_offer(mail: &MessageState) -> &'static str {
     let withdrawn = Step::Withdrawn.as_str();
     if mail.receipts.iter().any(|r| r.state == withdrawn) {
         "every offer was withdrawn before anything was written"
@@ -265,13 +265,13 @@ fn offered_so(receipt: &Receipt, proven: Proven) -> Option<String> {
 }
 
 /// Return the time of the last state change. Reminders and replies do not change the state.
-fn arrived(mail: &Letter) -> Timestamp {
+fn arrived(mail: &MessageState) -> Timestamp {
     let moves = |state: &str| state != Step::Reminded.as_str() && state != Step::Answered.as_str();
     let last = mail.receipts.iter().rfind(|r| moves(&r.state));
     last.map_or(mail.message.created_at, |receipt| receipt.at)
 }
 
-fn last_step(mail: &Letter) -> Timestamp {
+fn last_step(mail: &MessageState) -> Timestamp {
     mail.receipts
         .last()
         .map_or(mail.message.created_at, |receipt| receipt.at)
@@ -281,7 +281,7 @@ fn last_step(mail: &Letter) -> Timestamp {
 mod tests {
     use super::*;
     use crate::mail::tests::{message, with_steps};
-    use crate::receipt::Standing;
+    use crate::receipt::MessageStatus;
 
     #[test]
     fn every_state_has_a_reason_or_is_an_arrival() {
@@ -289,12 +289,12 @@ mod tests {
         let check = |to: &str, not_before: Option<i64>, steps: &[Step], want: &str| {
             let mut message = message(1, "alice", to);
             message.envelope.not_before = not_before.map(|s| Timestamp::from_second(s).unwrap());
-            let mut standing = Standing::default();
-            steps.iter().for_each(|s| standing.apply(*s));
+            let mut status = MessageStatus::default();
+            steps.iter().for_each(|s| status.apply(*s));
             let got = match why(
-                &Letter {
+                &MessageState {
                     message,
-                    standing,
+                    status,
                     receipts: vec![],
                 },
                 now,
@@ -343,7 +343,7 @@ mod tests {
                 receipt.evidence = Some("written".to_owned());
             }
             if is_awaited {
-                mail.standing.proven = Proven::Unproven;
+                mail.status.proven = Proven::Unproven;
             }
             assert_eq!(reason(&mail, now).as_deref(), want, "{steps:?}");
         };

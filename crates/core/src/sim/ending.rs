@@ -83,8 +83,8 @@ impl Play {
     /// Archive what is owed; otherwise the agent would be reminded ten times of each message.
     fn forgive(&mut self) {
         let owed = self.journal.look(self.now.wall).owed;
-        for letter in owed.iter().filter(|_| !self.nature.never_answers) {
-            let (human, id) = (name("human"), letter.message.id);
+        for state in owed.iter().filter(|_| !self.nature.never_answers) {
+            let (human, id) = (name("human"), state.message.id);
             let _ = self.journal.order(self.now, &human, Order::Archive, id);
         }
     }

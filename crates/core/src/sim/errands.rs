@@ -218,7 +218,7 @@ impl Session {
     }
 
     fn begin_text(&mut self, turn: &driver::Turn, mode: turn::Input, world: &mut World<'_>) {
-        self.turn.letters = turn.letters();
+        self.turn.messages = turn.messages();
         if self.turn.attempts > 1 {
             world.trace.note(|| "  typed a second time".to_owned());
         }
@@ -235,7 +235,7 @@ impl Session {
 
     /// If the turn is an answer, tell the oracle that this part of the answer is about to be typed.
     fn aim(&self, part: Part, world: &mut World<'_>) {
-        if let (Cargo::Messages, [only]) = (self.turn.cargo, &self.turn.letters[..])
+        if let (Cargo::Messages, [only]) = (self.turn.cargo, &self.turn.messages[..])
             && only.message.envelope.raw
         {
             let id = only.message.id;

@@ -5,14 +5,14 @@
 //! A fault that cannot be made from outside the driver is left to mutation testing (`just mutants`).
 
 use crate::activity::Activity;
-use crate::delivery::{Decision, Desk, Effect, Event};
+use crate::delivery::{Decision, Delivery, Effect, Event};
 use crate::driver::{
     Action, CommitId, Input, KeyboardUser, NudgeOutcome, NudgeRequest, Observer, Operation,
     SessionDriver, Turn,
 };
 use crate::harness::{BoxState, Held, Report, Route, Sighting};
 use crate::id::MessageId;
-use crate::mail::Letter;
+use crate::mail::MessageState;
 use crate::moment::Moment;
 use crate::offer::Said;
 use crate::priority::Priority;
@@ -144,13 +144,13 @@ impl FaultyDriver {
         next.filter(|_| self.fault != Some(Fault::SleepsThrough))
     }
 
-    pub(super) fn hold(&self, now: Moment, letter: &Letter) -> Option<Hold> {
+    pub(super) fn hold(&self, now: Moment, state: &MessageState) -> Option<Hold> {
         let delivery = self.driver.delivery();
         let is_working = delivery.activity().activity == Activity::Working;
         if self.fault == Some(Fault::NoReason) && is_working {
             return None;
         }
-        delivery.hold(now, letter, &self.driver.mail().pending)
+        delivery.hold(now, state, &self.driver.mail().pending)
     }
 
     pub(super) fn handle(&mut self, now: Moment, input: Input, observer: &mut impl Observer) {
@@ -212,8 +212,8 @@ impl FaultyDriver {
                 _ => Some((Input::TerminalFailed { by, why }, None)),
             },
             (Fault::IdleFirstInOrder, Input::MailRead(mut view)) => {
-                let is_idle_first = |letter: &Letter| {
-                    promotion::priority(&letter.message, now.wall) == Priority::IdleFirst
+                let is_idle_first = |state: &MessageState| {
+                    promotion::priority(&state.message, now.wall) == Priority::IdleFirst
                 };
                 let mut groups = view
                     .pending
@@ -397,12 +397,12 @@ impl FaultyDriver {
             }
             (Fault::RepeatUnmarked, Action::Type { turn, .. }) => {
                 if let Turn::Messages(told) = turn {
-                    told.iter_mut().for_each(|(letter, _)| unmark(letter));
+                    told.iter_mut().for_each(|(state, _)| unmark(state));
                 }
             }
             (Fault::RepeatUnmarked, Action::AnswerHook { mail, .. }) => {
-                let letters = mail.iter_mut().flat_map(|mail| &mut mail.letters);
-                letters.for_each(|(letter, _)| unmark(letter));
+                let messages = mail.iter_mut().flat_map(|mail| &mut mail.messages);
+                messages.for_each(|(state, _)| unmark(state));
             }
             (Fault::OfferedTooEarly, Action::Type { .. })
             | (Fault::HandedTooEarly, Action::AnswerHook { mail: Some(_), .. }) => {
@@ -521,35 +521,35 @@ fn press_enter() -> (Option<Effect>, Action) {
 }
 
 /// Make a repeat look like a message that was never offered.
-fn unmark(letter: &mut Letter) {
-    if letter.standing.proven == Proven::Uncertain {
-        letter.standing.proven = Proven::Stored;
+fn unmark(state: &mut MessageState) {
+    if state.status.proven == Proven::Uncertain {
+        state.status.proven = Proven::Stored;
     }
 }
 
-fn letters(action: &Action) -> Vec<Letter> {
+fn messages(action: &Action) -> Vec<MessageState> {
     match action {
         Action::Type {
             turn: turn @ Turn::Messages(_),
             ..
-        } => turn.letters(),
+        } => turn.messages(),
         Action::AnswerHook {
             mail: Some(mail), ..
-        } => Turn::Messages(mail.letters.clone()).letters(),
+        } => Turn::Messages(mail.messages.clone()).messages(),
         _ => Vec::new(),
     }
 }
 
 fn ids(action: &Action) -> Vec<MessageId> {
-    let letters = letters(action);
-    letters.iter().map(|letter| letter.message.id).collect()
+    let messages = messages(action);
+    messages.iter().map(|state| state.message.id).collect()
 }
 
 /// Whether nothing but answers is typed. A reminder counts as one, because it has no receipts.
 fn is_raw(action: &Action) -> bool {
-    letters(action)
+    messages(action)
         .iter()
-        .all(|letter| letter.message.envelope.raw)
+        .all(|state| state.message.envelope.raw)
 }
 
 /// Tell the observer of an event that delivery is not told of.
@@ -578,11 +578,17 @@ impl<O: Observer> Observer for Truthful<'_, O> {
         self.observer.has_heard();
     }
 
-    fn chooses(&mut self, now: Moment, delivery: &Desk, pending: &[Letter], chosen: &Decision) {
+    fn chooses(
+        &mut self,
+        now: Moment,
+        delivery: &Delivery,
+        pending: &[MessageState],
+        chosen: &Decision,
+    ) {
         self.observer.chooses(now, delivery, pending, chosen);
     }
 
-    fn wants(&mut self, now: Moment, delivery: &Desk, effect: &Effect) {
+    fn wants(&mut self, now: Moment, delivery: &Delivery, effect: &Effect) {
         if let Effect::Offered { ids, .. } = effect
             && *ids == self.answer
         {

@@ -44,12 +44,12 @@ impl Session {
     /// Give a hook the mail that was recorded for it.
     pub(super) fn give(&mut self, mail: &HookMail, world: &mut World<'_>) -> Checked {
         let mut ids = Vec::new();
-        for (letter, _) in &mail.letters {
-            let id = letter.message.id;
+        for (state, _) in &mail.messages {
+            let id = state.message.id;
             ids.push(id);
             let is_open = world.oracle.ledger.is_open(id);
             Law::NothingDoubled.holds(is_open, || "a hook is given what is not on record")?;
-            world.oracle.ledger.expose(id, letter.is_repeat())?;
+            world.oracle.ledger.expose(id, state.is_repeat())?;
         }
         self.hooks.push(Hooked {
             offer: mail.offer,

@@ -7,7 +7,7 @@ use crate::driver::MailView;
 use crate::fact::{Event, Fact};
 use crate::id::MessageId;
 use crate::inject;
-use crate::mail::{Letter, Mail};
+use crate::mail::{Mail, MessageState};
 use crate::message::Message;
 use crate::moment::Moment;
 use crate::name::AgentName;
@@ -105,11 +105,11 @@ impl Journal {
     pub(super) fn look(&self, now: Timestamp) -> MailView {
         let due = self.mail.pending(&self.agent, now);
         let ours = self.mail.all().filter(|l| l.message.to == self.agent);
-        let next = ours.flat_map(|letter| {
-            let envelope = &letter.message.envelope;
-            let standing = letter.standing;
-            let waits = standing.is_unread() && !standing.is_handed();
-            let runs = standing.end.is_none() && !standing.is_reached();
+        let next = ours.flat_map(|message_state| {
+            let envelope = &message_state.message.envelope;
+            let status = message_state.status;
+            let waits = status.is_unread() && !status.is_handed();
+            let runs = status.end.is_none() && !status.is_reached();
             let due = [envelope.not_before, promotion::promotes_at(envelope)];
             let due = due.into_iter().flatten().filter(move |_| waits);
             due.chain(envelope.expires_at.filter(|_| runs))
@@ -124,26 +124,26 @@ impl Journal {
     }
 
     /// Return the messages that the agent may be reminded of.
-    fn owed(&self, now: Timestamp) -> Vec<Letter> {
+    fn owed(&self, now: Timestamp) -> Vec<MessageState> {
         if self.fault != Some(Fault::RemindsAnswered) {
             return self.mail.owed(&self.agent, now).cloned().collect();
         }
         let ours = self.mail.all().filter(|l| l.message.to == self.agent);
-        let found = ours.map(|letter| self.found(letter).into_owned());
+        let found = ours.map(|message_state| self.found(message_state).into_owned());
         found
-            .filter(|letter| owed::may_be_reminded(letter, now))
+            .filter(|message_state| owed::may_be_reminded(message_state, now))
             .collect()
     }
 
-    /// Return a letter as the journal finds it, which a fault may change.
-    fn found<'a>(&self, letter: &'a Letter) -> Cow<'a, Letter> {
-        let mut letter = Cow::Borrowed(letter);
+    /// Return a message_state as the journal finds it, which a fault may change.
+    fn found<'a>(&self, message_state: &'a MessageState) -> Cow<'a, MessageState> {
+        let mut message_state = Cow::Borrowed(message_state);
         match self.fault {
-            Some(Fault::CancelledShown) => letter.to_mut().standing.end = None,
-            Some(Fault::RemindsAnswered) => letter.to_mut().standing.answered = false,
+            Some(Fault::CancelledShown) => message_state.to_mut().status.end = None,
+            Some(Fault::RemindsAnswered) => message_state.to_mut().status.answered = false,
             _ => {}
         }
-        letter
+        message_state
     }
 
     fn commit(&mut self, facts: Vec<Fact>, durability: Durability) -> Result<(), DiskFailed> {
@@ -197,21 +197,23 @@ impl Journal {
     /// Return what the decision about a posting needs, as the store looks it up.
     fn known(&self, now: Timestamp, draft: &Draft) -> Correspondence {
         let pair = |message: &Message| (message.envelope.from.clone(), message.to.clone());
-        let is_pair = |l: &&Letter| pair(&l.message) == (draft.from.clone(), draft.to.clone());
-        let is_same = |l: &&Letter| draft.key.is_some() && l.message.envelope.key == draft.key;
-        let is_recent = |l: &&Letter| {
+        let is_pair =
+            |l: &&MessageState| pair(&l.message) == (draft.from.clone(), draft.to.clone());
+        let is_same =
+            |l: &&MessageState| draft.key.is_some() && l.message.envelope.key == draft.key;
+        let is_recent = |l: &&MessageState| {
             let sent = l.message.created_at;
             sent > now - MINUTE && sent <= now + SENDER_SKEW && !l.has_failed()
         };
         let all = || self.mail.all().filter(is_pair);
-        let letter = |id: Option<MessageId>| self.mail.get(id?).cloned();
+        let message_state = |id: Option<MessageId>| self.mail.get(id?).cloned();
         Correspondence {
-            parent: letter(draft.reply_to),
-            closed: letter(draft.closes),
+            parent: message_state(draft.reply_to),
+            closed: message_state(draft.closes),
             given: self.mail.given(&draft.from).cloned(),
             recent: all().filter(is_recent).count() as u32,
             same_key: all().filter(is_same).last().cloned(),
-            same_id: letter(Some(draft.id)).map(|letter| letter.message),
+            same_id: message_state(Some(draft.id)).map(|message_state| message_state.message),
         }
     }
 
@@ -253,9 +255,9 @@ impl Journal {
     ) -> Result<Vec<MessageId>, DiskFailed> {
         let (mut moved, mut events) = (Vec::new(), Vec::new());
         for id in ids {
-            let letter = self.mail.get(*id);
+            let message_state = self.mail.get(*id);
             let decided =
-                letter.map(|l| offer::decide(now.wall, &self.agent, &self.found(l), said));
+                message_state.map(|l| offer::decide(now.wall, &self.agent, &self.found(l), said));
             if let Some(Ok(event)) = decided {
                 events.push(event);
                 moved.push(*id);
@@ -281,10 +283,16 @@ impl Journal {
         order: Order,
         id: MessageId,
     ) -> Result<(), DiskFailed> {
-        let Some(letter) = self.mail.get(id) else {
+        let Some(message_state) = self.mail.get(id) else {
             return Ok(());
         };
-        let events = receipt::decide(now.wall, order, who, &letter.message, letter.standing);
+        let events = receipt::decide(
+            now.wall,
+            order,
+            who,
+            &message_state.message,
+            message_state.status,
+        );
         let durability = match order {
             Order::Show => Durability::Unsynced,
             Order::MarkRead
@@ -300,13 +308,19 @@ impl Journal {
 
     /// Record the expiry of messages whose time has run out.
     pub(super) fn expire(&mut self, now: Moment) -> Result<(), DiskFailed> {
-        let has_run_out = |letter: &&Letter| {
-            let end = letter.standing.at(&letter.message, now.wall).end;
-            let is_new = letter.standing.end.is_none() && end == Some(End::Expired);
-            is_new && letter.message.to == self.agent
+        let has_run_out = |message_state: &&MessageState| {
+            let end = message_state
+                .status
+                .at(&message_state.message, now.wall)
+                .end;
+            let is_new = message_state.status.end.is_none() && end == Some(End::Expired);
+            is_new && message_state.message.to == self.agent
         };
         let gone: Vec<_> = self.mail.all().filter(has_run_out).collect();
-        let gone: Vec<_> = gone.iter().map(|letter| letter.message.id).collect();
+        let gone: Vec<_> = gone
+            .iter()
+            .map(|message_state| message_state.message.id)
+            .collect();
         let who = self.agent.clone();
         gone.into_iter()
             .try_for_each(|id| self.order(now, &who, Order::Expire, id))
@@ -329,7 +343,10 @@ impl Journal {
             .all()
             .filter(|l| inject::is_under_way(l))
             .collect();
-        let cut: Vec<_> = cut.iter().map(|letter| letter.message.id).collect();
+        let cut: Vec<_> = cut
+            .iter()
+            .map(|message_state| message_state.message.id)
+            .collect();
         let reason = inject::UNPRINTED.to_owned();
         let cut = self.say(now, &cut, &Said::Uncertain { reason })?;
         Ok(!cut.is_empty())
@@ -337,9 +354,12 @@ impl Journal {
 
     /// Mark every offer in the state `proven` as uncertain: no further proof can arrive.
     fn cut_off(&mut self, now: Moment, proven: receipt::Proven) -> Result<(), DiskFailed> {
-        let is_cut = |letter: &&Letter| letter.standing.proven == proven;
+        let is_cut = |message_state: &&MessageState| message_state.status.proven == proven;
         let cut: Vec<_> = self.mail.all().filter(is_cut).collect();
-        let cut: Vec<_> = cut.iter().map(|letter| letter.message.id).collect();
+        let cut: Vec<_> = cut
+            .iter()
+            .map(|message_state| message_state.message.id)
+            .collect();
         let reason = "the session ended before it was proven".to_owned();
         self.say(now, &cut, &Said::Uncertain { reason })?;
         Ok(())

@@ -5,7 +5,7 @@ use super::law::{Checked, Law};
 use super::sending::LIMITS;
 use crate::fact::{Event, Fact, Progress};
 use crate::id::MessageId;
-use crate::mail::Letter;
+use crate::mail::MessageState;
 use crate::message::Envelope;
 use crate::name::AgentName;
 use crate::priority::Priority;
@@ -466,10 +466,10 @@ impl Ledger {
     }
 
     /// Check that accepted messages stay accepted.
-    pub(super) fn is_standing(&self, letter: &Letter) -> Checked {
-        let id = letter.message.id;
+    pub(super) fn has_status(&self, message_state: &MessageState) -> Checked {
+        let id = message_state.message.id;
         let is_accepted = self.get(id).is_some_and(|known| known.accepted);
-        let stands = letter.standing.proven == Proven::Accepted;
+        let stands = message_state.status.proven == Proven::Accepted;
         Law::NoClaimBeyondProof.holds(is_accepted == stands, || {
             format!(
                 "{} was accepted: {is_accepted}; stands so: {stands}",

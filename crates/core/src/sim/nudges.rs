@@ -8,7 +8,7 @@ use super::session::{Lease, Peek, Session, Stroke, World};
 use super::terminal::{Piece, TurnNo};
 use super::told;
 use crate::activity::Activity;
-use crate::delivery::Desk;
+use crate::delivery::Delivery;
 use crate::driver::{Input, KeyboardUser, NudgeOutcome, NudgeRequest, RequestToken};
 use crate::moment::Moment;
 use jiff::{SignedDuration, Timestamp};
@@ -263,9 +263,9 @@ impl Session {
 
 impl Oracle {
     /// Whether a line may be typed, by what the driver was told.
-    fn may_nudge(&self, now: Moment, desk: &Desk) -> Checked {
+    fn may_nudge(&self, now: Moment, delivery: &Delivery) -> Checked {
         let told = &self.told;
-        let activity = desk.activity().activity;
+        let activity = delivery.activity().activity;
         let is_there = !matches!(activity, Activity::Starting | Activity::Exited);
         let is_free = is_there && !told.is_held(false) && !told.is_waiting_for_enter;
         Law::TheRightMoment.holds(is_free, || format!("a nudge is typed while {activity}"))?;

@@ -9,10 +9,10 @@ use super::script::Nature;
 use super::session::{Cargo, Turn, turn_entry};
 use super::told::{self, Told};
 use crate::activity::Activity;
-use crate::delivery::{Decision, Desk, Effect};
+use crate::delivery::{Decision, Delivery, Effect};
 use crate::harness::Sighting;
 use crate::id::MessageId;
-use crate::mail::Letter;
+use crate::mail::MessageState;
 use crate::moment::Moment;
 use crate::owed;
 use crate::priority::Priority;
@@ -59,7 +59,7 @@ impl Oracle {
 
     /// Whether a message may be begun with now. Of an interrupt and an open question: it may try
     /// its key.
-    fn may_go(&self, now: Moment, delivery: &Desk, id: MessageId) -> Checked {
+    fn may_go(&self, now: Moment, delivery: &Delivery, id: MessageId) -> Checked {
         let Some(known) = self.ledger.get(id) else {
             return Law::TheRightMoment.broken("a message that nobody has stored");
         };
@@ -125,8 +125,8 @@ impl Oracle {
     pub(super) fn begins(
         &mut self,
         now: Moment,
-        delivery: &Desk,
-        view: &[Letter],
+        delivery: &Delivery,
+        view: &[MessageState],
         chosen: &Decision,
     ) -> Checked {
         let Decision::Offer { ids, interrupt } = chosen else {
@@ -152,8 +152,8 @@ impl Oracle {
     fn turn(
         &self,
         now: Moment,
-        delivery: &Desk,
-        view: &[Letter],
+        delivery: &Delivery,
+        view: &[MessageState],
         first: MessageId,
     ) -> Vec<MessageId> {
         let is_asked = matches!(delivery.activity().activity, Activity::Blocked(_));
@@ -164,31 +164,31 @@ impl Oracle {
         let is_by_hook = has_hooks && is_working && goes_alone;
         let mut open: Vec<_> = view
             .iter()
-            .filter_map(|letter| Some((letter, self.ledger.get(letter.message.id)?)))
-            .filter(|(letter, known)| {
-                let id = letter.message.id;
+            .filter_map(|state| Some((state, self.ledger.get(state.message.id)?)))
+            .filter(|(state, known)| {
+                let id = state.message.id;
                 let is_by_hook = is_by_hook && !known.goes_alone();
                 let is_skipped = (is_asked && !known.raw || is_by_hook) && id != first;
-                let is_there = known.is_due(now.wall) && letter.is_pending(now.wall);
+                let is_there = known.is_due(now.wall) && state.is_pending(now.wall);
                 is_there && !is_skipped && self.may_go(now, delivery, id).is_ok()
             })
             .collect();
         open.sort_by_key(|(_, known)| known.place(now.wall));
         let input = delivery.input();
         let mut bytes = 0;
-        let fits = |(at, (letter, known)): &(usize, &(&Letter, &Known))| {
-            bytes += turn::size(letter, turn::Telling::Here, input, PATH.len());
+        let fits = |(at, (state, known)): &(usize, &(&MessageState, &Known))| {
+            bytes += turn::size(state, turn::Telling::Here, input, PATH.len());
             let joins = input == Input::Pasted && !known.goes_alone() && bytes <= turn::TURN;
             *at == 0 || joins
         };
         let goes_alone = open.first().is_some_and(|(_, known)| known.goes_alone());
         let most = if goes_alone { 1 } else { open.len() };
         let turn = open.iter().take(most).enumerate().take_while(fits);
-        turn.map(|(_, (letter, _))| letter.message.id).collect()
+        turn.map(|(_, (state, _))| state.message.id).collect()
     }
 
     /// Judge an effect that delivery wants; `turn` is the turn under way.
-    pub(super) fn does(&mut self, delivery: &Desk, effect: &Effect, turn: &Turn) -> Checked {
+    pub(super) fn does(&mut self, delivery: &Delivery, effect: &Effect, turn: &Turn) -> Checked {
         match effect {
             Effect::Key(keys) if keys == harness::clear_keys().bytes() => self.erases(),
             Effect::Key(_) => self.presses(),
@@ -305,7 +305,7 @@ impl Oracle {
         Law::TheRightMoment.holds(told.keys <= KEYS, || "a fourth interrupt key")
     }
 
-    fn reminds(&mut self, delivery: &Desk) -> Checked {
+    fn reminds(&mut self, delivery: &Delivery) -> Checked {
         let judged = delivery.activity();
         let is_idle = judged.activity == Activity::Idle;
         let is_read = self.told.unread.is_none() && !self.told.is_waiting_for_enter;
@@ -331,7 +331,7 @@ impl Oracle {
     }
 
     /// Whether the agent can be written to, by what delivery was told.
-    fn may_write(&self, delivery: &Desk, is_raw: bool, is_urgent: bool) -> Checked {
+    fn may_write(&self, delivery: &Delivery, is_raw: bool, is_urgent: bool) -> Checked {
         let activity = delivery.activity().activity;
         let is_starting = activity == Activity::Starting;
         let is_asked = self.told.question.is_some();
@@ -365,7 +365,7 @@ impl Oracle {
 
     /// Enter, only after a look at the screen where that tells something: no question, no draft,
     /// and once more only where the text still stands there.
-    fn may_enter(&self, delivery: &Desk, turn: &Turn) -> Checked {
+    fn may_enter(&self, delivery: &Delivery, turn: &Turn) -> Checked {
         let told = &self.told;
         let is_raw = turn.ids.iter().all(|id| self.is_raw(*id)) && turn.cargo == Cargo::Messages;
         Law::CannotAct.holds(told.draft.is_none(), || "Enter goes into a draft")?;
@@ -397,7 +397,7 @@ impl Oracle {
         match turn.cargo {
             Cargo::Messages => self.tells(turn, input),
             Cargo::Reminder => {
-                let text = turn::enclose(&owed::reminder(&turn.letters), input);
+                let text = turn::enclose(&owed::reminder(&turn.messages), input);
                 let text = String::from_utf8_lossy(&text);
                 let is_in = |id: &MessageId| text.contains(&id.id8());
                 Law::NothingLost.holds(
@@ -410,8 +410,8 @@ impl Oracle {
     }
 
     fn tells(&mut self, turn: &Turn, input: Input) -> Checked {
-        let letters = &turn.letters;
-        let entries: Vec<_> = letters.iter().map(turn_entry).collect();
+        let messages = &turn.messages;
+        let entries: Vec<_> = messages.iter().map(turn_entry).collect();
         let text = turn::render(&entries, input);
         let text = String::from_utf8_lossy(&text);
         for id in turn.ids.iter().copied() {
@@ -419,7 +419,7 @@ impl Oracle {
                 format!("{} is written, and no offer of it is on record", id.id8())
             })?;
             let is_raw = self.is_raw(id);
-            let is_in = letters.iter().any(|letter| letter.message.id == id);
+            let is_in = messages.iter().any(|state| state.message.id == id);
             let header = format!("id: {}", id.id8());
             let rest = text.split_once(&header).map(|(_, rest)| rest);
             Law::NothingLost.holds(is_in && (is_raw || rest.is_some()), || {
@@ -431,7 +431,7 @@ impl Oracle {
                 self.ledger.expose(id, is_marked && !is_raw)?;
             }
         }
-        if let [only] = &letters[..]
+        if let [only] = &messages[..]
             && self.is_raw(only.message.id)
         {
             return Ok(());
@@ -485,9 +485,9 @@ impl Oracle {
     }
 
     /// A hook puts these before the agent, as this block.
-    pub(super) fn injects(&mut self, letters: &[Letter], block: &str) -> Checked {
-        for letter in letters {
-            let id = letter.message.id;
+    pub(super) fn injects(&mut self, messages: &[MessageState], block: &str) -> Checked {
+        for state in messages {
+            let id = state.message.id;
             let line = block.lines().find(|line| line.contains(&id.id8()));
             let is_marked = line.is_some_and(|line| line.contains("(repeat"));
             self.ledger.expose(id, is_marked)?;

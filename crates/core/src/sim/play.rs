@@ -16,7 +16,7 @@ use crate::activity::tests::ms;
 use crate::driver::Input;
 use crate::fact::{self, Fact};
 use crate::id::MessageId;
-use crate::mail::Letter;
+use crate::mail::MessageState;
 use crate::mail::tests::name;
 use crate::message::Body;
 use crate::moment::Moment;
@@ -228,10 +228,10 @@ impl Play {
         }
         self.oracle.ledger.hear(facts)?;
         self.is_kept()?;
-        let is_ours = |l: &&Letter| l.message.to == self.agent;
-        for letter in self.journal.mail().all().filter(is_ours) {
-            self.oracle.ledger.is_standing(letter)?;
-            reasons::check(self.now, &self.oracle, letter, self.session.as_ref())?;
+        let is_ours = |l: &&MessageState| l.message.to == self.agent;
+        for state in self.journal.mail().all().filter(is_ours) {
+            self.oracle.ledger.has_status(state)?;
+            reasons::check(self.now, &self.oracle, state, self.session.as_ref())?;
         }
         Ok(())
     }

@@ -7,10 +7,10 @@ use super::oracle::Oracle;
 use super::session::Session;
 use super::told::Told;
 use crate::activity::Activity;
-use crate::delivery::{Decision, Desk, Event};
+use crate::delivery::{Decision, Delivery, Event};
 use crate::harness::BoxState;
 use crate::inject;
-use crate::mail::Letter;
+use crate::mail::MessageState;
 use crate::moment::Moment;
 use crate::priority::Priority;
 use crate::promotion;
@@ -27,18 +27,18 @@ const INSTANT: Duration = Duration::from_millis(1);
 pub(super) fn check(
     now: Moment,
     oracle: &Oracle,
-    letter: &Letter,
+    message_state: &MessageState,
     session: Option<&Session>,
 ) -> Checked {
     let why = match session {
         Some(session) => {
-            let held = session.driver.hold(now, letter);
-            why::why_live(letter, now.wall, held)
+            let held = session.driver.hold(now, message_state);
+            why::why_live(message_state, now.wall, held)
         }
-        None => why::why(letter, now.wall),
+        None => why::why(message_state, now.wall),
     };
-    let id8 = || letter.message.id.id8();
-    let known = oracle.ledger.get(letter.message.id);
+    let id8 = || message_state.message.id.id8();
+    let known = oracle.ledger.get(message_state.message.id);
     let is_settled = known.is_some_and(|known| known.is_settled(now.wall));
     match why {
         Why::Held(hold) => {
@@ -52,7 +52,7 @@ pub(super) fn check(
                 format!("{}: a reason in no words: {hold:?}", id8())
             })?;
             match session {
-                Some(session) => is_true(now, &oracle.told, letter, &hold, session),
+                Some(session) => is_true(now, &oracle.told, message_state, &hold, session),
                 None => Ok(()),
             }
         }
@@ -60,9 +60,10 @@ pub(super) fn check(
             state: ReceiptState::Offering,
             ..
         } => {
-            let is_busy = session.is_some_and(|session| session.is_busy_with(letter.message.id));
+            let is_busy =
+                session.is_some_and(|session| session.is_busy_with(message_state.message.id));
             // A hook without a session holds the message, or was killed and left the offer open.
-            let is_busy = is_busy || inject::is_under_way(letter);
+            let is_busy = is_busy || inject::is_under_way(message_state);
             Law::EveryWaitHasAReason.holds(is_busy, || {
                 format!("{} is said to be on its way, and nobody has it", id8())
             })
@@ -73,11 +74,17 @@ pub(super) fn check(
     }
 }
 
-fn is_true(now: Moment, told: &Told, letter: &Letter, hold: &Hold, session: &Session) -> Checked {
+fn is_true(
+    now: Moment,
+    told: &Told,
+    message_state: &MessageState,
+    hold: &Hold,
+    session: &Session,
+) -> Checked {
     let activity = session.delivery().activity().activity;
-    let id = letter.message.id;
+    let id = message_state.message.id;
     let is_asked = told.question.is_some();
-    let waits_for_idle = match promotion::priority(&letter.message, now.wall) {
+    let waits_for_idle = match promotion::priority(&message_state.message, now.wall) {
         Priority::IdleFirst | Priority::Idle => true,
         Priority::Interrupt | Priority::Normal => false,
     };
@@ -101,12 +108,12 @@ fn is_true(now: Moment, told: &Told, letter: &Letter, hold: &Hold, session: &Ses
         }
         "unrecognised" => (!told.input_box.is_recognised(), told.box_since),
         "settling" => (told.input_box == BoxState::Empty, told.box_since),
-        "not-before" => (!letter.message.is_due(now.wall), None),
-        "next" => (is_next(now, letter, session), None),
+        "not-before" => (!message_state.message.is_due(now.wall), None),
+        "next" => (is_next(now, message_state, session), None),
         // Only delivery or the journal knows whether these are true.
         _ => (true, None),
     };
-    let since: Option<Timestamp> = since.map(|since| since.wall.max(why::due(letter)));
+    let since: Option<Timestamp> = since.map(|since| since.wall.max(why::due(message_state)));
     let is_since = since.is_none_or(|since| since == hold.since);
     Law::EveryWaitHasAReason.holds(is_so && is_since, || {
         format!(
@@ -117,8 +124,8 @@ fn is_true(now: Moment, told: &Told, letter: &Letter, hold: &Hold, session: &Ses
 }
 
 /// Whether a message is really about to be offered.
-fn is_next(now: Moment, letter: &Letter, session: &Session) -> bool {
-    let id = letter.message.id;
+fn is_next(now: Moment, message_state: &MessageState, session: &Session) -> bool {
+    let id = message_state.message.id;
     let is_due = match session.delivery().next(now, &session.driver.mail().pending) {
         Decision::Offer { ids, .. } => ids.contains(&id),
         Decision::Wait { .. } => false,
@@ -145,7 +152,7 @@ pub(super) fn wakeups(now: Moment, driver: &FaultyDriver) -> Checked {
     };
     let mut later = delivery.clone();
     let effects = later.on(then, Event::Tick);
-    let due = |delivery: &Desk, at: Moment| match delivery.next(at, view) {
+    let due = |delivery: &Delivery, at: Moment| match delivery.next(at, view) {
         Decision::Offer { ids, interrupt } => Some((ids, interrupt)),
         Decision::Wait { .. } => None,
     };

@@ -7,7 +7,7 @@ use super::script::{Link, Post, Way, Writer};
 use super::session::Session;
 use crate::id::MessageId;
 use crate::inject;
-use crate::mail::Letter;
+use crate::mail::MessageState;
 use crate::mail::tests::name;
 use crate::message::Evidence;
 use crate::offer::Said;
@@ -111,25 +111,25 @@ impl Play {
 
     pub(super) fn inject(&mut self) -> Checked {
         let _ = self.journal.cut_off_injected(self.now);
-        let letters = inject::choose(self.journal.look(self.now.wall).pending);
+        let messages = inject::choose(self.journal.look(self.now.wall).pending);
         let route = inject::ROUTE.to_owned();
-        let ids: Vec<_> = letters.iter().map(|letter| letter.message.id).collect();
+        let ids: Vec<_> = messages.iter().map(|state| state.message.id).collect();
         let offering = Said::Offering {
             route: route.clone(),
-            repeats: Letter::repeats(&letters),
+            repeats: MessageState::repeats(&messages),
         };
         let recorded = self.journal.say(self.now, &ids, &offering);
         if recorded.is_ok_and(|recorded| recorded == ids) {
-            let entries: Vec<_> = letters
+            let entries: Vec<_> = messages
                 .iter()
-                .map(|letter| inject::Entry {
-                    letter,
+                .map(|state| inject::Entry {
+                    state,
                     text: "text",
                 })
                 .collect();
-            let block = inject::reminder(&entries, letters.len() as u64);
+            let block = inject::reminder(&entries, messages.len() as u64);
             self.oracle.ledger.hear(self.journal.facts())?;
-            self.oracle.injects(&letters, &block)?;
+            self.oracle.injects(&messages, &block)?;
             // Every other hook is killed before it can say that it has printed the block.
             self.injects += 1;
             if self.injects.is_multiple_of(2) {

@@ -13,13 +13,13 @@ use super::oracle::{Oracle, PATH};
 use super::script::Nature;
 use super::terminal::{Terminal, TurnNo};
 use super::trace::Trace;
-use crate::delivery::{Desk, Manner, Reach};
+use crate::delivery::{Delivery, Manner, Reach};
 use crate::driver::{
     CommitId, Decisions, HoldLog, Input, MailView, Operation, RunIdentity, SessionDriver, Start,
 };
 use crate::harness::Sighting;
 use crate::id::MessageId;
-use crate::mail::Letter;
+use crate::mail::MessageState;
 use crate::moment::Moment;
 use crate::owed;
 use crate::turn::{self, Input as InputMode};
@@ -103,7 +103,7 @@ pub(super) struct Turn {
     pub(super) cargo: Cargo,
     pub(super) no: TurnNo,
     pub(super) ids: Vec<MessageId>,
-    pub(super) letters: Vec<Letter>,
+    pub(super) messages: Vec<MessageState>,
     pub(super) input: Option<InputMode>,
     /// Whether delivery has begun to write the text, and no effect has reported the end of the turn.
     pub(super) is_open: bool,
@@ -120,7 +120,7 @@ impl Turn {
             cargo,
             no: 0,
             ids,
-            letters: Vec::new(),
+            messages: Vec::new(),
             input: None,
             is_open: false,
             is_whole: false,
@@ -132,9 +132,9 @@ impl Turn {
     /// Return the text of the turn, as the program receives it.
     pub(super) fn text(&self) -> String {
         let text = match self.cargo {
-            Cargo::Reminder => owed::reminder(&self.letters).into_bytes(),
+            Cargo::Reminder => owed::reminder(&self.messages).into_bytes(),
             Cargo::Messages => {
-                let entries: Vec<_> = self.letters.iter().map(turn_entry).collect();
+                let entries: Vec<_> = self.messages.iter().map(turn_entry).collect();
                 turn::render(&entries, self.input.unwrap_or(InputMode::Typed))
             }
         };
@@ -142,10 +142,10 @@ impl Turn {
     }
 }
 
-/// Return the entry of a letter in a turn.
-pub(super) fn turn_entry(letter: &Letter) -> turn::Entry<'_> {
+/// Return the entry of a state in a turn.
+pub(super) fn turn_entry(state: &MessageState) -> turn::Entry<'_> {
     turn::Entry {
-        letter,
+        state,
         path: &PATH,
         telling: turn::Telling::Here,
     }
@@ -254,7 +254,7 @@ impl Session {
         }
     }
 
-    pub(super) fn delivery(&self) -> &Desk {
+    pub(super) fn delivery(&self) -> &Delivery {
         self.driver.delivery()
     }
 
@@ -265,7 +265,7 @@ impl Session {
 
     pub(super) fn has_seen(&self, id: MessageId) -> bool {
         let mut pending = self.driver.mail().pending.iter();
-        pending.any(|letter| letter.message.id == id)
+        pending.any(|state| state.message.id == id)
     }
 
     /// Whether a message is being typed, handed over or committed, or its open offer was left in the

@@ -8,7 +8,7 @@ use super::session::{Cargo, Glance, Lease, Peek, Session, Stroke, World};
 use super::terminal::{Done, Piece};
 use crate::driver::{Input, KeyboardUser};
 use crate::harness::Sighting;
-use crate::mail::Letter;
+use crate::mail::MessageState;
 
 impl Session {
     pub(super) fn type_next(&mut self, world: &mut World<'_>) -> Checked {
@@ -51,7 +51,7 @@ impl Session {
     /// The first half of a text, or all that goes in before the write breaks off.
     fn type_text(&mut self, world: &mut World<'_>) -> Checked {
         world.oracle.writes(&self.turn)?;
-        let is_repeat = self.turn.letters.iter().any(Letter::is_repeat);
+        let is_repeat = self.turn.messages.iter().any(MessageState::is_repeat);
         if is_repeat && self.turn.cargo == Cargo::Messages {
             world.trace.note(|| "  marked as a repeat".to_owned());
         }

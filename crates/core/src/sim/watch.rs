@@ -5,10 +5,10 @@ use super::errands::clock;
 use super::hooked::Hooked;
 use super::law::Checked;
 use super::session::{Cargo, Turn, World};
-use crate::delivery::{Decision, Desk, Effect, Event};
+use crate::delivery::{Decision, Delivery, Effect, Event};
 use crate::driver::{Decisions, Line, NudgeOutcome, Observer};
 use crate::id::MessageId;
-use crate::mail::Letter;
+use crate::mail::MessageState;
 use crate::moment::Moment;
 
 pub(super) struct Watch<'a, 'w> {
@@ -76,9 +76,15 @@ impl Observer for Watch<'_, '_> {
         self.world.oracle.told.looked = None;
     }
 
-    fn chooses(&mut self, now: Moment, delivery: &Desk, pending: &[Letter], chosen: &Decision) {
-        let is_free = |letter: &&Letter| {
-            let id = letter.message.id;
+    fn chooses(
+        &mut self,
+        now: Moment,
+        delivery: &Delivery,
+        pending: &[MessageState],
+        chosen: &Decision,
+    ) {
+        let is_free = |state: &&MessageState| {
+            let id = state.message.id;
             let has_it = |hook: &Hooked| hook.ids.contains(&id) && !hook.is_given_up;
             !self.hooks.iter().any(has_it) && !delivery.is_handing(id)
         };
@@ -87,7 +93,7 @@ impl Observer for Watch<'_, '_> {
         self.check(checked);
     }
 
-    fn wants(&mut self, now: Moment, delivery: &Desk, effect: &Effect) {
+    fn wants(&mut self, now: Moment, delivery: &Delivery, effect: &Effect) {
         let trace = &mut self.world.trace;
         trace.note(|| format!("  {} delivery wants {effect:?}", clock(now.mono)));
         if trace.is_kept() {

@@ -1,7 +1,7 @@
 //! Message headers: writing, recognising, and preventing forgeries.
 
 use super::{SUBJECT_CHARS, Telling};
-use crate::mail::Letter;
+use crate::mail::MessageState;
 use crate::priority::Priority;
 use crate::text;
 
@@ -9,7 +9,7 @@ use crate::text;
 pub const REPEAT: &str = " (repeat: may have been shown before)";
 
 /// Return the header, followed by the subject if there is one.
-pub(super) fn head(mail: &Letter, telling: Telling) -> String {
+pub(super) fn head(mail: &MessageState, telling: Telling) -> String {
     let envelope = &mail.message.envelope;
     let urgent = match envelope.priority {
         Priority::Interrupt => "URGENT ",
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn the_header_has_the_message_s_fields() {
-        let check = |change: fn(&mut Letter), want: &str| {
+        let check = |change: fn(&mut MessageState), want: &str| {
             let mut mail = mail_with("hi");
             change(&mut mail);
             assert_eq!(told(&[&mail], Input::Typed), want);
@@ -180,10 +180,10 @@ mod tests {
             is_repeat: false,
         };
         for change in [
-            |_: &mut Letter| (),
-            |l: &mut Letter| l.message.envelope.priority = Priority::Interrupt,
-            |l: &mut Letter| l.message.envelope.expects_reply = true,
-            |l: &mut Letter| *l = with_steps(&l.message, &[Step::Offering, Step::Uncertain]),
+            |_: &mut MessageState| (),
+            |l: &mut MessageState| l.message.envelope.priority = Priority::Interrupt,
+            |l: &mut MessageState| l.message.envelope.expects_reply = true,
+            |l: &mut MessageState| *l = with_steps(&l.message, &[Step::Offering, Step::Uncertain]),
         ] {
             let mut mail = mail_with("hi");
             change(&mut mail);

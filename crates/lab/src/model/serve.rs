@@ -40,7 +40,7 @@ pub fn serve(
     log: &Path,
     stop: impl Future<Output = ()>,
 ) -> Result<(), Box<dyn Error>> {
-    let desk = Arc::new(Desk {
+    let server = Arc::new(ModelServer {
         writer: LogWriter::open(log)?,
         requests: AtomicU64::new(0),
     });
@@ -58,17 +58,17 @@ pub fn serve(
                 Some(_) = connections.join_next() => {}
                 accepted = listener.accept(), if connections.len() < MOST => {
                     let (stream, _) = accepted?;
-                    connections.spawn(connection(stream, Arc::clone(&desk)));
+                    connections.spawn(connection(stream, Arc::clone(&server)));
                 }
             }
         }
     })
 }
 
-async fn connection(stream: tokio::net::TcpStream, desk: Arc<Desk>) {
+async fn connection(stream: tokio::net::TcpStream, server: Arc<ModelServer>) {
     let service = hyper::service::service_fn(move |request| {
-        let desk = Arc::clone(&desk);
-        async move { Ok::<_, Infallible>(desk.respond(request).await) }
+        let server = Arc::clone(&server);
+        async move { Ok::<_, Infallible>(server.respond(request).await) }
     });
     let served =
         hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
@@ -76,7 +76,7 @@ async fn connection(stream: tokio::net::TcpStream, desk: Arc<Desk>) {
     let _ = served.await;
 }
 
-struct Desk {
+struct ModelServer {
     writer: LogWriter,
     requests: AtomicU64,
 }
@@ -123,7 +123,7 @@ fn models() -> Value {
     json!({"object": "list", "data": [model], "models": []})
 }
 
-impl Desk {
+impl ModelServer {
     async fn respond(&self, request: Request<Incoming>) -> Response<Beats> {
         let number = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
         let said = format!("{} {}", request.method(), request.uri());

@@ -2,7 +2,7 @@
 
 use crate::world::{Sent, World, runs_in_home};
 use jiff::{SignedDuration, Timestamp};
-use posthaste_core::{Letter, Proven};
+use posthaste_core::{MessageState, Proven};
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -90,9 +90,9 @@ pub(crate) fn judge(world: &mut World, is_delivered: bool, shortfall: Vec<String
         let Some(id) = &sent.id else { continue };
         match journal.find(&id.parse().unwrap()) {
             Err(error) => verdict.lost.push(format!("{id}: {error}")),
-            Ok(letter) => {
+            Ok(message_state) => {
                 let is_open = matches!(
-                    letter.standing.proven,
+                    message_state.status.proven,
                     Proven::Stored | Proven::Offering | Proven::Uncertain
                 );
                 if is_open || (!is_delivered && plain + marked == 0) {
@@ -100,7 +100,7 @@ pub(crate) fn judge(world: &mut World, is_delivered: bool, shortfall: Vec<String
                     verdict
                         .lost
                         .push(format!("{id} to {}: offered: {is_offered}", sent.to));
-                } else if plain + marked == 0 && !was_killed(world, sent, &letter) {
+                } else if plain + marked == 0 && !was_killed(world, sent, &message_state) {
                     verdict.false_receipts.push(format!("{id} to {}", sent.to));
                 } else if plain + marked == 0 {
                     verdict.unread += 1;
@@ -115,8 +115,8 @@ pub(crate) fn judge(world: &mut World, is_delivered: bool, shortfall: Vec<String
 }
 
 /// Return whether the program or hook may have ended before it passed on its offer.
-fn was_killed(world: &World, sent: &Sent, letter: &Letter) -> bool {
-    let offers = letter
+fn was_killed(world: &World, sent: &Sent, message_state: &MessageState) -> bool {
+    let offers = message_state
         .receipts
         .iter()
         .filter(|receipt| receipt.state == "offered");

@@ -91,9 +91,9 @@ impl SmallDisk {
     }
 
     /// Send one message like `ph send`.
-    fn send(&self, letter: Draft) -> Result<(), Error> {
+    fn send(&self, state: Draft) -> Result<(), Error> {
         let mut journal = Journal::open(self.home.clone(), Patience::DEFAULT)?;
-        let (now, drafts) = (at(0), vec![letter]);
+        let (now, drafts) = (at(0), vec![state]);
         journal.commit(Post { now, drafts })?.unwrap();
         // The sender has its reply: the next sender gets this error.
         let tidied = journal.tidy();
@@ -120,15 +120,15 @@ impl SmallDisk {
                 text.len()
             );
         }
-        for letter in inbox {
-            let file = files::ensure(&self.home, &letter.message).unwrap();
+        for state in inbox {
+            let file = files::ensure(&self.home, &state.message).unwrap();
             let text = std::fs::read_to_string(file).unwrap();
-            assert_eq!(text, text_of(letter.message.id));
+            assert_eq!(text, text_of(state.message.id));
         }
     }
 }
 
-fn letter() -> Draft {
+fn state() -> Draft {
     let blank = draft("alice", "bob", "");
     Draft::new(blank.id, blank.from, blank.to, text_of(blank.id))
 }
@@ -142,9 +142,9 @@ fn a_full_disk_stores_no_partial_message_and_recovers() {
         let disk = SmallDisk::at(dir);
         let mut acknowledged = Vec::new();
         let send = |acknowledged: &mut Vec<MessageId>| {
-            let letter = letter();
-            let id = letter.id;
-            disk.send(letter).map(|()| acknowledged.push(id))
+            let state = state();
+            let id = state.id;
+            disk.send(state).map(|()| acknowledged.push(id))
         };
         for _ in 0..20 {
             send(&mut acknowledged).unwrap();
@@ -186,9 +186,9 @@ fn a_session_outlives_a_full_disk() {
             let (writer, thread) = posthaste_store::Writer::start(&disk.home, patience).unwrap();
             let mut acknowledged = Vec::new();
             let send = |acknowledged: &mut Vec<MessageId>| {
-                let letter = letter();
-                let id = letter.id;
-                let (now, drafts) = (at(0), vec![letter]);
+                let state = state();
+                let id = state.id;
+                let (now, drafts) = (at(0), vec![state]);
                 stored(&writer, Post { now, drafts }).map(|done| {
                     done.unwrap();
                     acknowledged.push(id);
@@ -226,12 +226,12 @@ fn a_home_is_created_once_a_full_disk_has_room() {
             let disk = SmallDisk::at(dir);
             for left in [0, 4, 8, 16, 32, 64].map(|kib| kib << 10) {
                 disk.fill(left);
-                if let Err(error) = disk.send(letter()) {
+                if let Err(error) = disk.send(state()) {
                     assert!(is_full(&error), "{left} bytes left: {error:?}");
                 }
                 disk.free();
             }
-            disk.send(letter()).unwrap();
+            disk.send(state()).unwrap();
             let mut journal = Journal::open(disk.home.clone(), Patience::DEFAULT).unwrap();
             assert_intact(&mut journal);
             assert_views_agree(&mut journal, &[at(0)]);

@@ -74,13 +74,13 @@ impl Drop for Appender {
 /// Check that every acknowledged message is stored completely, and has its file.
 fn assert_kept(journal: &mut Journal, acknowledged: &[MessageId]) {
     for id in acknowledged {
-        let letter = journal.letter(*id).unwrap().expect("acknowledged");
+        let message_state = journal.state(*id).unwrap().expect("acknowledged");
         assert_eq!(
-            files::body(journal.home(), &letter.message).unwrap(),
+            files::body(journal.home(), &message_state.message).unwrap(),
             text_of(*id)
         );
-        let second = letter.message.created_at.strftime("%Y%m%d-%H%M%S");
-        let dir = journal.home().messages(&letter.message.to);
+        let second = message_state.message.created_at.strftime("%Y%m%d-%H%M%S");
+        let dir = journal.home().messages(&message_state.message.to);
         let file = dir.join(format!("{second}-{}.md", id.id8()));
         assert_eq!(std::fs::read_to_string(&file).unwrap(), text_of(*id));
     }

@@ -203,16 +203,16 @@ pub(super) fn complete_ids() -> ArgValueCompleter {
             .ok()
             .and_then(|name| AgentName::parse(&name).ok());
         let me = me.unwrap_or_else(AgentName::human);
-        let letters = journal()
+        let messages = journal()
             .and_then(|mut journal| {
                 journal
                     .inbox(&me, Listing::All, posthaste_store::times::now())
                     .ok()
             })
             .unwrap_or_default();
-        letters
+        messages
             .iter()
-            .map(|letter| (letter.message.id.id8(), &letter.message))
+            .map(|state| (state.message.id.id8(), &state.message))
             .filter(|(id, _)| id.starts_with(&current))
             .map(|(id, message)| {
                 CompletionCandidate::new(id)

@@ -18,7 +18,7 @@ const MAX_FOUND_TEXT_BYTES: usize = 400;
 
 /// A message as verbs print it.
 #[derive(Debug, Deserialize)]
-pub(super) struct Letter {
+pub(super) struct ShownMessage {
     id: String,
     pub(super) from: String,
     from_evidence: String,
@@ -31,7 +31,7 @@ pub(super) struct Letter {
     receipt: String,
 }
 
-impl Letter {
+impl ShownMessage {
     /// Return the id for agents: short, or the whole id if a script keeps the mail.
     fn name(&self) -> String {
         let is_ours = self.from_evidence != Evidence::Provider.to_string();
@@ -92,7 +92,7 @@ fn parse<T: for<'a> Deserialize<'a>>(captured: &Captured) -> Result<T> {
 }
 
 /// Return the caller's unread mail.
-pub(super) fn unread(said: &Said) -> Result<Vec<Letter>> {
+pub(super) fn unread(said: &Said) -> Result<Vec<ShownMessage>> {
     parse(&verb(said, &["inbox"])?)
 }
 
@@ -101,18 +101,18 @@ pub(super) fn list(said: &Said) -> Result<Reply> {
 }
 
 /// Return a reply with unread mail.
-pub(super) fn listed(letters: &[Letter]) -> Reply {
-    if letters.is_empty() {
+pub(super) fn listed(messages: &[ShownMessage]) -> Reply {
+    if messages.is_empty() {
         return "No unread messages".into();
     }
-    let unread = letters.iter().take(MAX_LIST_MESSAGES).map(|letter| {
-        let mut told = letter.to_json(MAX_LIST_TEXT_BYTES);
+    let unread = messages.iter().take(MAX_LIST_MESSAGES).map(|message| {
+        let mut told = message.to_json(MAX_LIST_TEXT_BYTES);
         told.insert("status".to_owned(), json!("unread"));
         Value::Object(told)
     });
     let mut blocks = vec![one_a_line(unread)];
-    if letters.len() > MAX_LIST_MESSAGES {
-        let more = letters.len() - MAX_LIST_MESSAGES;
+    if messages.len() > MAX_LIST_MESSAGES {
+        let more = messages.len() - MAX_LIST_MESSAGES;
         blocks.push(format!(
             "{more} more unread: mark these as read, then list again"
         ));
@@ -164,14 +164,14 @@ pub(super) fn reply(said: &Said, given: &Given) -> Result<Reply> {
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Sent {
-    One(Box<Letter>),
-    Several(Vec<Letter>),
+    One(Box<ShownMessage>),
+    Several(Vec<ShownMessage>),
 }
 
 fn sent(captured: &Captured) -> Result<Reply> {
     let ids: Vec<_> = match parse(captured)? {
-        Sent::One(letter) => vec![letter.name()],
-        Sent::Several(letters) => letters.iter().map(Letter::name).collect(),
+        Sent::One(message) => vec![message.name()],
+        Sent::Several(messages) => messages.iter().map(ShownMessage::name).collect(),
     };
     Ok(match ids.as_slice() {
         [] => "No recipients".into(),
@@ -180,8 +180,8 @@ fn sent(captured: &Captured) -> Result<Reply> {
 }
 
 pub(super) fn read(said: &Said, given: &Given) -> Result<Reply> {
-    let letter: Letter = parse(&verb(said, &["read", "--", given.must("id")])?)?;
-    let all = letter.body.len();
+    let message: ShownMessage = parse(&verb(said, &["read", "--", given.must("id")])?)?;
+    let all = message.body.len();
     let from = usize::try_from(given.number("offset").unwrap_or(0)).unwrap_or(usize::MAX);
     let most = given.number("max_bytes").unwrap_or(USUAL_READ);
     let most = usize::try_from(most).unwrap_or(usize::MAX);
@@ -189,14 +189,14 @@ pub(super) fn read(said: &Said, given: &Given) -> Result<Reply> {
         let why = format!("offset {from} is past the end: the text has {all} bytes");
         return Err(Report::usage(why));
     }
-    let Some(rest) = letter.body.get(from..) else {
+    let Some(rest) = message.body.get(from..) else {
         let why = format!("offset {from} is inside a character");
         return Err(Report::usage(why).hint("use the offset in the previous reply"));
     };
     // At least one character, even if it is longer.
     let first = rest.chars().next().map_or(0, char::len_utf8);
     let part = text::head(rest, most.max(first));
-    let head = Value::Object(letter.head()).to_string();
+    let head = Value::Object(message.head()).to_string();
     let mut blocks = vec![head, plain(part)];
     let end = from + part.len();
     if end < all || from > 0 {
@@ -222,10 +222,10 @@ pub(super) fn search(said: &Said, given: &Given) -> Result<Reply> {
     if captured.code == Code::No {
         return Ok("No messages found".into());
     }
-    let found: Vec<Letter> = parse(&captured)?;
+    let found: Vec<ShownMessage> = parse(&captured)?;
     let found = found
         .iter()
-        .map(|letter| letter.to_json(MAX_FOUND_TEXT_BYTES).into());
+        .map(|message| message.to_json(MAX_FOUND_TEXT_BYTES).into());
     Ok(one_a_line(found).into())
 }
 
@@ -276,13 +276,13 @@ mod tests {
     fn an_id_of_the_journal_is_shortened() {
         let id = "3fa8c1d2-0b1c-4d2e-8f3a-4b5c6d7e8f90";
         let check = |id: &str, evidence: &str, want: &str| {
-            let letter = json!({
+            let message = json!({
                 "id": id, "from": "a", "from_evidence": evidence, "to": "b", "subject": null,
                 "body": "x", "created_at": "", "priority": "normal", "reply_to": null,
                 "receipt": "stored",
             });
-            let letter: Letter = serde_json::from_value(letter).unwrap();
-            assert_eq!(letter.name(), want);
+            let message: ShownMessage = serde_json::from_value(message).unwrap();
+            assert_eq!(message.name(), want);
         };
         check(id, "env", "3fa8c1d2");
         check(id, "provider", id);

@@ -1,7 +1,7 @@
 //! `wait_for_message`: lists the mail, then sleeps until the bell rings. A wait uses no processor time and
 //! blocks no other call.
 
-use super::mail::{self, Letter};
+use super::mail::{self, ShownMessage};
 use super::tool::{Given, USUAL_WAIT};
 use super::{Reply, server};
 use crate::context::{Context, Said, agent_name};
@@ -31,10 +31,10 @@ impl Wanted {
         })
     }
 
-    fn fits(&self, letter: &Letter) -> bool {
-        let is_from = |name: &AgentName| letter.from == name.as_str();
+    fn fits(&self, state: &ShownMessage) -> bool {
+        let is_from = |name: &AgentName| state.from == name.as_str();
         self.from.as_ref().is_none_or(is_from)
-            && (self.reply_to.is_none() || letter.reply_to == self.reply_to)
+            && (self.reply_to.is_none() || state.reply_to == self.reply_to)
     }
 }
 
@@ -50,8 +50,8 @@ fn whole(context: &Context, said: &str) -> Result<String> {
         .hint("use an ID that send_message has returned")
     })?;
     let mut journal = context.reader()?;
-    let letter = context.find(journal.as_mut(), &prefix)?;
-    Ok(letter.message.id.to_string())
+    let state = context.find(journal.as_mut(), &prefix)?;
+    Ok(state.message.id.to_string())
 }
 
 /// Wait for unread mail of `me` until the given timeout.
@@ -73,12 +73,12 @@ pub(super) async fn wait(said: &Arc<Said>, given: Given, me: AgentName) -> Resul
     })
     .await?;
     loop {
-        let letters = server::on_a_thread({
+        let messages = server::on_a_thread({
             let said = said.clone();
             move || mail::unread(&said)
         })
         .await?;
-        let found: Vec<_> = letters.into_iter().filter(|l| wanted.fits(l)).collect();
+        let found: Vec<_> = messages.into_iter().filter(|l| wanted.fits(l)).collect();
         if !found.is_empty() {
             return Ok(mail::listed(&found));
         }

@@ -2,7 +2,7 @@
 //!
 //! Colour is only written to terminals. If the reader closes the pipe, the command ends silently.
 
-pub(crate) mod letters;
+pub(crate) mod message_text;
 
 use anstream::adapter::strip_str;
 use anstream::{AutoStream, ColorChoice};

@@ -4,7 +4,7 @@
 use super::Catalogue;
 use crate::pty::sight::glance;
 use posthaste_core::activity::Activity;
-use posthaste_core::delivery::{Desk, Event, Manner};
+use posthaste_core::delivery::{Delivery, Event, Manner};
 use posthaste_core::harness::{BoxState, Glance, Manifest, Says, Sighting};
 use posthaste_core::moment::Moment;
 use posthaste_core::text;
@@ -95,7 +95,7 @@ fn at(millis: u64) -> Moment {
     }
 }
 
-/// What a desk makes of these sights, one after the other, of a program that was just started.
+/// What a delivery makes of these sights, one after the other, of a program that was just started.
 fn judged(harness: &Arc<Manifest>, sights: impl IntoIterator<Item = Sighting>) -> String {
     let manner = Manner {
         harness: harness.clone(),
@@ -103,12 +103,12 @@ fn judged(harness: &Arc<Manifest>, sights: impl IntoIterator<Item = Sighting>) -
         reach: posthaste_core::delivery::Reach::Terminal,
         has_hooks: false,
     };
-    let mut desk = Desk::new(manner, at(0));
+    let mut delivery = Delivery::new(manner, at(0));
     for (n, sight) in (1..).zip(sights) {
-        desk.on(at(n), Event::Output);
-        desk.on(at(n), Event::Seen(sight));
+        delivery.on(at(n), Event::Output);
+        delivery.on(at(n), Event::Seen(sight));
     }
-    let judgement = desk.activity();
+    let judgement = delivery.activity();
     match judgement.activity {
         Activity::Blocked(on) => format!("blocked on {on}"),
         other => format!("{other}: {}", judgement.evidence),
@@ -462,18 +462,18 @@ fn what_their_hooks_say() {
             reach: posthaste_core::delivery::Reach::Terminal,
             has_hooks: false,
         };
-        let mut desk = Desk::new(manner, at(0));
+        let mut delivery = Delivery::new(manner, at(0));
         let idle = screen(&harness, agent, SIZES[1], "idle");
         let sight = glance(&harness, &idle, 0);
-        desk.on(at(1), Event::Output);
+        delivery.on(at(1), Event::Output);
         // Ready; from here on hooks alone speak.
         let claims = Vec::new();
-        desk.on(at(2), Event::Seen(Sighting { claims, ..sight }));
+        delivery.on(at(2), Event::Seen(Sighting { claims, ..sight }));
         for (n, (event, payload)) in (1..).zip(events) {
             let report = harness.hook.read(event, payload);
-            desk.on(at(n * 1_000), Event::Hook(Box::new(report)));
+            delivery.on(at(n * 1_000), Event::Hook(Box::new(report)));
         }
-        let judged = desk.activity();
+        let judged = delivery.activity();
         let got = format!("{}: {}", judged.activity, judged.evidence);
         assert_eq!(got, want, "{agent} {events:?}");
     };

@@ -9,7 +9,7 @@ use crate::pty::program::ProgramFiles;
 use crate::pty::sight::Sight;
 use crate::routes::door::Key;
 use posthaste_core::activity::Activity;
-use posthaste_core::delivery::{Desk, Event, Manner};
+use posthaste_core::delivery::{Delivery, Event, Manner};
 use posthaste_core::harness::{BoxState, Manifest, Sighting};
 use posthaste_core::moment::Moment;
 use posthaste_core::session::Ending;
@@ -106,7 +106,7 @@ struct Trial {
     screen: Screen,
     sight: Sight,
     sighted: watch::Receiver<Sighting>,
-    desk: Desk,
+    delivery: Delivery,
     begun: Instant,
     shown: Shown,
 }
@@ -150,7 +150,7 @@ impl Trial {
             screen,
             sight,
             sighted,
-            desk: Desk::new(manner, now),
+            delivery: Delivery::new(manner, now),
             begun,
             shown: Shown::default(),
         }
@@ -218,15 +218,16 @@ impl Trial {
     }
 
     fn exit(&mut self, how: &Ending, tell: Tell<'_>) -> Result<()> {
-        self.desk.on(moment(self.begun), Event::Exited(how.clone()));
+        self.delivery
+            .on(moment(self.begun), Event::Exited(how.clone()));
         self.say(tell)
     }
 
     fn wakeup(&self) -> Option<Instant> {
-        let desk = self.desk.next_wakeup().map(|at| self.begun + at);
+        let delivery = self.delivery.next_wakeup().map(|at| self.begun + at);
         let sync = self.screen.sync_deadline();
         let look = self.sight.due(&self.screen);
-        [desk, sync, look].into_iter().flatten().min()
+        [delivery, sync, look].into_iter().flatten().min()
     }
 
     fn output(&mut self) {
@@ -234,7 +235,7 @@ impl Trial {
         // A program that does not read its answers gets none.
         let _ = rustix::io::write(self.pty.get_ref(), &answers);
         self.sight.changed(Instant::now());
-        self.desk.on(moment(self.begun), Event::Output);
+        self.delivery.on(moment(self.begun), Event::Output);
     }
 
     fn tick(&mut self) {
@@ -248,13 +249,13 @@ impl Trial {
             Ok(true) => Event::Seen(self.sighted.borrow_and_update().clone()),
             Ok(false) | Err(_) => Event::Tick,
         };
-        self.desk.on(moment(self.begun), event);
+        self.delivery.on(moment(self.begun), event);
     }
 
     /// Tells what has changed.
     fn say(&mut self, tell: Tell<'_>) -> Result<()> {
         let at = self.begun.elapsed();
-        let judged = self.desk.activity();
+        let judged = self.delivery.activity();
         let title = self.screen.title().map(|title| text::one_line(title, 80));
         if title != self.shown.title {
             let is = title.clone().unwrap_or_default();
@@ -283,9 +284,9 @@ impl Trial {
             return Ok(());
         }
         let is_up = !matches!(activity.0, Activity::Starting | Activity::Exited);
-        if is_up && !self.desk.is_starting() && !self.shown.was_ready {
+        if is_up && !self.delivery.is_starting() && !self.shown.was_ready {
             self.shown.was_ready = true;
-            tell(at, &noted("ready", "yes", self.desk.ready_evidence()))?;
+            tell(at, &noted("ready", "yes", self.delivery.ready_evidence()))?;
         }
         let is = match &activity.0 {
             Activity::Blocked(on) => format!("blocked on {}", text::one_line(on, 80)),

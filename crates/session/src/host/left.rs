@@ -85,25 +85,28 @@ pub(crate) async fn settle_unproven(
         return Ok(());
     }
     let (now, agent) = (posthaste_store::times::now(), name.clone());
-    let mut left: Vec<_> = unproven.iter().map(|letter| letter.message.id).collect();
+    let mut left: Vec<_> = unproven
+        .iter()
+        .map(|message_state| message_state.message.id)
+        .collect();
     if let Some(path) = resumed.and_then(|resumed| resumed.transcript.as_deref()) {
         let found = transcript::read_whole(path).await;
         let proven = delivery::proven_by(&found.text.given, &unproven);
         left.retain(|id| !proven.contains(id));
-        for letter in unproven.iter().filter(|l| proven.contains(&l.message.id)) {
-            let routes = letter.receipts.iter().rev();
+        for message_state in unproven.iter().filter(|l| proven.contains(&l.message.id)) {
+            let routes = message_state.receipts.iter().rev();
             let route = routes.filter_map(|receipt| receipt.route.clone()).next();
             let record = RecordDelivery {
                 now,
                 agent: agent.clone(),
-                ids: vec![letter.message.id],
+                ids: vec![message_state.message.id],
                 said: Said::Accepted {
                     route: route.unwrap_or_default(),
                     evidence: RESUMED_SHOWS.to_owned(),
                 },
             };
             books.commit(record).await??;
-            let messages = log::Ids(&[letter.message.id]);
+            let messages = log::Ids(&[message_state.message.id]);
             info!(target: log::DELIVERY, %messages, proof = RESUMED_SHOWS, "accepted");
         }
     }

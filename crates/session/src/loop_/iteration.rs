@@ -325,11 +325,11 @@ impl Mail<'_> {
             });
         }
         let pending = self.journal.pending(self.agent, times::now())?;
-        let is_urgent = pending.due.iter().any(|letter| {
-            let envelope = &letter.message.envelope;
+        let is_urgent = pending.due.iter().any(|message_state| {
+            let envelope = &message_state.message.envelope;
             envelope.priority == Priority::Interrupt
                 && !envelope.raw
-                && !self.known.contains(&letter.message.id)
+                && !self.known.contains(&message_state.message.id)
         });
         Ok(Said {
             halt: is_urgent.then_some(Halt::Interrupted),

@@ -9,7 +9,7 @@ use posthaste_core::build::template::Template;
 use posthaste_core::build::{Bounds, Failure, LoopState, Outcome, Settings};
 use posthaste_core::prompt::Entry;
 use posthaste_core::{
-    AgentName, Body, Letter, MessageId, Note, NoteType, Priority, PromptId, Task, TaskStatus,
+    AgentName, Body, MessageId, MessageState, Note, NoteType, Priority, PromptId, Task, TaskStatus,
     Timestamp, text, turn,
 };
 use posthaste_store::report::{Report, Result};
@@ -84,7 +84,7 @@ struct Text {
 
 /// What the journal has for a prompt.
 struct Gathered {
-    mail: Vec<(Letter, Text)>,
+    mail: Vec<(MessageState, Text)>,
     tasks: Vec<Task>,
     completed: u64,
     notes: Vec<Note>,
@@ -121,7 +121,9 @@ impl Gathered {
         let mut last = String::new();
         for (longest, count) in all.chain(fewer) {
             let mail = &self.mail[..count];
-            let shown = |(letter, text): &(Letter, Text)| shown(home, letter, text, longest);
+            let shown = |(message_state, text): &(MessageState, Text)| {
+                shown(home, message_state, text, longest)
+            };
             let mut texts: Vec<String> = mail.iter().map(shown).collect();
             let more = self.mail.len() - count;
             if let (1.., Some(text)) = (more, texts.last_mut()) {
@@ -130,8 +132,8 @@ impl Gathered {
             let entries: Vec<_> = mail
                 .iter()
                 .zip(&texts)
-                .map(|((letter, _), text)| Entry {
-                    message: &letter.message,
+                .map(|((message_state, _), text)| Entry {
+                    message: &message_state.message,
                     text,
                 })
                 .collect();
@@ -184,8 +186,8 @@ pub(super) fn compose(
         repeats: gathered
             .mail
             .iter()
-            .filter(|(letter, _)| letter.is_repeat())
-            .map(|(letter, _)| letter.message.id)
+            .filter(|(message_state, _)| message_state.is_repeat())
+            .map(|(message_state, _)| message_state.message.id)
             .collect(),
         known: gathered.mail.iter().map(|(l, _)| l.message.id).collect(),
         injected: injected.iter().map(|waiting| waiting.id).collect(),
@@ -304,13 +306,15 @@ fn mail(
     journal: &mut Journal,
     state: &LoopState,
     now: Timestamp,
-) -> Result<Vec<(Letter, Text)>> {
-    let mut letters = journal.inbox(&state.agent, Listing::Unread, now)?;
-    letters.retain(|letter| letter.message.is_due(now) && !letter.message.envelope.raw);
+) -> Result<Vec<(MessageState, Text)>> {
+    let mut messages = journal.inbox(&state.agent, Listing::Unread, now)?;
+    messages.retain(|message_state| {
+        message_state.message.is_due(now) && !message_state.message.envelope.raw
+    });
     // What is urgent first; else as it was sent.
-    letters.sort_by_key(|letter| !is_urgent(letter));
-    let both = letters.into_iter().map(|letter| {
-        let body = match bodies::body(home, &letter.message) {
+    messages.sort_by_key(|message_state| !is_urgent(message_state));
+    let both = messages.into_iter().map(|message_state| {
+        let body = match bodies::body(home, &message_state.message) {
             Err(error @ Error::BodyLost { .. }) => format!("({error})"),
             body => body?,
         };
@@ -318,24 +322,24 @@ fn mail(
             head: text::head(&body, LONGEST_MAIL).to_owned(),
             whole: body.len(),
         };
-        Ok((letter, text))
+        Ok((message_state, text))
     });
     both.collect()
 }
 
-fn is_urgent(letter: &Letter) -> bool {
-    letter.message.envelope.priority == Priority::Interrupt
+fn is_urgent(message_state: &MessageState) -> bool {
+    message_state.message.envelope.priority == Priority::Interrupt
 }
 
 /// A message as the prompt has it: that it is urgent; who wrote it, where that is not the person;
 /// that it may be a repeat; and where the rest of it is.
-fn shown(home: &Home, letter: &Letter, body: &Text, longest: usize) -> String {
-    let message = &letter.message;
+fn shown(home: &Home, message_state: &MessageState, body: &Text, longest: usize) -> String {
+    let message = &message_state.message;
     let mut text = String::new();
-    if is_urgent(letter) {
+    if is_urgent(message_state) {
         text.push_str("URGENT: ");
     }
-    if letter.is_repeat() {
+    if message_state.is_repeat() {
         text.push_str(turn::REPEAT.trim_start());
         text.push(' ');
     }

@@ -264,7 +264,7 @@ impl Round {
         let (script, agent) = (self.script.clone(), self.shared.agent.clone());
         self.shared
             .books
-            .ask(move |journal| intake::sort(&script, &agent, &listed, |id| journal.letter(id)))
+            .ask(move |journal| intake::sort(&script, &agent, &listed, |id| journal.state(id)))
             .await
     }
 

@@ -14,7 +14,7 @@ use hyper::body::Bytes;
 use hyper::header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, HOST, HeaderValue};
 use hyper::{Method, Request};
 use hyper_util::rt::TokioIo;
-use posthaste_core::driver::{Input, ToldLetter};
+use posthaste_core::driver::{Input, TurnMessage};
 use posthaste_core::harness::{Api, Manifest, Placeholder, Route, Template, gives_flag};
 use posthaste_core::{MessageId, turn};
 use posthaste_store::live::place::Launch;
@@ -28,7 +28,7 @@ use tokio::time::timeout;
 use tracing::{info, warn};
 use uuid::Uuid;
 
-/// How long an answer may take; the desk gives up a second later.
+/// How long an answer may take; the delivery gives up a second later.
 const ANSWER: Duration = Duration::from_secs(4);
 /// No answer that we ask for is longer.
 const LONGEST: usize = 1 << 20;
@@ -127,14 +127,14 @@ fn refused(offer: u64, ids: Vec<MessageId>, why: String) -> Input {
 pub(crate) async fn put(
     shared: Rc<Shared>,
     offer: u64,
-    letters: Vec<ToldLetter>,
+    messages: Vec<TurnMessage>,
     conversation: String,
 ) -> Report {
-    let ids = letters
+    let ids = messages
         .iter()
-        .map(|(letter, _)| letter.message.id)
+        .map(|(message_state, _)| message_state.message.id)
         .collect();
-    let text = match actions::told(&shared, &letters, turn::text) {
+    let text = match actions::told(&shared, &messages, turn::text) {
         Ok(text) => text,
         Err(error) => return Report::Input(refused(offer, ids, error.to_string())),
     };
@@ -153,7 +153,7 @@ pub(crate) async fn put(
     Report::Input(refused(offer, ids, why))
 }
 
-/// For whoever reads the log; the desk tells it in receipts.
+/// For whoever reads the log; the delivery tells it in receipts.
 fn unused(why: &str) {
     info!(target: log::DELIVERY, "its own HTTP door is not used: {why}");
 }

@@ -10,7 +10,7 @@ use crate::socket::hub::Outbox;
 use crate::socket::peer::{Look, Peer};
 use crate::socket::post;
 use crate::state::StateRequest;
-use posthaste_core::{IdPrefix, Letter, Order};
+use posthaste_core::{IdPrefix, MessageState, Order};
 use posthaste_store::operation::ApplyOrder;
 use posthaste_store::{Denied, Error, Listing, files};
 use posthaste_wire::event::{Event, StateChange};
@@ -223,10 +223,13 @@ async fn set_interactive(shared: &Shared, outbox: &Outbox, enabled: bool, sink: 
 
 async fn why(shared: &Shared, id: IdPrefix, sink: Sink) {
     match find(shared, id).await {
-        Ok(letter) => {
-            let letter = Box::new(letter);
+        Ok(message_state) => {
+            let message_state = Box::new(message_state);
             shared
-                .request_current(StateRequest::Why { letter, sink })
+                .request_current(StateRequest::Why {
+                    state: message_state,
+                    sink,
+                })
                 .await;
         }
         Err(failure) => sink.refuse(failure),
@@ -332,41 +335,42 @@ pub(crate) fn is_injected(shared: &Shared, prompt: String, sink: Sink) {
     shared.hub.tell(Topic::StateChange, &event);
 }
 
-async fn find(shared: &Shared, id: IdPrefix) -> Result<Letter, Failure> {
+async fn find(shared: &Shared, id: IdPrefix) -> Result<MessageState, Failure> {
     let found = shared.books.ask(move |journal| journal.find(&id)).await;
     found.map_err(|error| failure(&error))
 }
 
 async fn detail(shared: &Shared, id: IdPrefix) -> Result<Detail, Failure> {
-    let letter = find(shared, id).await?;
+    let message_state = find(shared, id).await?;
     let now = posthaste_store::times::now();
-    let body = files::body(&shared.home, &letter.message).map_err(|error| failure(&error))?;
-    let file = file_of(shared, &letter);
-    Ok(Detail::new(&letter, body, file, now))
+    let body =
+        files::body(&shared.home, &message_state.message).map_err(|error| failure(&error))?;
+    let file = file_of(shared, &message_state);
+    Ok(Detail::new(&message_state, body, file, now))
 }
 
 /// The message's own file, made again where it is lost.
-fn file_of(shared: &Shared, letter: &Letter) -> Option<String> {
-    let path = files::ensure(&shared.home, &letter.message).ok()?;
+fn file_of(shared: &Shared, message_state: &MessageState) -> Option<String> {
+    let path = files::ensure(&shared.home, &message_state.message).ok()?;
     Some(path.to_string_lossy().into_owned())
 }
 
 async fn list(shared: &Shared, all: bool) -> Result<Vec<Message>, Failure> {
     let listing = if all { Listing::All } else { Listing::Unread };
     let (agent, now) = (shared.agent.clone(), posthaste_store::times::now());
-    let letters = shared
+    let messages = shared
         .books
         .ask(move |journal| journal.inbox(&agent, listing, now))
         .await
         .map_err(|error| failure(&error))?;
-    letters
+    messages
         .iter()
-        .map(|letter| {
-            let body = match files::body(&shared.home, &letter.message) {
+        .map(|message_state| {
+            let body = match files::body(&shared.home, &message_state.message) {
                 Err(error @ Error::BodyLost { .. }) => format!("({error})"),
                 body => body.map_err(|error| failure(&error))?,
             };
-            Ok(Message::new(letter, body, now))
+            Ok(Message::new(message_state, body, now))
         })
         .collect()
 }
@@ -484,11 +488,11 @@ async fn show_plainly(shared: &Shared, id: String) -> plain::Reply {
     };
     let found = shared.books.ask(move |journal| journal.find(&prefix)).await;
     match found {
-        Ok(letter) => {
+        Ok(message_state) => {
             let now = posthaste_store::times::now();
             plain::Reply::message(plain::MessageInfo::new(
-                &letter,
-                file_of(shared, &letter).unwrap_or_default(),
+                &message_state,
+                file_of(shared, &message_state).unwrap_or_default(),
                 now,
                 posthaste_store::times::zone(),
             ))

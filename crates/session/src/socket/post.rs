@@ -94,15 +94,15 @@ pub(crate) async fn send(shared: &Shared, peer: &Peer, send: Send) -> Result<Sen
         draft.closes = Some(find(shared, prefix).await?);
     }
     let posted = store(shared, draft, created_at).await?;
-    let letter = &posted.letter;
-    let body = match &letter.message.envelope.body {
+    let message_state = &posted.state;
+    let body = match &message_state.message.envelope.body {
         Body::Inline(text) => text.clone(),
         Body::Filed { .. } => {
-            files::body(&shared.home, &letter.message).map_err(|error| failure(&error))?
+            files::body(&shared.home, &message_state.message).map_err(|error| failure(&error))?
         }
     };
     Ok(Sent {
-        message: Message::new(letter, body, posthaste_store::times::now()),
+        message: Message::new(message_state, body, posthaste_store::times::now()),
         is_new: posted.is_new,
         unfiled: posted.unfiled,
     })
@@ -167,19 +167,19 @@ pub(crate) async fn plain(
     }
     // Whether an agent may write to itself is for its own command to ask; here it has.
     draft.allow_self = true;
-    let letter = store(shared, draft, posthaste_store::times::now())
+    let message_state = store(shared, draft, posthaste_store::times::now())
         .await?
-        .letter;
-    match why::why(&letter, posthaste_store::times::now()) {
+        .state;
+    match why::why(&message_state, posthaste_store::times::now()) {
         // In this dialect what is stored and will never arrive is refused; 'ph show' has it.
         Why::Arrived {
             reason: Some(reason),
             ..
         } => Err(Failure::invalid_params(format!(
             "message {} was stored and is not delivered: {reason}",
-            letter.message.id
+            message_state.message.id
         ))),
-        Why::Arrived { reason: None, .. } | Why::Held(_) => Ok(letter.message.id),
+        Why::Arrived { reason: None, .. } | Why::Held(_) => Ok(message_state.message.id),
     }
 }
 
@@ -194,8 +194,8 @@ async fn closes(
         return Ok(None);
     };
     match shared.books.ask(move |journal| journal.find(&prefix)).await {
-        Ok(letter) => {
-            let message = &letter.message;
+        Ok(message_state) => {
+            let message = &message_state.message;
             let is_open = message.envelope.expects_reply && owed::may_close(from, message);
             Ok(is_open.then_some(message.id))
         }

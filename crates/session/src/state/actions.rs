@@ -11,7 +11,7 @@ use crate::routes::transcript;
 use posthaste_core::driver::{CommitId, Input, KeyboardUser, Operation, Turn};
 use posthaste_core::offer::Said;
 use posthaste_core::turn::{self, Entry, Telling};
-use posthaste_core::{Conversation, Letter, MessageId, inject, owed};
+use posthaste_core::{Conversation, MessageId, MessageState, inject, owed};
 use posthaste_store::operation::{
     Expire, MarkUncertain, OpenOffers, RecordConversation, RecordDelivery, RecordedDelivery,
 };
@@ -51,8 +51,8 @@ pub(crate) async fn type_turn(
     mode: turn::Input,
 ) -> Report {
     let bytes = match turn {
-        Turn::Messages(letters) => told(&shared, &letters, |entries| turn::render(entries, mode)),
-        Turn::Reminder(letters) => Ok(turn::enclose(&owed::reminder(&letters), mode)),
+        Turn::Messages(messages) => told(&shared, &messages, |entries| turn::render(entries, mode)),
+        Turn::Reminder(messages) => Ok(turn::enclose(&owed::reminder(&messages), mode)),
     };
     let typed = match bytes {
         Ok(bytes) => {
@@ -257,21 +257,21 @@ async fn expire(shared: &Shared) {
 /// Make sure that each message has its file, then call `make` with the entries of the messages.
 pub(crate) fn told<T>(
     shared: &Shared,
-    letters: &[(Letter, Telling)],
+    messages: &[(MessageState, Telling)],
     make: impl FnOnce(&[Entry<'_>]) -> T,
 ) -> Result<T, Error> {
-    let paths = letters
+    let paths = messages
         .iter()
-        .map(|(letter, _)| {
-            let path = files::ensure(&shared.home, &letter.message)?;
+        .map(|(message_state, _)| {
+            let path = files::ensure(&shared.home, &message_state.message)?;
             Ok(path.to_string_lossy().into_owned())
         })
         .collect::<Result<Vec<_>, Error>>()?;
-    let entries: Vec<_> = letters
+    let entries: Vec<_> = messages
         .iter()
         .zip(&paths)
-        .map(|((letter, telling), path)| Entry {
-            letter,
+        .map(|((message_state, telling), path)| Entry {
+            state: message_state,
             path,
             telling: *telling,
         })

@@ -1,11 +1,11 @@
 //! Writes the driver's decisions to the session's log. Decides nothing; the words are the driver's.
 
 use crate::host::log::DELIVERY;
-use posthaste_core::delivery::{Decision, Desk, Effect, Event};
+use posthaste_core::delivery::{Decision, Delivery, Effect, Event};
 use posthaste_core::driver::{Decisions, HoldLog, Level, Line, NudgeOutcome, Observer};
 use posthaste_core::harness::Manifest;
 use posthaste_core::moment::Moment;
-use posthaste_core::{Letter, MessageId};
+use posthaste_core::{MessageId, MessageState};
 use std::sync::Arc;
 use tracing::{debug, error, info, warn};
 
@@ -23,7 +23,7 @@ impl Holds {
     }
 
     /// Log which messages wait and why, if that may have changed.
-    pub(super) fn log(&mut self, now: Moment, delivery: &Desk, pending: &[Letter]) {
+    pub(super) fn log(&mut self, now: Moment, delivery: &Delivery, pending: &[MessageState]) {
         let is_stale = std::mem::take(&mut self.is_stale);
         if !is_stale || !tracing::enabled!(target: DELIVERY, tracing::Level::INFO) {
             return;
@@ -60,9 +60,9 @@ impl Observer for DecisionLog {
 
     fn has_heard(&mut self) {}
 
-    fn chooses(&mut self, _: Moment, _: &Desk, _: &[Letter], _: &Decision) {}
+    fn chooses(&mut self, _: Moment, _: &Delivery, _: &[MessageState], _: &Decision) {}
 
-    fn wants(&mut self, _now: Moment, delivery: &Desk, effect: &Effect) {
+    fn wants(&mut self, _now: Moment, delivery: &Delivery, effect: &Effect) {
         log(self.0.wants(delivery, effect));
     }
 

@@ -3,8 +3,8 @@
 use super::decisions::{DecisionLog, Holds};
 use super::feed::{Feed, OutputTimes};
 use crate::pty::keyboard::Typing;
-use posthaste_core::Letter;
-use posthaste_core::delivery::Desk;
+use posthaste_core::MessageState;
+use posthaste_core::delivery::Delivery;
 use posthaste_core::driver::{Action, Input, SessionDriver, Start};
 use posthaste_core::moment::Moment;
 use posthaste_core::why::Hold;
@@ -35,12 +35,12 @@ impl Driver {
         }
     }
 
-    pub(super) fn delivery(&self) -> &Desk {
+    pub(super) fn delivery(&self) -> &Delivery {
         self.driver.delivery()
     }
 
     /// The agent's mail as of the last read.
-    pub(super) fn pending(&self) -> &[Letter] {
+    pub(super) fn pending(&self) -> &[MessageState] {
         &self.driver.mail().pending
     }
 
@@ -90,8 +90,8 @@ impl Driver {
     }
 
     /// Return why a message waits, if it does.
-    pub(super) fn hold(&self, letter: &Letter) -> Option<Hold> {
-        self.delivery().hold(self.now(), letter, self.pending())
+    pub(super) fn hold(&self, state: &MessageState) -> Option<Hold> {
+        self.delivery().hold(self.now(), state, self.pending())
     }
 
     /// Note that something may hold or release messages that was not logged yet.

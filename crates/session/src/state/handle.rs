@@ -11,7 +11,7 @@ use posthaste_core::activity::Activity;
 use posthaste_core::delivery::PausedBy;
 use posthaste_core::driver::{Input, NudgeRequest};
 use posthaste_core::harness::Turn;
-use posthaste_core::{Letter, ReceiptState, Timestamp};
+use posthaste_core::{MessageState, ReceiptState, Timestamp};
 use posthaste_store::live::place::Launch;
 use posthaste_wire::event::StateChange;
 use posthaste_wire::method;
@@ -33,7 +33,7 @@ impl SessionState {
             StateRequest::Hook { hook, tell } => self.hook(hook, tell),
             StateRequest::Taken(offer) => self.tell(Input::HookPassedOn(offer)),
             StateRequest::Dropped(offer) => self.tell(Input::HookGone(offer)),
-            StateRequest::Why { letter, sink } => sink.answer::<method::Why>(&self.why(&letter)),
+            StateRequest::Why { state, sink } => sink.answer::<method::Why>(&self.why(&state)),
             StateRequest::Stop(sink) => {
                 sink.answer::<method::Stop>(&method::Stopping::StopRequested);
                 info!(target: log::SESSION, "a client asks the session to end");
@@ -63,12 +63,12 @@ impl SessionState {
         }
     }
 
-    fn why(&self, letter: &Letter) -> wire::Why {
+    fn why(&self, state: &MessageState) -> wire::Why {
         let now = posthaste_store::times::now();
-        if letter.message.to != self.setup.shared.agent {
-            return wire::Why::new(letter, now);
+        if state.message.to != self.setup.shared.agent {
+            return wire::Why::new(state, now);
         }
-        let mut why = wire::Why::live(letter, now, self.driver.hold(letter));
+        let mut why = wire::Why::live(state, now, self.driver.hold(state));
         if why.receipt == ReceiptState::Offered.as_str() {
             let unread = self.transcripts.trouble();
             let unread = unread.map(|why| format!("; no transcript: {why}"));

@@ -67,10 +67,10 @@ impl SessionState {
         let Some(OpenHookCall { event, tell }) = self.replies.hook_calls.take(call) else {
             return;
         };
-        let Some(HookMail { offer, letters }) = mail else {
+        let Some(HookMail { offer, messages }) = mail else {
             return tell(Hooked::noted());
         };
-        match actions::told(&self.setup.shared, &letters, turn::text) {
+        match actions::told(&self.setup.shared, &messages, turn::text) {
             Ok(text) => {
                 let format = self.setup.harness.hook.format;
                 tell(Hooked {
@@ -81,7 +81,9 @@ impl SessionState {
             }
             Err(error) => {
                 tell(Hooked::noted());
-                let ids = letters.iter().map(|(letter, _)| letter.message.id);
+                let ids = messages
+                    .iter()
+                    .map(|(message_state, _)| message_state.message.id);
                 self.tell(Input::HookUnanswered {
                     offer,
                     ids: ids.collect(),

@@ -8,7 +8,7 @@ use crate::host::log;
 use posthaste_core::driver::{Input, MailView};
 use posthaste_core::fact::Event as Fact;
 use posthaste_core::why::{self, Why};
-use posthaste_core::{AgentName, Body, Letter, MessageId, ReceiptState};
+use posthaste_core::{AgentName, Body, MessageId, MessageState, ReceiptState};
 use posthaste_store::{Error, Journal};
 use posthaste_wire::event::{self, MessageEvent, StateChange};
 use posthaste_wire::topic::Topic;
@@ -32,11 +32,11 @@ pub(super) struct View {
     happened: Vec<Happened>,
 }
 
-/// A step of a message, and the message's letter as of this read, without its body.
+/// A step of a message, and the message's message_state as of this read, without its body.
 #[derive(Debug)]
 struct Happened {
     receipt: &'static str,
-    letter: Letter,
+    state: MessageState,
 }
 
 /// Reads the journal, one read at a time.
@@ -156,18 +156,21 @@ impl SessionState {
     /// Return the event that tells listeners of a step of a message. The reason for which the message
     /// waits is known only to this session.
     fn message_event(&self, happened: Happened) -> MessageEvent {
-        let Happened { receipt, letter } = happened;
-        let held = self.driver.hold(&letter);
-        let reason = match why::why_live(&letter, posthaste_store::times::now(), held) {
+        let Happened {
+            receipt,
+            state: message_state,
+        } = happened;
+        let held = self.driver.hold(&message_state);
+        let reason = match why::why_live(&message_state, posthaste_store::times::now(), held) {
             Why::Held(hold) => Some(hold.reason),
             Why::Arrived { reason, .. } => reason,
         };
         MessageEvent {
-            id: letter.message.id,
+            id: message_state.message.id,
             receipt: receipt.to_owned(),
             reason,
-            from: letter.message.envelope.from.to_string(),
-            to: letter.message.to.to_string(),
+            from: message_state.message.envelope.from.to_string(),
+            to: message_state.message.to.to_string(),
         }
     }
 
@@ -235,8 +238,8 @@ impl View {
         let pending = journal.pending(agent, now)?;
         let mut owed = journal.owed(agent, now)?;
         // A reminder names these messages and does not repeat their bodies.
-        for letter in &mut owed {
-            letter.message.envelope.body = Body::Inline(String::new());
+        for message_state in &mut owed {
+            message_state.message.envelope.body = Body::Inline(String::new());
         }
         let unread = journal.count(agent, now)?.unread;
         let mut happened = Vec::new();
@@ -285,9 +288,12 @@ fn happened_since(
                 | Fact::Work(_)
                 | Fact::Loop(_) => continue,
             };
-            if let Some(mut letter) = journal.letter(id)? {
-                letter.message.envelope.body = Body::Inline(String::new());
-                all.push(Happened { receipt, letter });
+            if let Some(mut message_state) = journal.state(id)? {
+                message_state.message.envelope.body = Body::Inline(String::new());
+                all.push(Happened {
+                    receipt,
+                    state: message_state,
+                });
             }
         }
     }

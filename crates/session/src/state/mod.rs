@@ -36,7 +36,7 @@ use posthaste_core::delivery::{Manner, Reach};
 use posthaste_core::driver::{Input, KeyboardUser, RunIdentity, Start};
 use posthaste_core::harness::{Manifest, Sighting};
 use posthaste_core::turn;
-use posthaste_core::{Conversation, Letter, Timestamp};
+use posthaste_core::{Conversation, MessageState, Timestamp};
 use posthaste_store::bell::{self, Watch};
 use posthaste_store::files;
 use posthaste_store::live::place::Record;
@@ -75,7 +75,7 @@ pub(crate) enum StateRequest {
     /// A hook has gone, and did not say so.
     Dropped(u64),
     Why {
-        letter: Box<Letter>,
+        state: Box<MessageState>,
         sink: Sink,
     },
     Stop(Sink),

@@ -54,11 +54,11 @@ impl SessionState {
             } => self.tasks.spawn(door::check(shared, offer, conversation)),
             Action::PutMail {
                 offer,
-                letters,
+                messages,
                 conversation,
             } => self
                 .tasks
-                .spawn(door::put(shared, offer, letters, conversation)),
+                .spawn(door::put(shared, offer, messages, conversation)),
             Action::ApiInterrupt { conversation } => {
                 self.tasks.spawn(door::interrupt(shared, conversation));
             }

@@ -229,7 +229,7 @@ pub(crate) fn settle_posted(
     draft: usize,
     posted: &mut Posted,
 ) {
-    let message = &posted.letter.message;
+    let message = &posted.state.message;
     match (&message.envelope.body, posted.is_new) {
         (Body::Inline(text), true) => {
             let names = names_of(home, message);

@@ -7,7 +7,7 @@ use crate::views::pending::Pending;
 use jiff::Timestamp;
 use posthaste_core::offer::{self, Kept, Said};
 use posthaste_core::receipt::{self, Order};
-use posthaste_core::{AgentName, Letter, MessageId, inject};
+use posthaste_core::{AgentName, MessageId, MessageState, inject};
 
 /// Messages that one transaction records as expired at most.
 const EXPIRED_PER_TRANSACTION: usize = 100;
@@ -59,7 +59,7 @@ pub struct Inject {
 
 #[derive(Debug, Clone)]
 pub struct Injection {
-    pub letters: Vec<Letter>,
+    pub messages: Vec<MessageState>,
     /// All unread messages of the inbox.
     pub unread: u64,
 }
@@ -121,13 +121,16 @@ impl Operation for Inject {
         // Load the messages before the offer is recorded: the offer ends the state `uncertain`, which
         // marks a repeat.
         let pending = tx.views.pending(agent, now, Pending::MOST)?;
-        let letters = inject::choose(pending);
-        let ids: Vec<_> = letters.iter().map(|letter| letter.message.id).collect();
+        let messages = inject::choose(pending);
+        let ids: Vec<_> = messages
+            .iter()
+            .map(|message_state| message_state.message.id)
+            .collect();
         let route = inject::ROUTE.to_owned();
-        let repeats = Letter::repeats(&letters);
+        let repeats = MessageState::repeats(&messages);
         tx.record_delivery(now, agent, &ids, &Said::Offering { route, repeats })?;
         let unread = tx.views.inbox_count(agent, now)?.unread;
-        Ok(Ok(Injection { letters, unread }))
+        Ok(Ok(Injection { messages, unread }))
     }
 
     fn durability(&self) -> Durability {
@@ -203,7 +206,7 @@ impl Transaction<'_> {
         for id in &expired {
             if let Some(found) = self.views.message(*id)? {
                 let events =
-                    receipt::decide(now, Order::Expire, agent, &found.message, found.standing);
+                    receipt::decide(now, Order::Expire, agent, &found.message, found.status);
                 self.append_events(now, agent, events.unwrap_or_default())?;
             }
         }

@@ -60,7 +60,7 @@ impl ApplyOrder {
             return Ok(Err(Denied::NotFound(id)));
         };
         let message = found.message;
-        let decided = receipt::decide(self.now, self.order, &self.who, &message, found.standing);
+        let decided = receipt::decide(self.now, self.order, &self.who, &message, found.status);
         let outcome = match decided {
             Ok(events) if events.is_empty() => Outcome::Unchanged,
             Ok(events) => {

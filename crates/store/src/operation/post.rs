@@ -8,7 +8,9 @@ use crate::journal::transaction::Transaction;
 use crate::views::marks::{Kind, sender_recipient_and_key};
 use jiff::Timestamp;
 use posthaste_core::post::{self, Correspondence};
-use posthaste_core::{AgentName, Draft, Event, Fact, Letter, Posting, Refusal, Standing};
+use posthaste_core::{
+    AgentName, Draft, Event, Fact, MessageState, MessageStatus, Posting, Refusal,
+};
 
 /// Store messages.
 #[derive(Debug, Clone)]
@@ -19,7 +21,7 @@ pub struct Post {
 
 #[derive(Debug, Clone)]
 pub struct Posted {
-    pub letter: Letter,
+    pub state: MessageState,
     /// False if the journal already had the message.
     pub is_new: bool,
     /// Why the message's file could not be written. The message is stored, and its file is made
@@ -111,7 +113,7 @@ impl Transaction<'_> {
         draft: &Draft,
         fact: &Fact,
         also: Vec<(AgentName, Event)>,
-    ) -> rusqlite::Result<Option<Letter>> {
+    ) -> rusqlite::Result<Option<MessageState>> {
         let is_unchanged = also.is_empty();
         for (agent, event) in also {
             self.append_events(now, &agent, vec![event])?;
@@ -123,9 +125,9 @@ impl Transaction<'_> {
         if !is_unchanged {
             return self.views.message(draft.id);
         }
-        Ok(fact.message().map(|message| Letter {
+        Ok(fact.message().map(|message| MessageState {
             message,
-            standing: Standing::default(),
+            status: MessageStatus::default(),
             receipts: fact.receipt().into_iter().collect(),
         }))
     }
@@ -169,9 +171,9 @@ impl Transaction<'_> {
     }
 }
 
-fn posted(letter: Option<Letter>, is_new: bool) -> Option<Posted> {
-    letter.map(|letter| Posted {
-        letter,
+fn posted(message_state: Option<MessageState>, is_new: bool) -> Option<Posted> {
+    message_state.map(|message_state| Posted {
+        state: message_state,
         is_new,
         unfiled: None,
     })

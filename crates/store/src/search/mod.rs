@@ -10,7 +10,7 @@ pub(crate) use index::fill_page;
 use crate::error::{Result, sqlite};
 use crate::journal::Journal;
 use posthaste_core::receipt::End;
-use posthaste_core::{AgentName, Letter};
+use posthaste_core::{AgentName, MessageState};
 use rusqlite::Connection;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -33,7 +33,11 @@ pub struct Query {
 impl Journal {
     /// Return the messages that contain all of the words. If the index is far behind, `progress` is
     /// called with the number of facts still to be indexed.
-    pub fn search(&mut self, query: &Query, mut progress: impl FnMut(u64)) -> Result<Vec<Letter>> {
+    pub fn search(
+        &mut self,
+        query: &Query,
+        mut progress: impl FnMut(u64),
+    ) -> Result<Vec<MessageState>> {
         self.catch_up()?;
         let Some(words) = as_match(&query.words) else {
             return Ok(Vec::new());
@@ -50,7 +54,7 @@ impl Journal {
         })
     }
 
-    fn look_up(&self, index: &Connection, words: &str, query: &Query) -> Result<Vec<Letter>> {
+    fn look_up(&self, index: &Connection, words: &str, query: &Query) -> Result<Vec<MessageState>> {
         let path = self.home().search();
         let ranking = match query.order {
             Order::NewestFirst => "rowid DESC",
@@ -72,13 +76,13 @@ impl Journal {
     }
 }
 
-fn is_wanted(letter: &Letter, query: &Query) -> bool {
-    letter.standing.end != Some(End::Deleted)
+fn is_wanted(state: &MessageState, query: &Query) -> bool {
+    state.status.end != Some(End::Deleted)
         && query
             .from
             .as_ref()
-            .is_none_or(|from| letter.message.envelope.from == *from)
-        && query.to.as_ref().is_none_or(|to| letter.message.to == *to)
+            .is_none_or(|from| state.message.envelope.from == *from)
+        && query.to.as_ref().is_none_or(|to| state.message.to == *to)
 }
 
 /// Return the words as quoted FTS5 terms, or `None` if there are none.

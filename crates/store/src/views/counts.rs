@@ -7,7 +7,7 @@ use super::messages::{PROVEN_OFFERING, nanos};
 use crate::error::Result;
 use crate::journal::Journal;
 use jiff::Timestamp;
-use posthaste_core::{AgentName, Standing};
+use posthaste_core::{AgentName, MessageStatus};
 use rusqlite::{Row, params};
 
 /// Messages of an inbox.
@@ -41,11 +41,11 @@ pub(super) struct Counted {
 
 impl Counted {
     /// Count one message.
-    pub(super) fn of(standing: Standing) -> Self {
-        let is_pending = standing.is_unread() && !standing.is_handed();
+    pub(super) fn of(status: MessageStatus) -> Self {
+        let is_pending = status.is_unread() && !status.is_handed();
         Self {
-            total: standing.in_inbox().into(),
-            unread: standing.is_unread().into(),
+            total: status.in_inbox().into(),
+            unread: status.is_unread().into(),
             pending: is_pending.into(),
         }
     }

@@ -10,7 +10,7 @@ use crate::error::{Error, Result, sqlite};
 use crate::journal::Journal;
 use jiff::Timestamp;
 use posthaste_core::receipt::End;
-use posthaste_core::{AgentName, IdPrefix, Letter, MessageId};
+use posthaste_core::{AgentName, IdPrefix, MessageId, MessageState};
 use rusqlite::params;
 
 /// Part of an inbox.
@@ -22,15 +22,15 @@ pub enum Listing {
 
 impl Journal {
     /// Return the message that a prefix means. Deleted messages are not found.
-    pub fn find(&mut self, prefix: &IdPrefix) -> Result<Letter> {
+    pub fn find(&mut self, prefix: &IdPrefix) -> Result<MessageState> {
         let found = self.read(|views| views.messages_with(prefix))?;
         let ambiguous = |prefix, fits| Error::Ambiguous { prefix, fits };
         let id = only(found, prefix, Error::NotFound, ambiguous)?;
-        self.letter(id)?
+        self.state(id)?
             .ok_or_else(|| Error::NotFound(prefix.clone()))
     }
 
-    pub fn letter(&mut self, id: MessageId) -> Result<Option<Letter>> {
+    pub fn state(&mut self, id: MessageId) -> Result<Option<MessageState>> {
         self.read(|views| views.message(id))
     }
 
@@ -40,7 +40,7 @@ impl Journal {
         agent: &AgentName,
         listing: Listing,
         now: Timestamp,
-    ) -> Result<Vec<Letter>> {
+    ) -> Result<Vec<MessageState>> {
         let mut seqs = self.read(|views| {
             let unread = views.inbox_half(agent, false)?;
             Ok(match listing {
@@ -62,11 +62,11 @@ impl Journal {
     }
 
     /// Return all messages of a thread, archived ones too, oldest first.
-    pub fn thread(&mut self, thread: MessageId) -> Result<Vec<Letter>> {
+    pub fn thread(&mut self, thread: MessageId) -> Result<Vec<MessageState>> {
         let seqs = self.read(|views| views.thread(thread))?;
         let mut messages = self.messages(&seqs)?;
         messages.retain(|found| {
-            let is_deleted = found.standing.end == Some(End::Deleted);
+            let is_deleted = found.status.end == Some(End::Deleted);
             found.message.envelope.thread_id == thread && !is_deleted
         });
         Ok(messages)
@@ -91,7 +91,7 @@ impl Journal {
         only(threads, prefix, Error::NotFound, ambiguous)
     }
 
-    pub(crate) fn messages(&self, seqs: &[u64]) -> Result<Vec<Letter>> {
+    pub(crate) fn messages(&self, seqs: &[u64]) -> Result<Vec<MessageState>> {
         self.in_pages(seqs, Views::message_at)
     }
 }

@@ -6,7 +6,7 @@
 
 use super::Views;
 use posthaste_core::receipt::{End, Proven};
-use posthaste_core::{Message, Standing};
+use posthaste_core::{Message, MessageStatus};
 use rusqlite::{Result, Row, params};
 
 /// Purpose of a mark. Unless stated otherwise its owner is the recipient and it has no time.
@@ -109,20 +109,20 @@ impl IndexedFields {
     }
 
     /// Return the marks that a message has in one state.
-    pub(super) fn marks(&self, standing: Standing) -> Vec<Mark> {
-        let is_open = standing.end.is_none();
-        let is_pending = is_open && !standing.read && !standing.is_handed();
-        let expects_reply = is_open && self.expects && !standing.answered;
-        let has_failed = standing.end == Some(End::Failed);
+    pub(super) fn marks(&self, status: MessageStatus) -> Vec<Mark> {
+        let is_open = status.end.is_none();
+        let is_pending = is_open && !status.read && !status.is_handed();
+        let expects_reply = is_open && self.expects && !status.answered;
+        let has_failed = status.end == Some(End::Failed);
         let mut marks = Vec::new();
         let mut add = |kind, owner: &str, at| {
             let owner = owner.to_owned();
             marks.push(Mark { kind, owner, at });
         };
-        if standing.proven == Proven::Offering {
+        if status.proven == Proven::Offering {
             add(Kind::Offering, &self.recipient, 0);
         }
-        if standing.proven == Proven::Unproven {
+        if status.proven == Proven::Unproven {
             add(Kind::Unproven, &self.recipient, 0);
         }
         if has_failed {
@@ -131,7 +131,7 @@ impl IndexedFields {
         if let Some(at) = self.not_before.filter(|_| is_open) {
             add(Kind::NotDue, &self.recipient, at);
         }
-        if let Some(at) = self.expires_at.filter(|_| is_open && !standing.seen) {
+        if let Some(at) = self.expires_at.filter(|_| is_open && !status.seen) {
             add(Kind::Expiring, &self.recipient, at);
         }
         if let Some(at) = self.deadline.filter(|_| is_pending) {
@@ -227,28 +227,28 @@ mod tests {
             expects: true,
             ..plain()
         };
-        let new = Standing::default();
-        let ended = |end| Standing {
+        let new = MessageStatus::default();
+        let ended = |end| MessageStatus {
             end: Some(end),
             ..new
         };
-        let read = Standing { read: true, ..new };
-        let seen = Standing { seen: true, ..new };
-        let offering = Standing {
+        let read = MessageStatus { read: true, ..new };
+        let seen = MessageStatus { seen: true, ..new };
+        let offering = MessageStatus {
             proven: Proven::Offering,
             ..new
         };
-        let answered = Standing {
+        let answered = MessageStatus {
             answered: true,
             ..new
         };
-        let check = |fields: IndexedFields, standing, want: &[(Kind, &str, i64)]| {
-            let marks = fields.marks(standing);
+        let check = |fields: IndexedFields, status, want: &[(Kind, &str, i64)]| {
+            let marks = fields.marks(status);
             let marks: Vec<_> = marks
                 .iter()
                 .map(|mark| (mark.kind, mark.owner.as_str(), mark.at))
                 .collect();
-            assert_eq!(marks, want, "{fields:?}, {standing:?}");
+            assert_eq!(marks, want, "{fields:?}, {status:?}");
         };
         // An ordinary message of the person has none.
         check(plain(), new, &[]);

@@ -1,6 +1,6 @@
 //! One row per message: its state, kept where the indices of an inbox find it.
 //!
-//! [`Standing::apply_progress`] decides what a step does to a message; this module only stores
+//! [`MessageStatus::apply_progress`] decides what a step does to a message; this module only stores
 //! the result.
 
 use super::counts::Counted;
@@ -10,7 +10,8 @@ use jiff::Timestamp;
 use posthaste_core::mail::gives;
 use posthaste_core::receipt::{End, Proven};
 use posthaste_core::{
-    Event, Evidence, Fact, Letter, Message, MessageId, Priority, Progress, Standing, promotion,
+    Event, Evidence, Fact, Message, MessageId, MessageState, MessageStatus, Priority, Progress,
+    promotion,
 };
 use rusqlite::{Result, Row, params};
 
@@ -19,7 +20,7 @@ impl Views<'_> {
         let Some(message) = fact.message() else {
             return Ok(());
         };
-        let (standing, shown_by) = self.early_steps(message.id)?;
+        let (status, shown_by) = self.early_steps(message.id)?;
         let fields = IndexedFields::new(&message);
         let priority = message.envelope.priority;
         self.execute(
@@ -30,24 +31,24 @@ impl Views<'_> {
                 fields.sender,
                 priority.rank(),
                 position(priority, seq),
-                proven_code(standing.proven),
-                standing.read,
-                standing.shown,
-                standing.seen,
-                standing.cut,
-                standing.is_handed(),
-                end_code(standing.end),
+                proven_code(status.proven),
+                status.read,
+                status.shown,
+                status.seen,
+                status.cut,
+                status.is_handed(),
+                end_code(status.end),
                 fields.not_before,
                 fields.expires_at,
                 fields.counts_at,
                 fields.deadline,
                 fields.expects,
-                standing.answered,
-                standing.reminded,
+                status.answered,
+                status.reminded,
             ],
         )?;
         for mark in fields
-            .marks(standing)
+            .marks(status)
             .into_iter()
             .chain(Mark::lasting(&message))
         {
@@ -56,7 +57,7 @@ impl Views<'_> {
         if let Some(step) = shown_by {
             self.set_latest(Latest::Shown, &fields.recipient, step, Some(seq))?;
         }
-        self.count(&fields.recipient, Counted::default(), Counted::of(standing))
+        self.count(&fields.recipient, Counted::default(), Counted::of(status))
     }
 
     pub(super) fn apply_progress(self, seq: u64, progress: &Progress) -> Result<()> {
@@ -64,7 +65,7 @@ impl Views<'_> {
         let Some(message) = self.message_seq(progress.message)? else {
             return Ok(());
         };
-        let before = self.standing(message)?;
+        let before = self.status(message)?;
         let mut after = before;
         after.apply_progress(progress);
         if gives(progress.step) {
@@ -76,24 +77,24 @@ impl Views<'_> {
             let agent = agent.unwrap_or_default();
             self.set_latest(Latest::Shown, &agent, seq, Some(message))?;
         }
-        self.set_standing(message, before, after)
+        self.set_status(message, before, after)
     }
 
     /// Return the state that steps recorded before their message add up to, and the last of them
     /// that showed the message to its agent.
-    fn early_steps(self, id: MessageId) -> Result<(Standing, Option<u64>)> {
-        let (mut standing, mut shown_by) = (Standing::default(), None);
+    fn early_steps(self, id: MessageId) -> Result<(MessageStatus, Option<u64>)> {
+        let (mut status, mut shown_by) = (MessageStatus::default(), None);
         for seq in self.steps(&id.to_string())? {
             let fact = records::fact_at(self.conn, seq)?;
             if let Some(Event::Progress(progress)) = fact.map(|fact| fact.event) {
-                standing.apply_progress(&progress);
+                status.apply_progress(&progress);
                 shown_by = gives(progress.step).then_some(seq).or(shown_by);
             }
         }
-        Ok((standing, shown_by))
+        Ok((status, shown_by))
     }
 
-    fn set_standing(self, message: u64, before: Standing, after: Standing) -> Result<()> {
+    fn set_status(self, message: u64, before: MessageStatus, after: MessageStatus) -> Result<()> {
         if before == after {
             return Ok(());
         }
@@ -121,11 +122,11 @@ impl Views<'_> {
         self.count(&fields.recipient, Counted::of(before), Counted::of(after))
     }
 
-    fn standing(self, message: u64) -> Result<Standing> {
+    fn status(self, message: u64) -> Result<MessageStatus> {
         self.prepare(
             "SELECT proven, read, shown, seen, cut, ended, answered, reminded FROM v#_letters WHERE seq = ?1",
         )?
-        .query_row([message], |row| read_standing(row, 0))
+        .query_row([message], |row| read_status(row, 0))
     }
 
     pub(super) fn message_seq(self, id: MessageId) -> Result<Option<u64>> {
@@ -136,21 +137,21 @@ impl Views<'_> {
         )
     }
 
-    pub(crate) fn message(self, id: MessageId) -> Result<Option<Letter>> {
+    pub(crate) fn message(self, id: MessageId) -> Result<Option<MessageState>> {
         match self.message_seq(id)? {
             Some(seq) => self.message_at(seq),
             None => Ok(None),
         }
     }
 
-    pub(crate) fn message_at(self, seq: u64) -> Result<Option<Letter>> {
+    pub(crate) fn message_at(self, seq: u64) -> Result<Option<MessageState>> {
         let found = self.row(
             "SELECT f.seq, f.origin, f.id, f.at, f.agent, f.kind, f.data, l.proven, l.read, l.shown, l.seen, l.cut, l.ended, l.answered, l.reminded
              FROM v#_letters l JOIN facts f ON f.seq = l.seq WHERE l.seq = ?1",
             [seq],
-            |row| Ok((records::read(row)?, read_standing(row, 7)?)),
+            |row| Ok((records::read(row)?, read_status(row, 7)?)),
         )?;
-        let Some((record, standing)) = found else {
+        let Some((record, status)) = found else {
             return Ok(None);
         };
         let fact = record.read().ok();
@@ -162,9 +163,9 @@ impl Views<'_> {
             let step = records::fact_at(self.conn, step)?;
             receipts.extend(step.and_then(|fact| fact.receipt()));
         }
-        Ok(Some(Letter {
+        Ok(Some(MessageState {
             message,
-            standing,
+            status,
             receipts,
         }))
     }
@@ -210,8 +211,8 @@ pub(crate) fn nanos(time: Timestamp) -> i64 {
 }
 
 /// Read `proven, read, shown, seen, cut, ended, answered, reminded` from column `first` on.
-fn read_standing(row: &Row<'_>, first: usize) -> Result<Standing> {
-    Ok(Standing {
+fn read_status(row: &Row<'_>, first: usize) -> Result<MessageStatus> {
+    Ok(MessageStatus {
         proven: proven_of(row.get(first)?),
         read: row.get(first + 1)?,
         shown: row.get(first + 2)?,

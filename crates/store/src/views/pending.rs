@@ -6,7 +6,7 @@ use super::messages::{PROVEN_OFFERING, nanos};
 use crate::error::Result;
 use crate::journal::Journal;
 use jiff::Timestamp;
-use posthaste_core::{AgentName, Body, Letter, MessageId, Priority, inject};
+use posthaste_core::{AgentName, Body, MessageId, MessageState, Priority, inject};
 use rusqlite::params;
 
 /// Messages that wait for an agent: unread, due, and neither shown nor offered by any route.
@@ -14,7 +14,7 @@ use rusqlite::params;
 pub struct Pending {
     /// The first of them, in delivery order: [`Pending::MOST`] at most. Fewer if their bodies are
     /// long, but at least one if there is any.
-    pub due: Vec<Letter>,
+    pub due: Vec<MessageState>,
     /// The next time at which a message becomes due, is promoted, or expires.
     pub next: Option<Timestamp>,
     /// All pending messages.
@@ -55,7 +55,7 @@ impl Journal {
     }
 
     /// Return the messages whose proof is awaited.
-    pub fn unproven(&mut self, agent: &AgentName) -> Result<Vec<Letter>> {
+    pub fn unproven(&mut self, agent: &AgentName) -> Result<Vec<MessageState>> {
         self.read(|views| {
             let ids = views.marked_ids(Kind::Unproven, agent)?;
             let messages = ids.iter().map(|id| views.message(*id).transpose());
@@ -71,7 +71,7 @@ impl Views<'_> {
         agent: &AgentName,
         now: Timestamp,
         limit: usize,
-    ) -> rusqlite::Result<Vec<Letter>> {
+    ) -> rusqlite::Result<Vec<MessageState>> {
         let is_open = "read = 0 AND ended = 0 AND handed = 0
              AND (not_before IS NULL OR not_before <= ?2)
              AND (expires_at IS NULL OR expires_at > ?2 OR seen = 1)";
@@ -179,7 +179,7 @@ impl Views<'_> {
     }
 }
 
-fn body_bytes_in_memory(message: &Letter) -> u64 {
+fn body_bytes_in_memory(message: &MessageState) -> u64 {
     match &message.message.envelope.body {
         Body::Inline(text) => text.len() as u64,
         Body::Filed { .. } => 0,

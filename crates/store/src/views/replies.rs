@@ -8,20 +8,20 @@ use crate::error::Result;
 use crate::journal::Journal;
 use jiff::Timestamp;
 use posthaste_core::storm::{Given, MINUTE, SENDER_SKEW};
-use posthaste_core::{AgentName, Letter, owed};
+use posthaste_core::{AgentName, MessageState, owed};
 use rusqlite::params;
 
 impl Journal {
     /// Return the messages that an agent may be reminded to reply to, oldest first: as many as one
     /// reminder names.
-    pub fn owed(&mut self, agent: &AgentName, now: Timestamp) -> Result<Vec<Letter>> {
+    pub fn owed(&mut self, agent: &AgentName, now: Timestamp) -> Result<Vec<MessageState>> {
         let also = format!(" AND l.seen = 1 AND l.reminded < {}", owed::REMINDERS);
         let limit = format!(" LIMIT {}", owed::AT_ONCE);
         self.expecting_reply(Kind::ReplyOwed, agent, now, &also, &limit)
     }
 
     /// Return the messages whose sender waits for a reply, oldest first.
-    pub fn awaited(&mut self, sender: &AgentName, now: Timestamp) -> Result<Vec<Letter>> {
+    pub fn awaited(&mut self, sender: &AgentName, now: Timestamp) -> Result<Vec<MessageState>> {
         self.expecting_reply(Kind::ReplyAwaited, sender, now, "", "")
     }
 
@@ -32,7 +32,7 @@ impl Journal {
         now: Timestamp,
         also: &str,
         limit: &str,
-    ) -> Result<Vec<Letter>> {
+    ) -> Result<Vec<MessageState>> {
         let sql = format!(
             "SELECT l.seq FROM v#_marks m CROSS JOIN v#_letters l ON l.seq = m.seq
              WHERE m.kind = {} AND m.whose = ?1 AND m.at = 0{also}

@@ -1,7 +1,7 @@
 //! Bodies in the journal and in files, and bodies that are lost.
 
 use posthaste_core::message::INLINE_LIMIT;
-use posthaste_core::{Body, Draft, Letter, MessageId, Order};
+use posthaste_core::{Body, Draft, MessageId, MessageState, Order};
 use posthaste_lab::{TempHome, at, denied, draft, id, name, order, post, stored};
 use posthaste_store::operation::Post;
 use posthaste_store::{Committed, Error, Journal, Patience, Prewrite, Writer, files};
@@ -20,8 +20,8 @@ fn files_of(journal: &Journal, agent: &str) -> Vec<PathBuf> {
 }
 
 fn read(journal: &mut Journal, id: MessageId) -> String {
-    let letter = journal.letter(id).unwrap().unwrap();
-    files::body(journal.home(), &letter.message).unwrap()
+    let state = journal.state(id).unwrap().unwrap();
+    files::body(journal.home(), &state.message).unwrap()
 }
 
 fn large(fill: &str) -> String {
@@ -41,15 +41,15 @@ fn a_body_is_read_back_byte_for_byte() {
         .filter_map(char::from_u32)
         .collect();
     let mut check = |body: &str, is_filed: bool| {
-        let mut letter = draft("alice", "bob", body);
+        let mut state = draft("alice", "bob", body);
         // Without it, an empty body would be refused.
-        letter.subject = Some("a body".to_owned());
-        let posted = post(&mut journal, at(0), &letter);
-        let kept = &posted.letter.message.envelope.body;
+        state.subject = Some("a body".to_owned());
+        let posted = post(&mut journal, at(0), &state);
+        let kept = &posted.state.message.envelope.body;
         assert_eq!(matches!(kept, Body::Filed { .. }), is_filed);
         assert_eq!(kept.bytes(), body.len() as u64);
-        assert!(read(&mut journal, letter.id) == body, "the body differs");
-        let file = files::ensure(journal.home(), &posted.letter.message).unwrap();
+        assert!(read(&mut journal, state.id) == body, "the body differs");
+        let file = files::ensure(journal.home(), &posted.state.message).unwrap();
         assert!(
             std::fs::read_to_string(file).unwrap() == body,
             "the file differs"
@@ -98,12 +98,12 @@ fn a_file_is_named_by_time_and_id_and_replaces_no_other() {
     let mut journal = home.journal();
     let alike = |n: u128| MessageId(uuid::Uuid::from_u128((0x3fa8_c1d2 << 96) | n));
     let mut check = |n: u128, body: &str, want: &str| {
-        let letter = Draft {
+        let state = Draft {
             id: alike(n),
             ..draft("alice", "bob", body)
         };
-        let posted = post(&mut journal, at(3_723), &letter);
-        let file = files::ensure(journal.home(), &posted.letter.message).unwrap();
+        let posted = post(&mut journal, at(3_723), &state);
+        let file = files::ensure(journal.home(), &posted.state.message).unwrap();
         assert_eq!(file.file_name().unwrap().to_str().unwrap(), want);
         assert!(std::fs::read_to_string(file).unwrap() == body);
     };
@@ -127,7 +127,7 @@ fn a_lost_or_changed_copy_is_written_again() {
     let home = TempHome::new();
     let mut journal = home.journal();
     let posted = post(&mut journal, at(0), &draft("alice", "bob", "precious"));
-    let message = posted.letter.message;
+    let message = posted.state.message;
     let check = |spoil: fn(&Path)| {
         spoil(&files_of(&journal, "bob")[0]);
         let file = files::ensure(journal.home(), &message).unwrap();
@@ -152,7 +152,7 @@ fn a_changed_large_body_is_reported_and_never_shown() {
     let mut journal = home.journal();
     let mut check = |spoil: fn(&Path), want: &str| {
         let posted = post(&mut journal, at(0), &draft("alice", "bob", large("x")));
-        let message = posted.letter.message;
+        let message = posted.state.message;
         let file = files::ensure(journal.home(), &message).unwrap();
         spoil(&file);
         for answer in [
@@ -170,7 +170,7 @@ fn a_changed_large_body_is_reported_and_never_shown() {
         let lost = journal.examine().unwrap().lost_bodies;
         assert_eq!(lost.last(), Some(&message.id));
         // The message itself is not lost.
-        assert!(journal.letter(message.id).unwrap().is_some());
+        assert!(journal.state(message.id).unwrap().is_some());
     };
     check(|file| std::fs::remove_file(file).unwrap(), "missing");
     check(|file| std::fs::write(file, "short").unwrap(), "5 bytes");
@@ -192,8 +192,8 @@ fn a_denied_or_repeated_large_message_leaves_no_file() {
         ..draft("alice", "bob", large("x"))
     };
     post(&mut journal, at(0), &keyed);
-    let standing = files_of(&journal, "bob");
-    assert_eq!(standing.len(), 1);
+    let status = files_of(&journal, "bob");
+    assert_eq!(status.len(), 1);
 
     let again = Draft {
         id: id(1),
@@ -230,7 +230,7 @@ fn a_denied_or_repeated_large_message_leaves_no_file() {
             denied(&mut journal, Post { now, drafts });
         }
     }
-    assert_eq!(files_of(&journal, "bob"), standing);
+    assert_eq!(files_of(&journal, "bob"), status);
     assert_eq!(files_of(&journal, "alice"), Vec::<PathBuf>::new());
     assert!(read(&mut journal, keyed.id) == large("x"));
 }
@@ -241,12 +241,12 @@ fn a_denied_or_repeated_large_message_leaves_no_file() {
 fn a_failed_retry_keeps_the_body_of_the_stored_message() {
     let home = TempHome::new();
     let mut journal = home.journal();
-    let letter = draft("alice", "bob", large("x"));
-    post(&mut journal, at(0), &letter);
-    let standing = files_of(&journal, "bob");
+    let state = draft("alice", "bob", large("x"));
+    post(&mut journal, at(0), &state);
+    let status = files_of(&journal, "bob");
     let retry = || Post {
         now: at(0),
-        drafts: vec![letter.clone()],
+        drafts: vec![state.clone()],
     };
 
     let mut impatient = Journal::open(home.home(), Patience(std::time::Duration::ZERO)).unwrap();
@@ -254,13 +254,13 @@ fn a_failed_retry_keeps_the_body_of_the_stored_message() {
     let busy = impatient.commit(retry()).unwrap_err();
     assert!(matches!(busy, Error::Busy { .. }), "{busy}");
     drop(held);
-    assert!(read(&mut journal, letter.id) == large("x"));
-    assert_eq!(files_of(&journal, "bob"), standing);
+    assert!(read(&mut journal, state.id) == large("x"));
+    assert_eq!(files_of(&journal, "bob"), status);
 
     // A retry restores a file that was lost in between.
-    std::fs::remove_file(&standing[0]).unwrap();
+    std::fs::remove_file(&status[0]).unwrap();
     assert!(matches!(journal.commit(retry()), Ok(Ok(_))));
-    assert!(read(&mut journal, letter.id) == large("x"));
+    assert!(read(&mut journal, state.id) == large("x"));
 }
 
 #[test]
@@ -293,15 +293,15 @@ fn a_message_is_stored_although_its_copy_cannot_be_written() {
     let mut journal = home.journal();
     let in_the_way = journal.home().messages(&name("carol"));
     std::fs::write(&in_the_way, "").unwrap();
-    let letter = draft("alice", "carol", "stored all the same");
-    let posted = post(&mut journal, at(0), &letter);
+    let state = draft("alice", "carol", "stored all the same");
+    let posted = post(&mut journal, at(0), &state);
     assert!(posted.is_new);
     let why = posted.unfiled.as_deref().expect("its sender is told");
     assert!(why.contains("messages/carol"), "{why}");
-    assert_eq!(read(&mut journal, letter.id), "stored all the same");
-    assert!(files::ensure(journal.home(), &posted.letter.message).is_err());
+    assert_eq!(read(&mut journal, state.id), "stored all the same");
+    assert!(files::ensure(journal.home(), &posted.state.message).is_err());
     std::fs::remove_file(in_the_way).unwrap();
-    let file = files::ensure(journal.home(), &posted.letter.message).unwrap();
+    let file = files::ensure(journal.home(), &posted.state.message).unwrap();
     assert_eq!(
         std::fs::read_to_string(file).unwrap(),
         "stored all the same"
@@ -313,8 +313,8 @@ fn a_deleted_message_loses_its_copy() {
     let home = TempHome::new();
     let mut journal = home.journal();
     let [kept, gone] = ["keep", "drop"].map(|body| draft("alice", "bob", body));
-    for letter in [&kept, &gone] {
-        post(&mut journal, at(0), letter);
+    for state in [&kept, &gone] {
+        post(&mut journal, at(0), state);
     }
     order(&mut journal, at(1), "bob", Order::Delete, &[gone.id]);
     let texts: Vec<String> = files_of(&journal, "bob")
@@ -328,14 +328,14 @@ fn a_deleted_message_loses_its_copy() {
 fn large_bodies_of_a_group_commit_are_filed() {
     let home = TempHome::new();
     let (writer, thread) = Writer::start(&home.home(), Patience::DEFAULT).unwrap();
-    let letters: Vec<Letter> = std::thread::scope(|scope| {
+    let messages: Vec<MessageState> = std::thread::scope(|scope| {
         let senders: Vec<_> = (0..4)
             .map(|n| {
                 let writer = &writer;
                 scope.spawn(move || {
                     let drafts = vec![draft("alice", "bob", large(&n.to_string()))];
                     match stored(writer, Post { now: at(0), drafts }) {
-                        Ok(Ok(mut posted)) => posted.remove(0).letter,
+                        Ok(Ok(mut posted)) => posted.remove(0).state,
                         other => panic!("{other:?}"),
                     }
                 })
@@ -343,8 +343,8 @@ fn large_bodies_of_a_group_commit_are_filed() {
             .collect();
         senders.into_iter().map(|s| s.join().unwrap()).collect()
     });
-    for (n, letter) in letters.iter().enumerate() {
-        let body = files::body(&home.home(), &letter.message).unwrap();
+    for (n, state) in messages.iter().enumerate() {
+        let body = files::body(&home.home(), &state.message).unwrap();
         assert!(body == large(&n.to_string()));
     }
     let (now, drafts) = (at(0), vec![draft("bob", "bob", large("x"))]);

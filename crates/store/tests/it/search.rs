@@ -19,8 +19,8 @@ fn query(words: &str) -> Query {
 }
 
 fn found(journal: &mut Journal, query: &Query) -> Vec<MessageId> {
-    let letters = journal.search(query, |_| {}).unwrap();
-    letters.iter().map(|letter| letter.message.id).collect()
+    let messages = journal.search(query, |_| {}).unwrap();
+    messages.iter().map(|state| state.message.id).collect()
 }
 
 /// Create a journal with one message for each body, and return their ids.
@@ -74,12 +74,12 @@ fn a_search_can_be_limited_to_a_sender_and_a_recipient() {
     let home = TempHome::new();
     let mut journal = home.journal();
     let mut send = |from: &str, to: &str, subject: &str| {
-        let letter = Draft {
+        let state = Draft {
             subject: Some(subject.to_owned()),
             ..draft(from, to, "status report")
         };
-        post(&mut journal, at(0), &letter);
-        letter.id
+        post(&mut journal, at(0), &state);
+        state.id
     };
     let one = send("alice", "bob", "urgent");
     let two = send("bob", "alice", "urgent");
@@ -173,7 +173,7 @@ fn no_search_text_is_an_error() {
         "%",
         "_",
         ";",
-        "'; DROP TABLE letters; --",
+        "'; DROP TABLE messages; --",
         "\u{feff}",
         "\u{301}",
         "\u{1f469}\u{200d}",
@@ -183,7 +183,7 @@ fn no_search_text_is_an_error() {
         "\\",
         "\\\"",
         "rank:x",
-        "letters",
+        "messages",
         &many,
         &long,
     ];

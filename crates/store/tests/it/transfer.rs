@@ -53,8 +53,8 @@ fn furnished(home: &TempHome) -> Journal {
         ..draft("bob", "alice", "漢字 👩‍💻")
     };
     let huge = draft("alice", "bob", "é\u{1b}\n\"".repeat(400_000));
-    for letter in [&first, &reply, &huge] {
-        post(&mut journal, at(1), letter);
+    for message_state in [&first, &reply, &huge] {
+        post(&mut journal, at(1), message_state);
     }
     order(&mut journal, at(2), "bob", Order::MarkRead, &[first.id]);
     order(&mut journal, at(3), "bob", Order::Delete, &[first.id]);
@@ -101,10 +101,10 @@ fn an_exported_journal_is_imported_byte_for_byte() {
     assert_intact(&mut copy);
     assert_views_agree(&mut copy, &[at(10), at(100)]);
     assert_eq!(copy.examine().unwrap().lost_bodies, []);
-    for letter in original.inbox(&name("bob"), Listing::All, at(10)).unwrap() {
-        let [one, other] =
-            [&original, &copy].map(|journal| files::body(journal.home(), &letter.message).unwrap());
-        assert!(one == other, "{}", letter.message.id);
+    for message_state in original.inbox(&name("bob"), Listing::All, at(10)).unwrap() {
+        let [one, other] = [&original, &copy]
+            .map(|journal| files::body(journal.home(), &message_state.message).unwrap());
+        assert!(one == other, "{}", message_state.message.id);
     }
 }
 
@@ -151,7 +151,7 @@ fn an_import_into_a_used_journal_assigns_new_seqs() {
 fn an_unknown_fact_is_kept_and_reported_and_blocks_no_mail() {
     let home = TempHome::new();
     let mut journal = home.journal();
-    let letter = draft("alice", "bob", "between the odd ones");
+    let message_state = draft("alice", "bob", "between the odd ones");
     let known = |n: u32, kind: &str| Record {
         kind: kind.to_owned(),
         ..strange(n, "{}")
@@ -178,7 +178,7 @@ fn an_unknown_fact_is_kept_and_reported_and_blocks_no_mail() {
         },
     ];
     imported(&mut journal, &lines(&odd[..3]));
-    post(&mut journal, at(0), &letter);
+    post(&mut journal, at(0), &message_state);
     imported(&mut journal, &lines(&odd[3..]));
 
     let inbox = journal.inbox(&name("bob"), Listing::All, at(1)).unwrap();
@@ -206,11 +206,23 @@ fn an_unknown_fact_is_kept_and_reported_and_blocks_no_mail() {
 /// Return a message of `journal`, and its steps.
 fn story(home: &TempHome) -> (MessageId, Vec<Record>) {
     let mut journal = home.journal();
-    let letter = draft("alice", "bob", "the story");
-    post(&mut journal, at(0), &letter);
-    order(&mut journal, at(1), "bob", Order::MarkRead, &[letter.id]);
-    order(&mut journal, at(2), "bob", Order::Archive, &[letter.id]);
-    (letter.id, records(&journal))
+    let message_state = draft("alice", "bob", "the story");
+    post(&mut journal, at(0), &message_state);
+    order(
+        &mut journal,
+        at(1),
+        "bob",
+        Order::MarkRead,
+        &[message_state.id],
+    );
+    order(
+        &mut journal,
+        at(2),
+        "bob",
+        Order::Archive,
+        &[message_state.id],
+    );
+    (message_state.id, records(&journal))
 }
 
 #[test]
@@ -219,13 +231,17 @@ fn a_step_may_be_imported_before_its_message() {
     let (id, facts) = story(&here);
     let mut journal = there.journal();
     imported(&mut journal, &lines(&[facts[2].clone(), facts[1].clone()]));
-    assert_eq!(journal.letter(id).unwrap(), None);
+    assert_eq!(journal.state(id).unwrap(), None);
     assert_eq!(journal.examine().unwrap().odd, []);
     imported(&mut journal, &lines(&facts[..1]));
-    let letter = journal.letter(id).unwrap().unwrap();
-    let states: Vec<&str> = letter.receipts.iter().map(|r| r.state.as_str()).collect();
+    let message_state = journal.state(id).unwrap().unwrap();
+    let states: Vec<&str> = message_state
+        .receipts
+        .iter()
+        .map(|r| r.state.as_str())
+        .collect();
     assert_eq!(states, ["stored", "archived", "read"]);
-    assert_eq!(letter.standing.receipt().as_str(), "archived");
+    assert_eq!(message_state.status.receipt().as_str(), "archived");
     assert_eq!(journal.count(&name("bob"), at(3)).unwrap().total, 0);
     assert_views_agree(&mut journal, &[at(3)]);
 }
@@ -259,12 +275,12 @@ fn an_id_with_different_bytes_is_a_conflict() {
 fn a_conflict_keeps_the_stored_body() {
     let [here, there] = [TempHome::new(), TempHome::new()];
     let mut journal = here.journal();
-    let letter = draft("alice", "bob", "x".repeat(2 << 20));
-    post(&mut journal, at(0), &letter);
+    let message_state = draft("alice", "bob", "x".repeat(2 << 20));
+    post(&mut journal, at(0), &message_state);
     let mut other = there.journal();
     let claimed = Draft {
         body: Body::Inline("y".repeat(2 << 20)),
-        ..letter.clone()
+        ..message_state.clone()
     };
     post(&mut other, at(0), &claimed);
     let files = || {
@@ -273,8 +289,11 @@ fn a_conflict_keeps_the_stored_body() {
             .count()
     };
     let done = imported(&mut journal, &exported(&other));
-    assert_eq!((done.conflicts, files()), (vec![letter.id.to_string()], 1));
-    let message = journal.letter(letter.id).unwrap().unwrap().message;
+    assert_eq!(
+        (done.conflicts, files()),
+        (vec![message_state.id.to_string()], 1)
+    );
+    let message = journal.state(message_state.id).unwrap().unwrap().message;
     let body = files::body(journal.home(), &message).unwrap();
     assert!(body == "x".repeat(2 << 20));
 }
@@ -286,11 +305,11 @@ fn an_import_restores_a_lost_body() {
     let body = "x".repeat(2 << 20);
     let posted = post(&mut journal, at(0), &draft("alice", "bob", body.clone()));
     let backup = exported(&journal);
-    let file = files::ensure(journal.home(), &posted.letter.message).unwrap();
+    let file = files::ensure(journal.home(), &posted.state.message).unwrap();
     std::fs::remove_file(file).unwrap();
     let mut lossy = Vec::new();
     let done = export(&journal, &mut lossy).unwrap();
-    assert_eq!(done.lost_bodies, [posted.letter.message.id]);
+    assert_eq!(done.lost_bodies, [posted.state.message.id]);
     // A fact that was exported without its body is imported without it.
     let elsewhere = TempHome::new();
     let mut copy = elsewhere.journal();
@@ -298,7 +317,7 @@ fn an_import_restores_a_lost_body() {
     assert_eq!(copy.examine().unwrap().lost_bodies.len(), 1);
 
     assert_eq!(imported(&mut journal, &backup).known, 1);
-    assert!(files::body(journal.home(), &posted.letter.message).unwrap() == body);
+    assert!(files::body(journal.home(), &posted.state.message).unwrap() == body);
     assert_eq!(imported(&mut copy, &backup).known, 1);
     assert_eq!(copy.examine().unwrap().lost_bodies.len(), 0);
 }

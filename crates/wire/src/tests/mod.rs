@@ -12,7 +12,7 @@ mod session;
 use crate::{Activity, Mode, Run, Session, Status};
 use jiff::Timestamp;
 use posthaste_core::message::{Body, Envelope, Evidence};
-use posthaste_core::{Letter, Message, MessageId, Priority, Standing, Step};
+use posthaste_core::{Message, MessageId, MessageState, MessageStatus, Priority, Step};
 
 const ID: &str = "3fa8c1d2-0b1c-4d2e-8f3a-4b5c6d7e8f90";
 
@@ -26,11 +26,11 @@ fn at(second: i64) -> Timestamp {
 }
 
 /// A message from a to bob at 10:00:00, with one step per second.
-fn letter(steps: &[Step]) -> Letter {
-    let mut standing = Standing::default();
+fn message_state(steps: &[Step]) -> MessageState {
+    let mut status = MessageStatus::default();
     let mut receipts = Vec::new();
     for (n, step) in (1..).zip(steps) {
-        standing.apply(*step);
+        status.apply(*step);
         receipts.push(posthaste_core::Receipt {
             state: step.to_string(),
             at: at(n),
@@ -40,7 +40,7 @@ fn letter(steps: &[Step]) -> Letter {
             reason: None,
         });
     }
-    Letter {
+    MessageState {
         message: Message {
             id: id(),
             to: "bob".parse().unwrap(),
@@ -64,7 +64,7 @@ fn letter(steps: &[Step]) -> Letter {
                 raw: false,
             },
         },
-        standing,
+        status,
         receipts,
     }
 }

@@ -1,6 +1,6 @@
 //! The plain dialect, as the original's client speaks it.
 
-use super::{ID, at, id, letter, session};
+use super::{ID, at, id, message_state, session};
 use crate::param::Payload;
 use crate::plain::{AgentInfo, Attach, MessageInfo, Refusal, Reply, Request, Send};
 use crate::rpc::{self, Said};
@@ -194,8 +194,14 @@ fn replies() {
         &format!(r#"{{"ok":true,"message_id":"{ID}"}}"#),
     );
     let zone = TimeZone::fixed(offset(2));
-    let info =
-        |steps: &[Step]| MessageInfo::new(&letter(steps), "/m/bob/1.md".to_owned(), at(99), &zone);
+    let info = |steps: &[Step]| {
+        MessageInfo::new(
+            &message_state(steps),
+            "/m/bob/1.md".to_owned(),
+            at(99),
+            &zone,
+        )
+    };
     check(
         Reply::message(info(&[Step::Offering])),
         &format!(

@@ -1,6 +1,6 @@
 //! A minimal server: a session whose state never changes.
 
-use super::{at, id, letter, session, status};
+use super::{at, id, message_state, session, status};
 use crate::method::{
     self, Call, Checkpointing, Injected, InteractiveMode, Killed, Marked, Method, Noted, Nudged,
     Outcome, Paused, Screen, Sent, Stopping, Subscribed, Written,
@@ -41,8 +41,8 @@ impl Server {
     }
 
     fn carry_out(&mut self, call: Call) -> Outcome {
-        let letter = letter(&[Step::Offering, Step::Offered]);
-        let message = Message::new(&letter, "hi".to_owned(), at(9));
+        let message_state = message_state(&[Step::Offering, Step::Offered]);
+        let message = Message::new(&message_state, "hi".to_owned(), at(9));
         match call {
             Call::GetStatus(_) => method::GetStatus::answer(&status()),
             Call::Stop(_) => method::Stop::answer(&Stopping::StopRequested),
@@ -73,9 +73,9 @@ impl Server {
             }),
             Call::Show(_) => {
                 let file = Some("/m/bob/1.md".to_owned());
-                method::Show::answer(&Detail::new(&letter, "hi".to_owned(), file, at(9)))
+                method::Show::answer(&Detail::new(&message_state, "hi".to_owned(), file, at(9)))
             }
-            Call::Why(_) => method::Why::answer(&Why::new(&letter, at(9))),
+            Call::Why(_) => method::Why::answer(&Why::new(&message_state, at(9))),
             Call::Inbox(call) => {
                 method::Inbox::answer(&if call.all { vec![message] } else { vec![] })
             }

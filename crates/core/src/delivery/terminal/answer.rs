@@ -6,11 +6,11 @@
 
 use super::super::hold::HANDED_OVER;
 use super::super::question::Dialog;
-use super::super::{Desk, Effect, Reach};
+use super::super::{Delivery, Effect, Reach};
 use super::state::{Before, Lane, State, Submission, Typed};
 use crate::activity::Activity;
 use crate::harness::Route;
-use crate::mail::Letter;
+use crate::mail::MessageState;
 use crate::moment::Moment;
 use crate::receipt::Proven;
 use jiff::Timestamp;
@@ -54,7 +54,7 @@ pub struct OpenQuestion {
     pub since: Timestamp,
 }
 
-impl Desk {
+impl Delivery {
     /// Return whether there is a question that an answer would reach.
     pub fn answerable(&self, now: Moment) -> Answerable {
         if self.manner.reach == Reach::Prompt {
@@ -222,19 +222,19 @@ impl Desk {
     }
 
     /// Return the effects that fail all answers that can never be given.
-    pub fn lapsed(&self, now: Moment, pending: &[Letter]) -> Vec<Effect> {
-        let effect = |letter: &Letter| {
-            let reason = self.lapse(now, letter)?.to_owned();
-            let ids = vec![letter.message.id];
-            letter
+    pub fn lapsed(&self, now: Moment, pending: &[MessageState]) -> Vec<Effect> {
+        let effect = |message_state: &MessageState| {
+            let reason = self.lapse(now, message_state)?.to_owned();
+            let ids = vec![message_state.message.id];
+            message_state
                 .is_pending(now.wall)
                 .then_some(Effect::Fail { ids, reason })
         };
         pending.iter().filter_map(effect).collect()
     }
 
-    pub(crate) fn lapse(&self, now: Moment, letter: &Letter) -> Option<&'static str> {
-        if !letter.message.envelope.raw {
+    pub(crate) fn lapse(&self, now: Moment, message_state: &MessageState) -> Option<&'static str> {
+        if !message_state.message.envelope.raw {
             return None;
         }
         let dialog = self.agent.questions.open.as_ref();
@@ -243,7 +243,7 @@ impl Desk {
             begun: self.agent.begun.wall,
             question: dialog.map(|dialog| dialog.since.wall),
         };
-        lapse(letter, times, self.knows_dialogs())
+        lapse(message_state, times, self.knows_dialogs())
     }
 }
 
@@ -272,15 +272,15 @@ struct Times {
 }
 
 /// Why a raw message can never be typed.
-fn lapse(letter: &Letter, times: Times, knows: bool) -> Option<&'static str> {
+fn lapse(message_state: &MessageState, times: Times, knows: bool) -> Option<&'static str> {
     let Times {
         now,
         begun,
         question,
     } = times;
-    let sent = letter.message.created_at;
+    let sent = message_state.message.created_at;
     let is_another = question.is_some_and(|since| since > sent);
-    if letter.standing.proven == Proven::Uncertain {
+    if message_state.status.proven == Proven::Uncertain {
         // Nobody may say yes twice.
         Some("it may have been typed already, and an answer is not given twice")
     } else if sent > now {
@@ -306,15 +306,15 @@ mod tests {
         let sent = message(1, "alice", "bob").created_at;
         let second = |by: i64| sent + jiff::SignedDuration::from_secs(by);
         let check = |steps: &[Step], begun: i64, knows, question: Option<i64>, want: bool| {
-            let letter = with_steps(&message(1, "alice", "bob"), steps);
+            let message_state = with_steps(&message(1, "alice", "bob"), steps);
             let times = |now| Times {
                 now: second(now),
                 begun: second(begun),
                 question: question.map(second),
             };
-            let found = lapse(&letter, times(0), knows);
+            let found = lapse(&message_state, times(0), knows);
             assert!(
-                lapse(&letter, times(-1), knows).is_some(),
+                lapse(&message_state, times(-1), knows).is_some(),
                 "from the future"
             );
             assert_eq!(

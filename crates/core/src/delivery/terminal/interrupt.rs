@@ -1,7 +1,7 @@
 //! The interrupt key before an offer: pressed a few times at most, and never where it could end the
 //! program or approve something.
 
-use super::super::{Desk, Effect, Rule};
+use super::super::{Delivery, Effect, Rule};
 use super::state::{Flight, Lane, Preparation, State};
 use crate::activity::Activity;
 use crate::moment::Moment;
@@ -14,7 +14,7 @@ const CLEARED_WITHIN: Duration = Duration::from_secs(2);
 /// What the interrupt key might do to an idle program.
 const ENDS: &str = "ended the program";
 
-impl Desk {
+impl Delivery {
     /// Press the interrupt key. Check the screen first if the key could do harm.
     pub(crate) fn press(&mut self, now: Moment, flight: Flight, keys: u8) -> Vec<Effect> {
         let quits = self.manner.harness.interrupt.quits_when_idle && !self.agent.is_asking();

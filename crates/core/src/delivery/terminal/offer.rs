@@ -1,7 +1,7 @@
 //! An offer on its way: its record in the journal, the last look at the box, and its text, up to
 //! where Enter is due.
 
-use super::super::{Desk, Effect, REST, Rule};
+use super::super::{Delivery, Effect, REST, Rule};
 use super::answer;
 use super::state::{Cargo, Flight, Lane, Preparation, Resting, State, Submission, Typed};
 use crate::activity::Activity;
@@ -10,7 +10,7 @@ use crate::id::MessageId;
 use crate::moment::Moment;
 use crate::turn::Input;
 
-impl Desk {
+impl Delivery {
     /// Whether the box has been empty for long enough, if the harness describes it.
     fn may_type_now(&self, flight: &Flight) -> bool {
         let needs_box = self.input_box.is_described() && !flight.is_answer();

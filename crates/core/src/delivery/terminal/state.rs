@@ -14,7 +14,7 @@ use super::super::Effect;
 use super::super::proof::{FoundMessages, Sent};
 use crate::harness::Route;
 use crate::id::MessageId;
-use crate::mail::Letter;
+use crate::mail::MessageState;
 use crate::moment::Moment;
 use crate::priority::Priority;
 use crate::promotion;
@@ -31,18 +31,21 @@ pub(crate) enum Lane {
 }
 
 impl Lane {
-    pub(crate) fn of(letter: &Letter) -> Self {
-        Self::with(letter, letter.message.envelope.priority)
+    pub(crate) fn of(message_state: &MessageState) -> Self {
+        Self::with(message_state, message_state.message.envelope.priority)
     }
 
     /// Return the lane at a time by which the message may have been promoted.
-    pub(crate) fn at(letter: &Letter, now: Timestamp) -> Self {
-        Self::with(letter, promotion::priority(&letter.message, now))
+    pub(crate) fn at(message_state: &MessageState, now: Timestamp) -> Self {
+        Self::with(
+            message_state,
+            promotion::priority(&message_state.message, now),
+        )
     }
 
-    fn with(letter: &Letter, priority: Priority) -> Self {
+    fn with(message_state: &MessageState, priority: Priority) -> Self {
         match priority {
-            _ if letter.message.envelope.raw => Self::Raw,
+            _ if message_state.message.envelope.raw => Self::Raw,
             Priority::Interrupt => Self::Interrupt,
             Priority::Normal => Self::Normal,
             Priority::IdleFirst | Priority::Idle => Self::Idle,

@@ -5,7 +5,7 @@
 //! else. The text of a message is never written twice.
 
 use super::super::proof::FoundMessages;
-use super::super::{Desk, Effect, Rule, http};
+use super::super::{Delivery, Effect, Rule, http};
 use super::state::{Before, Lane, Preparation, Resting, State, Submission, Typed};
 use crate::activity::Activity;
 use crate::harness::{BoxState, Sighting};
@@ -28,7 +28,7 @@ enum Fate {
     Hidden,
 }
 
-impl Desk {
+impl Delivery {
     /// Go on with the turn that is on its way, as far as possible now.
     pub(crate) fn proceed(&mut self, now: Moment) -> Vec<Effect> {
         self.agent.ignores_interrupts &= self.agent.activity() == Activity::Working;

@@ -4,21 +4,21 @@ use super::*;
 use crate::message::Body;
 use jiff::SignedDuration;
 
-fn sized(n: u128, bytes: usize) -> Letter {
-    let mut letter = letter(n, Priority::Normal);
-    letter.message.envelope.body = Body::Inline("x".repeat(bytes));
-    letter
+fn sized(n: u128, bytes: usize) -> MessageState {
+    let mut state = message_state(n, Priority::Normal);
+    state.message.envelope.body = Body::Inline("x".repeat(bytes));
+    state
 }
 
 #[test]
 fn what_goes_when() {
     // For interrupt, normal, idle-first, idle and raw, each alone: goes ("+"), goes after the
     // interrupt key ("key"), or the rule that holds it.
-    let check = |what: &str, delivery: &Desk, want: [&str; 5]| {
-        let lanes = Priority::ALL.map(|priority| letter(1, priority));
+    let check = |what: &str, delivery: &Delivery, want: [&str; 5]| {
+        let lanes = Priority::ALL.map(|priority| message_state(1, priority));
         let lanes = lanes.into_iter().chain([raw(1)]);
-        for (letter, want) in lanes.zip(want) {
-            let pending = [letter];
+        for (state, want) in lanes.zip(want) {
+            let pending = [state];
             let got = match delivery.next(ms(3_000), &pending) {
                 Decision::Offer { interrupt, .. } if interrupt => "key",
                 Decision::Offer { .. } => "+",
@@ -70,7 +70,7 @@ fn what_goes_when() {
 
 #[test]
 fn one_turn_holds_what_is_due_together() {
-    let check = |delivery: &Desk, pending: &[Letter], want: &[u128]| {
+    let check = |delivery: &Delivery, pending: &[MessageState], want: &[u128]| {
         let ids = match delivery.next(ms(3_000), pending) {
             Decision::Offer { ids, .. } => ids,
             Decision::Wait { .. } => Vec::new(),
@@ -81,12 +81,12 @@ fn one_turn_holds_what_is_due_together() {
     use Priority::{Idle, IdleFirst, Interrupt, Normal};
     let pasting = |delivery| after(delivery, &[Event::Paste(true)]);
     let all = [
-        letter(1, Interrupt),
-        letter(2, Interrupt),
-        letter(3, Normal),
-        letter(4, Normal),
-        letter(5, IdleFirst),
-        letter(6, Idle),
+        message_state(1, Interrupt),
+        message_state(2, Interrupt),
+        message_state(3, Normal),
+        message_state(4, Normal),
+        message_state(5, IdleFirst),
+        message_state(6, Idle),
     ];
     check(&pasting(idle()), &all, &[1]);
     check(&pasting(idle()), &all[2..], &[3, 4, 5, 6]);
@@ -94,7 +94,7 @@ fn one_turn_holds_what_is_due_together() {
     check(&pasting(working()), &all[4..], &[]);
     // Typed, one at a time: a line break would submit.
     check(&idle(), &all[2..], &[3]);
-    let between = [letter(1, Normal), raw(2), letter(3, Normal)];
+    let between = [message_state(1, Normal), raw(2), message_state(3, Normal)];
     check(&pasting(idle()), &between, &[1]);
     check(&pasting(idle()), &between[1..], &[2]);
     // Whole messages, up to 8 KiB.
@@ -105,19 +105,19 @@ fn one_turn_holds_what_is_due_together() {
     let one = turn::size(&many[0], turn::Telling::Here, Input::Pasted, PATH);
     assert_eq!(ids.len(), turn::TURN / one);
     // What was read, ran out or is not due yet since the look-up is left out.
-    let mut later = letter(1, Normal);
+    let mut later = message_state(1, Normal);
     later.message.envelope.not_before = Some(ms(4_000).wall);
-    let mut gone = letter(2, Normal);
+    let mut gone = message_state(2, Normal);
     gone.message.envelope.expires_at = Some(ms(3_000).wall);
-    let read = with_steps(&letter(3, Normal).message, &[Step::Read]);
-    let shown = with_steps(&letter(4, Normal).message, &[Step::Shown]);
-    let plain = letter(5, Normal);
+    let read = with_steps(&message_state(3, Normal).message, &[Step::Read]);
+    let shown = with_steps(&message_state(4, Normal).message, &[Step::Shown]);
+    let plain = message_state(5, Normal);
     check(&pasting(idle()), &[later, gone, read, shown, plain], &[5]);
 }
 
 #[test]
 fn a_deadline_ends_the_wait_for_an_idle_agent() {
-    let mut late = letter(1, Priority::Idle);
+    let mut late = message_state(1, Priority::Idle);
     late.message.envelope.deadline = Some(ms(3_000).wall);
     let pending = [late];
     let busy = working();
@@ -148,13 +148,16 @@ fn a_deadline_ends_the_wait_for_an_idle_agent() {
 
 #[test]
 fn a_hold_says_since_when_and_on_what_evidence() {
-    let check =
-        |delivery: &Desk, letter: &Letter, others: &[Letter], want: [&str; 3], since: u64| {
-            let hold = delivery.hold(ms(3_500), letter, others).unwrap();
-            assert_eq!([hold.rule, &hold.evidence, &hold.release], want);
-            assert_eq!(hold.since, ms(since).wall, "{}", hold.rule);
-        };
-    let mut idle_letter = letter(9, Priority::Idle);
+    let check = |delivery: &Delivery,
+                 state: &MessageState,
+                 others: &[MessageState],
+                 want: [&str; 3],
+                 since: u64| {
+        let hold = delivery.hold(ms(3_500), state, others).unwrap();
+        assert_eq!([hold.rule, &hold.evidence, &hold.release], want);
+        assert_eq!(hold.since, ms(since).wall, "{}", hold.rule);
+    };
+    let mut idle_letter = message_state(9, Priority::Idle);
     let want = ["working", "output", "the agent is idle"];
     check(&working(), &idle_letter, &[], want, 3_000);
     let taken = "a person has taken the keyboard";
@@ -172,10 +175,10 @@ fn a_hold_says_since_when_and_on_what_evidence() {
     let want = ["working", "output", "the agent is idle"];
     check(&working(), &idle_letter, &[], want, 3_200);
 
-    let plain = letter(8, Priority::Normal);
+    let plain = message_state(8, Priority::Normal);
     let queue = [
-        letter(1, Priority::Normal),
-        letter(2, Priority::Normal),
+        message_state(1, Priority::Normal),
+        message_state(2, Priority::Normal),
         plain.clone(),
     ];
     let want = [
@@ -199,7 +202,7 @@ fn a_hold_says_since_when_and_on_what_evidence() {
         "its way began 2 s ago",
         "the program reads its input, or ends",
     ];
-    let slow = |delivery: &Desk| {
+    let slow = |delivery: &Delivery| {
         let hold = delivery.hold(ms(5_000), &queue[0], &queue).unwrap();
         assert_eq!([hold.rule, &hold.evidence, &hold.release], want);
         assert_eq!(hold.since, ms(3_000).wall);
@@ -213,12 +216,12 @@ fn a_hold_says_since_when_and_on_what_evidence() {
     delivery.on(ms(3_960), Event::Tick);
     slow(&delivery);
 
-    let mut later = letter(7, Priority::Normal);
+    let mut later = message_state(7, Priority::Normal);
     later.message.envelope.not_before = Some(ms(9_000).wall);
     assert_eq!(rule(idle().hold(ms(3_500), &later, &[])), "not-before");
     let read = with_steps(&plain.message, &[Step::Read]);
     assert_eq!(working().hold(ms(3_500), &read, &[]), None);
-    let interrupt = letter(6, Priority::Interrupt);
+    let interrupt = message_state(6, Priority::Interrupt);
     let hold = drafting().hold(ms(3_500), &interrupt, &[]).unwrap();
     let reason =
         "a person has typed something and not submitted it; an interrupt cannot set that aside";
@@ -227,7 +230,7 @@ fn a_hold_says_since_when_and_on_what_evidence() {
 
 #[test]
 fn a_step_of_the_wall_clock_moves_no_wait() {
-    let pending = [letter(1, Priority::Normal)];
+    let pending = [message_state(1, Priority::Normal)];
     let mut delivery = idle();
     delivery.act(ms(3_000), &pending);
     delivery.on(ms(3_001), Event::Recorded(vec![id(1)]));

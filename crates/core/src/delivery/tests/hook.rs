@@ -2,7 +2,7 @@
 
 use super::screen::{asks, claims, hear, holds, manifest, resting, seen};
 use super::*;
-use super::{Doing, handed, ids_apart as ids, letter_apart as letter, play};
+use super::{Doing, handed, ids_apart as ids, letter_apart as message_state, play};
 use crate::activity::tests::ms;
 use crate::harness::hook::tests::like_claude;
 use crate::harness::{Proof, Report, Route, Says, Source, transcript};
@@ -15,7 +15,7 @@ fn report(event: &str, payload: &serde_json::Value) -> Report {
     like_claude().read(event, &payload.to_string())
 }
 
-fn delivery(change: impl FnOnce(&mut crate::harness::Manifest)) -> Desk {
+fn delivery(change: impl FnOnce(&mut crate::harness::Manifest)) -> Delivery {
     let mut manifest = manifest();
     manifest.hook = like_claude();
     manifest.hook.ready.clear();
@@ -28,27 +28,37 @@ fn delivery(change: impl FnOnce(&mut crate::harness::Manifest)) -> Desk {
 }
 
 /// One that works, as its hook says at 3,000.
-fn working() -> Desk {
+fn working() -> Delivery {
     let mut delivery = delivery(|_| ());
     call(&mut delivery, 3_000, "UserPromptSubmit", &[]);
     delivery
 }
 
-fn rule(delivery: &Desk, at: u64, letter: &Letter, pending: &[Letter]) -> &'static str {
-    super::rule(delivery.hold(ms(at), letter, pending))
+fn rule(
+    delivery: &Delivery,
+    at: u64,
+    state: &MessageState,
+    pending: &[MessageState],
+) -> &'static str {
+    super::rule(delivery.hold(ms(at), state, pending))
 }
 
 /// A hook comes that can take mail.
-fn call(delivery: &mut Desk, at: u64, event: &str, pending: &[Letter]) -> Option<HookOffer> {
+fn call(
+    delivery: &mut Delivery,
+    at: u64,
+    event: &str,
+    pending: &[MessageState],
+) -> Option<HookOffer> {
     call_with(delivery, at, event, &json!({}), pending)
 }
 
 fn call_with(
-    delivery: &mut Desk,
+    delivery: &mut Delivery,
     at: u64,
     event: &str,
     payload: &serde_json::Value,
-    pending: &[Letter],
+    pending: &[MessageState],
 ) -> Option<HookOffer> {
     let report = report(event, payload);
     delivery.on(ms(at), Event::Hook(Box::new(report.clone())));
@@ -57,7 +67,10 @@ fn call_with(
 
 #[test]
 fn normal_mail_waits_for_the_hook_of_a_working_agent() {
-    let pending = [letter(1, Priority::Normal), letter(2, Priority::Idle)];
+    let pending = [
+        message_state(1, Priority::Normal),
+        message_state(2, Priority::Idle),
+    ];
     let mut delivery = working();
     assert_eq!(rule(&delivery, 3_100, &pending[0], &pending), "hook");
     assert_eq!(rule(&delivery, 3_100, &pending[1], &pending), "working");
@@ -80,7 +93,7 @@ fn normal_mail_waits_for_the_hook_of_a_working_agent() {
 
 #[test]
 fn an_agent_within_the_agent_is_given_nothing() {
-    let pending = [letter(1, Priority::Normal)];
+    let pending = [message_state(1, Priority::Normal)];
     let tool = |name: &str| json!({"tool_name": name});
     // Two at a time, each with a tool of its own; then it is the agent's own again.
     let mut delivery = working();
@@ -110,7 +123,7 @@ fn an_agent_within_the_agent_is_given_nothing() {
 
 #[test]
 fn work_after_a_question_leaves_mail_to_the_hook() {
-    let pending = [letter(1, Priority::Normal)];
+    let pending = [message_state(1, Priority::Normal)];
     let mut delivery =
         delivery(|manifest| manifest.activity.order = vec![Source::Title, Source::Hook]);
     for (at, event) in [
@@ -137,7 +150,10 @@ fn work_after_a_question_leaves_mail_to_the_hook() {
 
 #[test]
 fn an_interrupt_does_not_wait_for_a_hook() {
-    let pending = [letter(1, Priority::Interrupt), letter(2, Priority::Normal)];
+    let pending = [
+        message_state(1, Priority::Interrupt),
+        message_state(2, Priority::Normal),
+    ];
     let mut delivery = working();
     let handing = call(&mut delivery, 4_000, TOOL, &pending).unwrap();
     assert_eq!(handing.ids, ids(&[2]));
@@ -150,7 +166,7 @@ fn an_interrupt_does_not_wait_for_a_hook() {
 
 #[test]
 fn an_agent_that_works_is_never_typed_into_and_an_idle_one_is() {
-    let pending = [letter(1, Priority::Normal)];
+    let pending = [message_state(1, Priority::Normal)];
     // The last hook was heard long ago, and the agent still streams its answer.
     let mut delivery = working();
     delivery.on(ms(600_000), Event::Tick);
@@ -174,7 +190,7 @@ fn an_agent_that_works_is_never_typed_into_and_an_idle_one_is() {
 
 #[test]
 fn what_bars_it() {
-    let pending = [letter(1, Priority::Normal)];
+    let pending = [message_state(1, Priority::Normal)];
     let check = |event: &str, payload: serde_json::Value, want: bool| {
         let mut delivery = working();
         let handing = call_with(&mut delivery, 4_000, event, &payload, &pending);
@@ -212,7 +228,7 @@ fn what_bars_it() {
 
 #[test]
 fn what_was_not_passed_on_is_uncertain_and_what_was_not_given_is_taken_back() {
-    let pending = [letter(1, Priority::Normal)];
+    let pending = [message_state(1, Priority::Normal)];
     let begun = || {
         let mut delivery = working();
         call(&mut delivery, 4_000, TOOL, &pending).unwrap();
@@ -254,7 +270,7 @@ fn what_was_not_passed_on_is_uncertain_and_what_was_not_given_is_taken_back() {
 
 #[test]
 fn its_transcript_proves_what_its_hook_passed_on() {
-    let pending = [letter(1, Priority::Normal)];
+    let pending = [message_state(1, Priority::Normal)];
     let mut delivery = working();
     assert!(!delivery.asks_transcript());
     call(&mut delivery, 4_000, TOOL, &pending).unwrap();

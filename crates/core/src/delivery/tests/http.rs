@@ -2,7 +2,7 @@
 
 use super::screen::{asks, hear, holds, manifest, resting, seen};
 use super::*;
-use super::{Doing, handed, ids_apart as ids, letter_apart as letter, play};
+use super::{Doing, handed, ids_apart as ids, letter_apart as message_state, play};
 use crate::activity::tests::ms;
 use crate::harness::hook::tests::like_claude;
 use crate::harness::{Api, Proof, Route};
@@ -15,14 +15,14 @@ fn not_handed(number: u64, all: &[u128]) -> Event {
     Event::NotHanded { number, ids, why }
 }
 
-fn hook(delivery: &mut Desk, at: u64, event: &str, prompt: &str) -> Vec<Effect> {
+fn hook(delivery: &mut Delivery, at: u64, event: &str, prompt: &str) -> Vec<Effect> {
     let payload = json!({"session_id": "s1", "prompt": prompt, "source": "startup"});
     let report = like_claude().read(event, &payload.to_string());
     delivery.on(ms(at), Event::Hook(Box::new(report)))
 }
 
 /// One that rests at 4,000, in a conversation that hooks have told of.
-fn delivery() -> Desk {
+fn delivery() -> Delivery {
     let mut manifest = manifest();
     manifest.hook = like_claude();
     manifest.hook.ready.clear();
@@ -38,13 +38,16 @@ fn delivery() -> Desk {
     delivery
 }
 
-fn rule(delivery: &Desk, at: u64, letter: &Letter) -> &'static str {
-    super::rule(delivery.hold(ms(at), letter, std::slice::from_ref(letter)))
+fn rule(delivery: &Delivery, at: u64, state: &MessageState) -> &'static str {
+    super::rule(delivery.hold(ms(at), state, std::slice::from_ref(state)))
 }
 
 #[test]
 fn a_call_is_recorded_made_and_proven() {
-    let pending = [letter(1, Priority::Normal), letter(2, Priority::Normal)];
+    let pending = [
+        message_state(1, Priority::Normal),
+        message_state(2, Priority::Normal),
+    ];
     let mut delivery = play(
         delivery(),
         &[
@@ -74,7 +77,7 @@ fn a_call_is_recorded_made_and_proven() {
 
 #[test]
 fn a_draft_does_not_hold_it_and_a_question_does() {
-    let one = letter(1, Priority::Normal);
+    let one = message_state(1, Priority::Normal);
     let pending = std::slice::from_ref(&one);
     let mut drafted = delivery();
     drafted.on(ms(4_500), Event::Draft);
@@ -98,7 +101,7 @@ fn a_draft_does_not_hold_it_and_a_question_does() {
     );
     assert_eq!(rule(&paused, 5_000, &one), "paused");
     let raw = {
-        let mut raw = letter(2, Priority::Normal);
+        let mut raw = message_state(2, Priority::Normal);
         raw.message.envelope.raw = true;
         raw
     };
@@ -108,7 +111,7 @@ fn a_draft_does_not_hold_it_and_a_question_does() {
 
 #[test]
 fn one_that_does_not_answer_is_left_alone_for_a_while() {
-    let one = letter(1, Priority::Normal);
+    let one = message_state(1, Priority::Normal);
     let pending = std::slice::from_ref(&one);
     let refused = play(
         delivery(),
@@ -135,7 +138,7 @@ fn one_that_does_not_answer_is_left_alone_for_a_while() {
 
 #[test]
 fn what_may_have_gone_in_is_uncertain() {
-    let one = letter(1, Priority::Normal);
+    let one = message_state(1, Priority::Normal);
     let pending = std::slice::from_ref(&one);
     let given = || {
         play(
@@ -158,12 +161,12 @@ fn what_may_have_gone_in_is_uncertain() {
 
 #[test]
 fn a_working_agent_gets_it_and_goes_on_with_it() {
-    let one = letter(1, Priority::Normal);
+    let one = message_state(1, Priority::Normal);
     let pending = std::slice::from_ref(&one);
     let mut delivery = delivery();
     hook(&mut delivery, 5_000, "UserPromptSubmit", "a person's");
     assert_eq!(
-        rule(&delivery, 5_100, &letter(2, Priority::Idle)),
+        rule(&delivery, 5_100, &message_state(2, Priority::Idle)),
         "working"
     );
     let mut delivery = play(
@@ -181,7 +184,7 @@ fn a_working_agent_gets_it_and_goes_on_with_it() {
 
 #[test]
 fn an_agent_that_was_not_told_to_go_on_is_told_later() {
-    let one = letter(1, Priority::Normal);
+    let one = message_state(1, Priority::Normal);
     let pending = std::slice::from_ref(&one);
     let mut delivery = delivery();
     hook(&mut delivery, 5_000, "UserPromptSubmit", "a person's");
@@ -203,7 +206,7 @@ fn an_agent_that_was_not_told_to_go_on_is_told_later() {
 
 #[test]
 fn an_interrupt_presses_no_key() {
-    let urgent = letter(1, Priority::Interrupt);
+    let urgent = message_state(1, Priority::Interrupt);
     let pending = std::slice::from_ref(&urgent);
     let mut delivery = delivery();
     hook(&mut delivery, 5_000, "UserPromptSubmit", "a person's");
@@ -216,7 +219,10 @@ fn an_interrupt_presses_no_key() {
 /// The interrupt's own message has it go on: once more would be a turn that nobody asked for.
 #[test]
 fn an_interrupt_after_mail_in_mid_turn_is_all_that_it_goes_on_with() {
-    let (one, urgent) = (letter(1, Priority::Normal), letter(2, Priority::Interrupt));
+    let (one, urgent) = (
+        message_state(1, Priority::Normal),
+        message_state(2, Priority::Interrupt),
+    );
     let interrupted = || {
         let mut delivery = delivery();
         hook(&mut delivery, 5_000, "UserPromptSubmit", "a person's");
@@ -254,7 +260,10 @@ fn an_interrupt_after_mail_in_mid_turn_is_all_that_it_goes_on_with() {
 
 #[test]
 fn a_call_that_hangs_is_told_of_as_one() {
-    let (one, urgent) = (letter(1, Priority::Normal), letter(2, Priority::Interrupt));
+    let (one, urgent) = (
+        message_state(1, Priority::Normal),
+        message_state(2, Priority::Interrupt),
+    );
     let all = [urgent.clone(), one.clone()];
     let delivery = play(
         delivery(),
@@ -263,8 +272,8 @@ fn a_call_that_hangs_is_told_of_as_one() {
             hear(5_010, handed(1, &[1]), "give 1"),
         ],
     );
-    let told = |letter: &Letter| {
-        let hold = delivery.hold(ms(6_500), letter, &all).unwrap();
+    let told = |state: &MessageState| {
+        let hold = delivery.hold(ms(6_500), state, &all).unwrap();
         (hold.rule, hold.reason)
     };
     let says = "it is on its way to the agent's own HTTP door, which has not answered yet";
@@ -275,7 +284,7 @@ fn a_call_that_hangs_is_told_of_as_one() {
 
 #[test]
 fn an_interrupt_by_the_door_is_told_of_as_one() {
-    let urgent = letter(1, Priority::Interrupt);
+    let urgent = message_state(1, Priority::Interrupt);
     let pending = std::slice::from_ref(&urgent);
     let mut delivery = delivery();
     hook(&mut delivery, 5_000, "UserPromptSubmit", "a person's");
@@ -288,7 +297,7 @@ fn an_interrupt_by_the_door_is_told_of_as_one() {
 /// A turn of the same conversation does not mend its door.
 #[test]
 fn only_another_conversation_ends_that_rest() {
-    let one = letter(1, Priority::Normal);
+    let one = message_state(1, Priority::Normal);
     let mut delivery = play(
         delivery(),
         &[
@@ -307,7 +316,7 @@ fn only_another_conversation_ends_that_rest() {
 
 #[test]
 fn why_the_door_is_left_alone_is_told() {
-    let one = letter(1, Priority::Normal);
+    let one = message_state(1, Priority::Normal);
     let pending = std::slice::from_ref(&one);
     let mut delivery = play(
         delivery(),

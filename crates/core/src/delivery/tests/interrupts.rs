@@ -5,8 +5,8 @@ use super::*;
 #[test]
 fn an_interrupt_key_needs_more_than_an_echo() {
     use Doing::{Act, Hear};
-    let first = [letter(1, Priority::Normal)];
-    let urgent = [letter(2, Priority::Interrupt)];
+    let first = [message_state(1, Priority::Normal)];
+    let urgent = [message_state(2, Priority::Interrupt)];
     let given = play(
         idle(),
         &[
@@ -41,7 +41,7 @@ fn an_interrupt_key_needs_more_than_an_echo() {
 #[test]
 fn an_interrupt_presses_its_key_and_waits() {
     use Doing::{Act, Hear};
-    let pending = [letter(1, Priority::Interrupt)];
+    let pending = [message_state(1, Priority::Interrupt)];
     let begin = || (3_000, Act(&pending), "key [3]");
     let tick = |at, want| (at, Hear(Event::Tick), want);
     // It stops: 2 s without output.
@@ -81,8 +81,8 @@ fn an_interrupt_presses_its_key_and_waits() {
 #[test]
 fn a_key_that_found_no_room_does_not_count() {
     let mut delivery = working();
-    let urgent = [letter(1, Priority::Interrupt)];
-    let evidence = |delivery: &Desk, at| {
+    let urgent = [message_state(1, Priority::Interrupt)];
+    let evidence = |delivery: &Delivery, at| {
         let hold = delivery.hold(ms(at), &urgent[0], &urgent);
         hold.expect("it is held").evidence
     };
@@ -111,7 +111,7 @@ fn a_key_that_found_no_room_does_not_count() {
 #[test]
 fn an_interrupt_dismisses_a_question_or_is_held() {
     use Doing::{Act, Hear};
-    let pending = [letter(1, Priority::Interrupt), raw(2)];
+    let pending = [message_state(1, Priority::Interrupt), raw(2)];
     let begin = || (3_000, Act(&pending), "key [3]");
     let tick = |at, want| (at, Hear(Event::Tick), want);
     let gone = [

@@ -1,29 +1,29 @@
 //! The delivery of a loop: it types nothing, gives nothing to a hook, and says why.
 
 use super::*;
-use super::{idle_at, letter, raw};
+use super::{idle_at, message_state, raw};
 use crate::activity::tests::ms;
 use crate::priority::Priority::{Idle, Interrupt, Normal};
 use crate::session::Ending;
 
-fn delivery() -> Desk {
+fn delivery() -> Delivery {
     let manner = Manner {
         reach: Reach::Prompt,
         ..Manner::generic(80)
     };
-    idle_at(Desk::new(manner, ms(0)))
+    idle_at(Delivery::new(manner, ms(0)))
 }
 
 #[test]
 fn nothing_is_ever_typed() {
     let mut delivery = delivery();
-    for letter in [
-        letter(1, Normal),
-        letter(2, Interrupt),
-        letter(3, Idle),
+    for state in [
+        message_state(1, Normal),
+        message_state(2, Interrupt),
+        message_state(3, Idle),
         raw(4),
     ] {
-        let pending = [letter];
+        let pending = [state];
         assert_eq!(delivery.act(ms(3_000), &pending), [], "{pending:?}");
         assert_eq!(delivery.remind(ms(3_000), &pending), []);
     }
@@ -40,11 +40,11 @@ fn nothing_is_ever_typed() {
 #[test]
 fn what_waits_waits_for_a_prompt() {
     let mut delivery = delivery();
-    let hold = |delivery: &Desk, priority| {
-        let letter = letter(1, priority);
-        let pending = [letter.clone()];
+    let hold = |delivery: &Delivery, priority| {
+        let state = message_state(1, priority);
+        let pending = [state.clone()];
         delivery
-            .hold(ms(3_000), &letter, &pending)
+            .hold(ms(3_000), &state, &pending)
             .expect("it is held")
     };
     let normal = hold(&delivery, Normal);
@@ -65,21 +65,19 @@ fn what_waits_waits_for_a_prompt() {
 
 #[test]
 fn what_its_next_prompt_waits_for_is_named() {
-    let letter = letter(1, Interrupt);
-    let pending = [letter.clone()];
+    let state = message_state(1, Interrupt);
+    let pending = [state.clone()];
     let check = |wait: LoopWait, at: u64, reason: &str, release: &str| {
         let mut delivery = delivery();
         delivery.on(ms(2_500), Event::Loop(wait.clone()));
         delivery.on(ms(2_600), Event::Loop(wait));
-        let hold = delivery
-            .hold(ms(at), &letter, &pending)
-            .expect("it is held");
+        let hold = delivery.hold(ms(at), &state, &pending).expect("it is held");
         assert_eq!(hold.rule, "loop");
         assert!(hold.reason.contains(reason), "{hold:?}");
         assert!(hold.release.contains(release), "{hold:?}");
         hold
     };
-    let to = &letter.message.to;
+    let to = &state.message.to;
     let resume = format!("'ph resume {to}'");
     let held = check(
         LoopWait::Checkpoint,
@@ -87,7 +85,7 @@ fn what_its_next_prompt_waits_for_is_named() {
         "paused at a checkpoint",
         &resume,
     );
-    assert_eq!(held.since, ms(2_500).wall.max(letter.message.created_at));
+    assert_eq!(held.since, ms(2_500).wall.max(state.message.created_at));
     let off = format!("'ph interactive {to} off'");
     check(LoopWait::CheckpointAsked, 3_000, "pauses at", &resume);
     let restart = format!("'ph restart {to}'");

@@ -1,4 +1,4 @@
-//! What the tests of delivery share: letters, deliveries in every state, and timed events.
+//! What the tests of delivery share: messages, deliveries in every state, and timed events.
 
 mod due;
 mod hook;
@@ -28,15 +28,15 @@ pub(super) fn id(n: u128) -> MessageId {
     MessageId(Uuid::from_u128(n))
 }
 
-pub(super) fn letter(n: u128, priority: Priority) -> Letter {
+pub(super) fn message_state(n: u128, priority: Priority) -> MessageState {
     let mut message = message(n, "alice", "bob");
     message.envelope.priority = priority;
     with_steps(&message, &[])
 }
 
 /// One with a short id of its own.
-pub(super) fn letter_apart(n: u128, priority: Priority) -> Letter {
-    letter(n << 96, priority)
+pub(super) fn letter_apart(n: u128, priority: Priority) -> MessageState {
+    message_state(n << 96, priority)
 }
 
 /// The ids of such ones.
@@ -49,53 +49,53 @@ pub(super) fn handed(number: u64, all: &[u128]) -> Event {
     Event::Handed { number, ids }
 }
 
-pub(super) fn raw(n: u128) -> Letter {
-    let mut raw = letter(n, Priority::Interrupt);
+pub(super) fn raw(n: u128) -> MessageState {
+    let mut raw = message_state(n, Priority::Interrupt);
     raw.message.envelope.raw = true;
     raw.message.created_at = ms(3_000).wall;
     raw
 }
 
-pub(super) fn starting() -> Desk {
-    Desk::new(Manner::generic(PATH), ms(0))
+pub(super) fn starting() -> Delivery {
+    Delivery::new(Manner::generic(PATH), ms(0))
 }
 
 /// Idle since 2 s.
-fn idle() -> Desk {
+fn idle() -> Delivery {
     idle_at(starting())
 }
 
 /// Like the above, for a delivery that has just begun.
-pub(super) fn idle_at(mut delivery: Desk) -> Desk {
+pub(super) fn idle_at(mut delivery: Delivery) -> Delivery {
     delivery.on(ms(0), Event::Output);
     delivery.on(ms(2_000), Event::Tick);
     delivery
 }
 
-fn after(mut delivery: Desk, events: &[Event]) -> Desk {
+fn after(mut delivery: Delivery, events: &[Event]) -> Delivery {
     for event in events {
         delivery.on(ms(3_000), event.clone());
     }
     delivery
 }
 
-fn working() -> Desk {
+fn working() -> Delivery {
     after(idle(), &[Event::Output])
 }
 
-fn blocked() -> Desk {
+fn blocked() -> Delivery {
     after(working(), &[dialog("Run rm?")])
 }
 
-fn paused() -> Desk {
+fn paused() -> Delivery {
     after(idle(), &[Event::Paused(PausedBy::Viewer)])
 }
 
-fn drafting() -> Desk {
+fn drafting() -> Delivery {
     after(idle(), &[Event::Draft])
 }
 
-fn exited() -> Desk {
+fn exited() -> Delivery {
     after(idle(), &[Event::Exited(Ending::Exit(0))])
 }
 
@@ -112,8 +112,8 @@ pub(super) type Line<'a> = (u64, Doing<'a>, &'a str);
 
 pub(super) enum Doing<'a> {
     Hear(Event),
-    Act(&'a [Letter]),
-    Remind(&'a [Letter]),
+    Act(&'a [MessageState]),
+    Remind(&'a [MessageState]),
 }
 
 fn said(effects: &[Effect]) -> String {
@@ -148,7 +148,7 @@ fn said(effects: &[Effect]) -> String {
     words.collect::<Vec<_>>().join("; ")
 }
 
-pub(super) fn play(mut delivery: Desk, lines: &[Line<'_>]) -> Desk {
+pub(super) fn play(mut delivery: Delivery, lines: &[Line<'_>]) -> Delivery {
     for (at, doing, want) in lines {
         let (what, effects) = match doing {
             Doing::Hear(event) => (format!("{event:?}"), delivery.on(ms(*at), event.clone())),
@@ -164,7 +164,7 @@ pub(super) fn recorded(ids: &[u128]) -> Doing<'static> {
     Doing::Hear(Event::Recorded(ids.iter().map(|n| id(*n)).collect()))
 }
 
-pub(super) fn owed(n: u128, reminded: usize) -> Letter {
+pub(super) fn owed(n: u128, reminded: usize) -> MessageState {
     let mut message = message(n, "alice", "bob");
     message.envelope.expects_reply = true;
     let steps = [&[Step::Offered][..], &vec![Step::Reminded; reminded]].concat();

@@ -5,8 +5,11 @@ use super::*;
 #[test]
 fn an_offer_is_recorded_written_entered_and_proven() {
     use Doing::{Act, Hear};
-    let pending = [letter(1, Priority::Normal), letter(2, Priority::Normal)];
-    let next = [letter(2, Priority::Idle)];
+    let pending = [
+        message_state(1, Priority::Normal),
+        message_state(2, Priority::Normal),
+    ];
+    let next = [message_state(2, Priority::Idle)];
     let delivery = play(
         idle(),
         &[
@@ -32,7 +35,10 @@ fn an_offer_is_recorded_written_entered_and_proven() {
 #[test]
 fn what_was_dealt_with_meanwhile_is_not_written() {
     use Doing::{Act, Hear};
-    let pending = [letter(1, Priority::Normal), letter(2, Priority::Normal)];
+    let pending = [
+        message_state(1, Priority::Normal),
+        message_state(2, Priority::Normal),
+    ];
     let pasting = || after(idle(), &[Event::Paste(true)]);
     let begin = || (3_000, Act(&pending), "offer 1,2");
     play(pasting(), &[begin(), (3_001, recorded(&[2]), "write 2")]);
@@ -77,7 +83,7 @@ fn what_was_dealt_with_meanwhile_is_not_written() {
 #[test]
 fn an_offer_that_is_cut_off_is_uncertain() {
     use Doing::{Act, Hear};
-    let pending = [letter(1, Priority::Normal)];
+    let pending = [message_state(1, Priority::Normal)];
     let begin = [
         (3_000, Act(&pending), "offer 1"),
         (3_001, recorded(&[1]), "write 1"),
@@ -105,7 +111,7 @@ fn an_offer_that_is_cut_off_is_uncertain() {
 #[test]
 fn enter_is_pressed_onto_no_draft_and_into_no_question() {
     use Doing::{Act, Hear};
-    let pending = [letter(1, Priority::Normal)];
+    let pending = [message_state(1, Priority::Normal)];
     let check = |bar: Event, rule_name: &str| {
         let delivery = play(
             idle(),
@@ -142,7 +148,7 @@ fn enter_is_pressed_onto_no_draft_and_into_no_question() {
 fn nothing_is_typed_onto_input_that_nobody_has_read() {
     use Doing::{Act, Hear};
     for priority in [Priority::Normal, Priority::IdleFirst, Priority::Idle] {
-        let pending = [letter(1, priority)];
+        let pending = [message_state(1, priority)];
         let delivery = play(
             idle(),
             &[
@@ -162,7 +168,7 @@ fn nothing_is_typed_onto_input_that_nobody_has_read() {
     }
     // The key that an interrupt presses may be what makes the program read again; it is waited
     // for, as for work that is to stop.
-    let urgent = [letter(1, Priority::Interrupt)];
+    let urgent = [message_state(1, Priority::Interrupt)];
     let begin = [
         (3_000, Hear(Event::Unread(true)), ""),
         (3_001, Act(&urgent), "key [3]"),
@@ -182,7 +188,7 @@ fn nothing_is_typed_onto_input_that_nobody_has_read() {
 #[test]
 fn an_offer_that_a_person_was_faster_than_is_none() {
     use Doing::{Act, Hear};
-    let pending = [letter(1, Priority::Normal)];
+    let pending = [message_state(1, Priority::Normal)];
     let lines = [
         (3_000, Act(&pending[..]), "offer 1"),
         (3_001, Hear(Event::Draft), ""),
@@ -209,7 +215,7 @@ fn an_offer_that_a_person_was_faster_than_is_none() {
 #[test]
 fn a_journal_that_fails_is_tried_again_in_a_while() {
     use Doing::{Act, Hear};
-    let pending = [letter(1, Priority::Normal)];
+    let pending = [message_state(1, Priority::Normal)];
     let lines = [
         (3_000, Act(&pending[..]), "offer 1"),
         (3_001, Hear(Event::NotRecorded("disk full".into())), ""),

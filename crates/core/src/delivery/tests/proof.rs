@@ -13,7 +13,7 @@ use serde_json::json;
 const PROMPT: &str = "UserPromptSubmit";
 
 /// One with a short id of its own.
-fn letter(n: u128, from: &str) -> Letter {
+fn message_state(n: u128, from: &str) -> MessageState {
     with_steps(&message(n << 96, from, "bob"), &[])
 }
 
@@ -46,7 +46,7 @@ fn submits<'a>(at: u64, text: &str, want: &'a str) -> Line<'a> {
     )
 }
 
-fn with(change: impl FnOnce(&mut crate::harness::Manifest)) -> Desk {
+fn with(change: impl FnOnce(&mut crate::harness::Manifest)) -> Delivery {
     let mut manifest = manifest();
     manifest.hook = like_claude();
     manifest.hook.ready.clear();
@@ -58,7 +58,7 @@ fn with(change: impl FnOnce(&mut crate::harness::Manifest)) -> Desk {
 }
 
 /// Up to Enter, pressed at 3,053.
-fn entered(delivery: Desk, pending: &[Letter]) -> Desk {
+fn entered(delivery: Delivery, pending: &[MessageState]) -> Delivery {
     play(
         delivery,
         &[
@@ -73,14 +73,14 @@ fn entered(delivery: Desk, pending: &[Letter]) -> Desk {
     )
 }
 
-fn evidence(delivery: &Desk, now: u64) -> String {
+fn evidence(delivery: &Delivery, now: u64) -> String {
     let judged = delivery.activity();
     format!("{}: {}", judged.activity, judged.told(ms(now)))
 }
 
 #[test]
 fn a_hook_that_shows_the_header_proves_it() {
-    let pending = [letter(1, "alice")];
+    let pending = [message_state(1, "alice")];
     let ours = heads(&[("alice", 1)]);
     // Before the box lets go of it, which is then not waited for.
     let delivery = play(
@@ -131,7 +131,7 @@ fn a_hook_that_shows_the_header_proves_it() {
 
 #[test]
 fn nothing_else_proves_it() {
-    let pending = [letter(1, "alice")];
+    let pending = [message_state(1, "alice")];
     let check = |events: &[Event]| {
         let mut delivery = play(
             entered(with(|_| ()), &pending),
@@ -174,7 +174,7 @@ fn nothing_else_proves_it() {
 
 #[test]
 fn a_turn_is_proven_message_by_message() {
-    let pending = [letter(1, "alice"), letter(2, "carol")];
+    let pending = [message_state(1, "alice"), message_state(2, "carol")];
     let delivery = play(
         with(|_| ()),
         &[
@@ -197,7 +197,7 @@ fn a_turn_is_proven_message_by_message() {
         ],
     );
     // What was never written is not proven, though it waits.
-    let waits = [letter(3, "alice")];
+    let waits = [message_state(3, "alice")];
     let mut delivery = with(|_| ());
     delivery.on(ms(2_600), hook("PermissionRequest", &json!({})));
     assert_eq!(delivery.act(ms(3_000), &waits), []);
@@ -207,7 +207,7 @@ fn a_turn_is_proven_message_by_message() {
 #[test]
 fn one_that_fits_two_proves_neither() {
     let twin = with_steps(&message((1 << 96) + 1, "alice", "bob"), &[]);
-    let pending = [letter(1, "alice"), twin];
+    let pending = [message_state(1, "alice"), twin];
     let ids = pending.iter().map(|l| l.message.id).collect();
     let mut delivery = with(|_| ());
     delivery.act(ms(3_000), &pending);
@@ -219,7 +219,7 @@ fn one_that_fits_two_proves_neither() {
 
 #[test]
 fn enter_is_pressed_again_only_without_proof() {
-    let pending = [letter(1, "alice")];
+    let pending = [message_state(1, "alice")];
     let swallowed = entered(with(|_| ()), &pending);
     play(
         swallowed,
@@ -245,7 +245,7 @@ fn enter_is_pressed_again_only_without_proof() {
 
 #[test]
 fn a_text_that_somebody_else_submits_is_accepted() {
-    let pending = [letter(1, "alice")];
+    let pending = [message_state(1, "alice")];
     let delivery = play(
         with(|_| ()),
         &[
@@ -265,7 +265,7 @@ fn a_text_that_somebody_else_submits_is_accepted() {
 /// Where a question has swallowed the end of it, say.
 #[test]
 fn of_a_text_that_somebody_else_submits_only_what_is_shown_has_arrived() {
-    let pending = [letter(1, "alice"), letter(2, "carol")];
+    let pending = [message_state(1, "alice"), message_state(2, "carol")];
     let written = [
         (3_000, Doing::Act(&pending), "offer 1,2"),
         (3_001, recorded(&[1, 2]), "look"),
@@ -282,7 +282,7 @@ fn of_a_text_that_somebody_else_submits_only_what_is_shown_has_arrived() {
 #[test]
 fn hooks_say_what_it_does() {
     let delivery = with(|_| ());
-    let check = |delivery: &Desk, now: u64, want: &str, doing: Option<Turn>| {
+    let check = |delivery: &Delivery, now: u64, want: &str, doing: Option<Turn>| {
         assert_eq!(evidence(delivery, now), want);
         assert_eq!(delivery.doing(), doing, "{want}");
     };
@@ -354,7 +354,7 @@ fn hooks_say_what_it_does() {
 
 #[test]
 fn a_turn_that_is_over_before_its_receipt_is_over() {
-    let pending = [letter(1, "alice")];
+    let pending = [message_state(1, "alice")];
     let delivery = play(
         entered(with(|_| ()), &pending),
         &[
@@ -369,8 +369,8 @@ fn a_turn_that_is_over_before_its_receipt_is_over() {
 
 #[test]
 fn a_question_by_hook_holds_mail() {
-    let pending = [letter(1, "alice")];
-    let held = |delivery: &Desk, now: u64| delivery.hold(ms(now), &pending[0], &pending);
+    let pending = [message_state(1, "alice")];
+    let held = |delivery: &Delivery, now: u64| delivery.hold(ms(now), &pending[0], &pending);
     let asked = || play(with(|_| ()), &[hooked(3_000, "PermissionRequest", "")]);
     let delivery = asked();
     assert_eq!(
@@ -381,7 +381,7 @@ fn a_question_by_hook_holds_mail() {
     assert_eq!(hold.rule, "blocked");
     assert_eq!(hold.reason, "the program waits for an answer (Bash)");
     assert_eq!(hold.evidence, "hook PermissionRequest 3 s ago");
-    let free = |delivery: Desk, lines: &[Line<'_>]| rule(held(&play(delivery, lines), 6_000));
+    let free = |delivery: Delivery, lines: &[Line<'_>]| rule(held(&play(delivery, lines), 6_000));
     // The screen shows it too; it is one and the same, and once it is gone it is answered.
     let shown = play(asked(), &[seen(3_200, asks("permission: rm"), "")]);
     assert_eq!(
@@ -494,12 +494,12 @@ fn transcript_shows(given: &str, withdrawn: &str) -> Event {
     })
 }
 
-fn by_transcript() -> Desk {
+fn by_transcript() -> Delivery {
     with(|manifest| manifest.proof = vec![Proof::Transcript])
 }
 
 /// Names the transcript, as every hook of Claude Code does.
-fn names_transcript(delivery: Desk) -> Desk {
+fn names_transcript(delivery: Delivery) -> Delivery {
     let start = hook(
         "SessionStart",
         &json!({"session_id": "a", "transcript_path": "/t"}),
@@ -509,7 +509,7 @@ fn names_transcript(delivery: Desk) -> Desk {
 
 #[test]
 fn a_submitted_text_may_be_queued_and_only_the_transcript_proves_it() {
-    let pending = [letter(1, "alice")];
+    let pending = [message_state(1, "alice")];
     let ours = heads(&[("alice", 1)]);
     let submitted = hook(PROMPT, &json!({"session_id": "a", "prompt": ours}));
     let queued = || {
@@ -546,7 +546,7 @@ fn a_submitted_text_may_be_queued_and_only_the_transcript_proves_it() {
 
 #[test]
 fn a_hook_proves_what_the_model_was_given() {
-    let pending = [letter(1, "alice")];
+    let pending = [message_state(1, "alice")];
     let ours = heads(&[("alice", 1)]);
     let delivery = with(|manifest| {
         let given = "Given".to_owned().try_into().expect("a sign");
@@ -572,8 +572,8 @@ fn hook_of(prompt: &str, event: &str) -> Event {
 
 #[test]
 fn a_proof_is_awaited_only_while_the_agent_can_give_it() {
-    let pending = [letter(1, "alice")];
-    let offered = |delivery: Desk| {
+    let pending = [message_state(1, "alice")];
+    let offered = |delivery: Delivery| {
         let mut delivery = entered(delivery, &pending);
         delivery.on(ms(3_054), Event::Entered);
         let effects = delivery.on(ms(3_060), Event::Seen(empty()));

@@ -6,7 +6,7 @@ use super::*;
 fn an_agent_is_reminded_each_time_it_becomes_idle_again() {
     use Doing::{Act, Hear, Remind};
     let owes = [owed(1, 0), owed(2, 9), owed(3, 10)];
-    let mail = [letter(4, Priority::Normal)];
+    let mail = [message_state(4, Priority::Normal)];
     let delivery = play(
         idle(),
         &[
@@ -67,9 +67,9 @@ fn an_agent_is_reminded_each_time_it_becomes_idle_again() {
 #[test]
 fn reminders_in_a_row_come_further_and_further_apart() {
     let owes = [owed(1, 0)];
-    let mail = [letter(4, Priority::Normal)];
+    let mail = [message_state(4, Priority::Normal)];
     // When the next comes after a turn that ended at this time.
-    let turn = |delivery: &mut Desk, from: u64, effects: Vec<Effect>| {
+    let turn = |delivery: &mut Delivery, from: u64, effects: Vec<Effect>| {
         assert_eq!(effects.len(), 1, "at {from}");
         let ids = match &effects[0] {
             Effect::Remind { ids } | Effect::Offer { ids } => ids.clone(),

@@ -9,7 +9,7 @@ mod whatever;
 mod work;
 
 use super::*;
-use super::{Doing, Line, id, idle_at, letter, play, raw, recorded, rule};
+use super::{Doing, Line, id, idle_at, message_state, play, raw, recorded, rule};
 use crate::activity::tests::ms;
 use crate::harness::{
     Below, BoxState, Claim, Held, InputBox, Manifest, Mismatch, Says, Sighting, Source, Wait,
@@ -59,14 +59,14 @@ pub(super) fn clearing(manifest: &mut Manifest) {
     input_box.clear = Some(keys("ctrl+u"));
 }
 
-pub(super) fn with(change: impl FnOnce(&mut Manifest)) -> Desk {
+pub(super) fn with(change: impl FnOnce(&mut Manifest)) -> Delivery {
     let mut manifest = manifest();
     change(&mut manifest);
     resting(manifest)
 }
 
 /// Idle since 2 s, with a box that has been empty for long enough.
-pub(super) fn resting(manifest: Manifest) -> Desk {
+pub(super) fn resting(manifest: Manifest) -> Delivery {
     manifest.check().unwrap();
     let mut delivery = idle_at(beginning(manifest));
     delivery.on(ms(2_400), Event::Seen(empty()));
@@ -75,14 +75,14 @@ pub(super) fn resting(manifest: Manifest) -> Desk {
 }
 
 /// One that has just begun.
-pub(super) fn beginning(manifest: Manifest) -> Desk {
+pub(super) fn beginning(manifest: Manifest) -> Delivery {
     let manner = Manner {
         has_hooks: manifest.start.hooks,
         harness: Arc::new(manifest),
         path_bytes: 80,
         reach: Reach::Terminal,
     };
-    Desk::new(manner, ms(0))
+    Delivery::new(manner, ms(0))
 }
 
 pub(super) fn keys(said: &str) -> crate::harness::Keys {
@@ -154,7 +154,7 @@ pub(super) fn hear<'a>(at: u64, event: Event, want: &'a str) -> Line<'a> {
 }
 
 /// Up to the look before Enter.
-pub(super) fn written(delivery: Desk, pending: &[Letter]) -> Desk {
+pub(super) fn written(delivery: Delivery, pending: &[MessageState]) -> Delivery {
     play(
         delivery,
         &[

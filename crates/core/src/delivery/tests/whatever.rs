@@ -10,16 +10,16 @@ fn priorities() -> impl Strategy<Value = Vec<Priority>> {
 }
 
 /// Sorted as the journal does.
-fn in_order(priorities: &[Priority]) -> Vec<Letter> {
+fn in_order(priorities: &[Priority]) -> Vec<MessageState> {
     let mut all: Vec<_> = (1..).zip(priorities).collect();
     all.sort_by_key(|(n, priority)| match priority {
         Priority::IdleFirst => (**priority, -*n),
         Priority::Interrupt | Priority::Normal | Priority::Idle => (**priority, *n),
     });
-    let letters = all
+    let messages = all
         .iter()
-        .map(|(n, priority)| letter(*n as u128, **priority));
-    letters.collect()
+        .map(|(n, priority)| message_state(*n as u128, **priority));
+    messages.collect()
 }
 
 fn happening() -> impl Strategy<Value = Option<Event>> {
@@ -48,10 +48,10 @@ proptest! {
         let mut got = Vec::new();
         while let Decision::Offer { ids, interrupt } = delivery.next(ms(3_000), &pending) {
             prop_assert!(!interrupt, "an idle agent gets no key");
-            let size = |l: &Letter| turn::size(l, turn::Telling::Here, delivery.input(), PATH);
+            let size = |l: &MessageState| turn::size(l, turn::Telling::Here, delivery.input(), PATH);
             let turn: Vec<_> = pending.iter().filter(|l| ids.contains(&l.message.id)).collect();
             prop_assert!(turn.len() == 1 || turn.iter().map(|l| size(l)).sum::<usize>() <= turn::TURN);
-            let alone = |l: &&Letter| l.message.envelope.priority == Priority::Interrupt;
+            let alone = |l: &&MessageState| l.message.envelope.priority == Priority::Interrupt;
             prop_assert!(turn.len() == 1 || !turn.iter().any(alone));
             pending.retain(|l| !ids.contains(&l.message.id));
             got.extend(ids);
@@ -87,14 +87,14 @@ type Judged = Result<(), TestCaseError>;
 
 /// Whoever is not due is held by a rule.
 pub(in crate::delivery) fn every_wait_has_a_reason(
-    delivery: &Desk,
+    delivery: &Delivery,
     now: u64,
-    pending: &[Letter],
+    pending: &[MessageState],
 ) -> Judged {
-    for letter in pending {
+    for message_state in pending {
         let is_due = matches!(delivery.next(ms(now), pending), Decision::Offer { .. });
-        let held = delivery.hold(ms(now), letter, pending).is_some();
-        prop_assert!(held || is_due, "{letter:?}");
+        let held = delivery.hold(ms(now), message_state, pending).is_some();
+        prop_assert!(held || is_due, "{message_state:?}");
     }
     Ok(())
 }
@@ -102,7 +102,7 @@ pub(in crate::delivery) fn every_wait_has_a_reason(
 /// What has happened around delivery, and what is under way.
 #[derive(Default)]
 struct Watch {
-    pending: Vec<Letter>,
+    pending: Vec<MessageState>,
     under_way: Vec<MessageId>,
     /// What was asked for and is to be reported.
     todo: Option<Event>,
@@ -176,7 +176,7 @@ impl Watch {
 
     fn is_offered(&mut self, ids: Vec<MessageId>) -> Judged {
         prop_assert!(self.under_way.is_empty(), "one at a time");
-        let urgent = |l: &Letter| l.message.envelope.priority == Priority::Interrupt;
+        let urgent = |l: &MessageState| l.message.envelope.priority == Priority::Interrupt;
         let first = self.pending.iter().find(|l| l.message.id == ids[0]);
         self.is_urgent = first.is_some_and(urgent);
         prop_assert!(!self.is_barred() && !self.is_paused());

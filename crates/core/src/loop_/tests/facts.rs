@@ -126,7 +126,7 @@ fn unfitting_facts_have_no_effect() {
     journal.add(id, Event::Loop(LoopFact::Resumed(Resumed { by })));
     let after = journal.now();
     assert_eq!((after.number, after.open), (1, before.open.clone()));
-    assert_eq!(after.standing, Standing::Running);
+    assert_eq!(after.phase, LoopPhase::Running);
     // Facts of another agent.
     let mut state = before.clone();
     state.apply(&Fact {

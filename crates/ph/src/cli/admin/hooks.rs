@@ -189,9 +189,9 @@ fn hook_status(target: &Target, state: State, changed: Option<bool>) -> HookStat
 }
 
 fn tell(context: &mut Context, target: &Target, state: State, changed: bool) -> Result<Code> {
-    let standing = hook_status(target, state, Some(changed));
+    let status = hook_status(target, state, Some(changed));
     if context.json {
-        context.out.json(&standing)?;
+        context.out.json(&status)?;
         return Ok(Code::Ok);
     }
     let word = if changed { "now" } else { "already" };
@@ -202,7 +202,7 @@ fn tell(context: &mut Context, target: &Target, state: State, changed: bool) -> 
     context
         .out
         .line(format!("the hook of {} {told}", target.harness))?;
-    if let Some(copy) = standing.copy.filter(|_| changed) {
+    if let Some(copy) = status.copy.filter(|_| changed) {
         note(format!("the previous settings are in {}", copy.display()));
     }
     Ok(Code::Ok)

@@ -4,7 +4,7 @@ use crate::cli::names::{NameParser, complete_agents};
 use crate::cli::session::pause::ask;
 use crate::context::Context;
 use posthaste_core::AgentName;
-use posthaste_core::build::Standing;
+use posthaste_core::build::LoopPhase;
 use posthaste_store::live::place::Place;
 use posthaste_store::report::{Code, Result};
 use posthaste_wire::method;
@@ -66,7 +66,7 @@ fn is_paused(context: &Context, name: &AgentName) -> bool {
     let journal = context.reader().ok().flatten();
     let state = journal.and_then(|mut journal| journal.loop_state(name).ok().flatten());
     record.is_some_and(|record| record.launch.is_loop())
-        && state.is_some_and(|state| matches!(state.standing, Standing::Paused { .. }))
+        && state.is_some_and(|state| matches!(state.phase, LoopPhase::Paused { .. }))
 }
 
 pub(crate) fn resume(context: &mut Context, args: &ResumeArgs) -> Result<Code> {

@@ -7,7 +7,7 @@ use posthaste_client::mailbox;
 use posthaste_client::roster::Address;
 use posthaste_core::inject::{self, Entry, MAX_BYTES};
 use posthaste_core::offer;
-use posthaste_core::{AgentName, Body, Letter, MessageId, text};
+use posthaste_core::{AgentName, Body, MessageId, MessageState, text};
 use posthaste_store::operation::{Inject, Injection, RecordDelivery};
 use posthaste_store::report::{Code, Report, Result};
 use posthaste_store::{InjectLock, Journal, Patience, files};
@@ -205,11 +205,11 @@ pub(crate) fn reminder(
 
 /// Return the reminder that an agent would get, for a person.
 fn preview(context: &Context, mut journal: Journal, name: &AgentName) -> Result<Reminder> {
-    let letters = inject::choose(journal.pending(name, context.now)?.due);
+    let messages = inject::choose(journal.pending(name, context.now)?.due);
     let unread = journal.count(name, context.now)?.unread;
     let agent = name.clone();
     Ok(Reminder {
-        text: render(context, &letters, unread),
+        text: render(context, &messages, unread),
         shown: Shown::ToThePerson { agent },
     })
 }
@@ -224,39 +224,39 @@ fn claim(context: &Context, mut journal: Journal, name: &AgentName) -> Result<Op
         now: context.now,
         agent: name.clone(),
     };
-    let Ok(Injection { letters, unread }) = journal.commit(inject)? else {
+    let Ok(Injection { messages, unread }) = journal.commit(inject)? else {
         return Ok(None);
     };
-    if letters.is_empty() {
+    if messages.is_empty() {
         mailbox::leave(journal);
         return Ok(None);
     }
     Ok(Some(Reminder {
-        text: render(context, &letters, unread),
+        text: render(context, &messages, unread),
         shown: Shown::ToItsAgent {
             journal: Box::new(journal),
             agent: name.clone(),
-            ids: letters.iter().map(|letter| letter.message.id).collect(),
+            ids: messages.iter().map(|state| state.message.id).collect(),
             lock,
         },
     }))
 }
 
-fn render(context: &Context, letters: &[Letter], unread: u64) -> String {
-    let bodies: Vec<String> = letters
+fn render(context: &Context, messages: &[MessageState], unread: u64) -> String {
+    let bodies: Vec<String> = messages
         .iter()
-        .map(|letter| match &letter.message.envelope.body {
+        .map(|state| match &state.message.envelope.body {
             Body::Inline(body) => text::head(body, 16 * MAX_BYTES).to_owned(),
-            Body::Filed { bytes, .. } => match files::ensure(&context.home, &letter.message) {
+            Body::Filed { bytes, .. } => match files::ensure(&context.home, &state.message) {
                 Ok(path) => format!("({bytes} bytes, in {})", path.display()),
                 Err(_) => format!("({bytes} bytes)"),
             },
         })
         .collect();
-    let entries: Vec<_> = letters
+    let entries: Vec<_> = messages
         .iter()
         .zip(&bodies)
-        .map(|(letter, text)| Entry { letter, text })
+        .map(|(state, text)| Entry { state, text })
         .collect();
     inject::reminder(&entries, unread)
 }

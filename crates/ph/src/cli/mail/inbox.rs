@@ -1,9 +1,9 @@
 use crate::cli::mail::script_mailbox::{self, Inbox};
 use crate::cli::names::{AddressParser, complete_agents};
 use crate::context::Context;
-use crate::output::letters;
+use crate::output::message_text;
 use posthaste_client::roster::Address;
-use posthaste_core::{Letter, prompt};
+use posthaste_core::{MessageState, prompt};
 use posthaste_store::Listing;
 use posthaste_store::report::{Code, Result};
 
@@ -56,17 +56,17 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     } else {
         Listing::Unread
     };
-    let letters = match context.reader()? {
+    let messages = match context.reader()? {
         Some(mut journal) if args.awaiting => journal.awaited(&name, context.now)?,
         Some(mut journal) => journal.inbox(&name, listing, context.now)?,
         None => Vec::new(),
     };
     if args.prompt {
-        print_prompt(context, &letters)?;
+        print_prompt(context, &messages)?;
     } else if context.json {
-        let messages = letters::all_as_json(&context.home, &letters, context.now)?;
+        let messages = message_text::all_as_json(&context.home, &messages, context.now)?;
         context.out.json(&messages)?;
-    } else if letters.is_empty() {
+    } else if messages.is_empty() {
         let none = match (args.awaiting, args.all) {
             (true, _) => format!("{name} awaits no reply"),
             (false, true) => format!("no mail for {name}"),
@@ -74,21 +74,21 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         };
         context.out.line(none)?;
     } else {
-        letters::list(context, &letters)?;
+        message_text::list(context, &messages)?;
     }
     Ok(Code::Ok)
 }
 
-fn print_prompt(context: &mut Context, letters: &[Letter]) -> Result<()> {
-    let bodies = letters
+fn print_prompt(context: &mut Context, messages: &[MessageState]) -> Result<()> {
+    let bodies = messages
         .iter()
-        .map(|letter| letters::text_or_loss(&context.home, letter));
+        .map(|state| message_text::text_or_loss(&context.home, state));
     let bodies = bodies.collect::<Result<Vec<_>>>()?;
-    let entries: Vec<_> = letters
+    let entries: Vec<_> = messages
         .iter()
         .zip(&bodies)
-        .map(|(letter, text)| prompt::Entry {
-            message: &letter.message,
+        .map(|(state, text)| prompt::Entry {
+            message: &state.message,
             text,
         })
         .collect();

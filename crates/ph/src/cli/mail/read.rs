@@ -1,7 +1,7 @@
 use crate::cli::mail::script_mailbox;
 use crate::cli::names::{SaidId, complete_ids};
 use crate::context::Context;
-use crate::output::letters;
+use crate::output::message_text;
 use crate::output::note;
 use jiff::Timestamp;
 use posthaste_client::mailbox;
@@ -34,39 +34,39 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     }
     let (me, _) = context.me()?;
     let mut journal = context.reader()?;
-    let mut letter = context.find(journal.as_mut(), &args.id.prefix()?)?;
-    let standing = letter.standing.at(&letter.message, context.now);
+    let mut message_state = context.find(journal.as_mut(), &args.id.prefix()?)?;
+    let status = message_state.status.at(&message_state.message, context.now);
     // Load the text first: a message that cannot be shown is not marked as read.
-    let body = files::body(&context.home, &letter.message)?;
-    let is_mine = me.is_human() || me == letter.message.to;
-    let marks = is_mine && standing.is_unread();
+    let body = files::body(&context.home, &message_state.message)?;
+    let is_mine = me.is_human() || me == message_state.message.to;
+    let marks = is_mine && status.is_unread();
     if marks {
         // Print the state after this reading, which is recorded as soon as all of it is printed.
-        letter.standing.apply(Step::Read);
-        letter.receipts.push(reading(&me, context.now));
+        message_state.status.apply(Step::Read);
+        message_state.receipts.push(reading(&me, context.now));
     }
     if context.json {
-        let message = posthaste_wire::Message::new(&letter, body, context.now);
+        let message = posthaste_wire::Message::new(&message_state, body, context.now);
         context.out.json(&message)?;
     } else if args.body && context.out.is_terminal() {
         context.out.bytes(text::visible(&body).as_bytes())?;
     } else if args.body {
         context.out.bytes(body.as_bytes())?;
     } else {
-        letters::head(context, &letter)?;
-        letters::text(context, &body, "")?;
+        message_text::head(context, &message_state)?;
+        message_text::text(context, &body, "")?;
     }
     if !is_mine {
         context.out.flush()?;
         note(format!(
             "this message is for {}; it is not marked as read when {me} reads it",
-            letter.message.to
+            message_state.message.to
         ));
     }
     context.out.flush()?;
     if let Some(mut journal) = journal {
         if marks {
-            let ids = vec![letter.message.id];
+            let ids = vec![message_state.message.id];
             mailbox::order(
                 &mut journal,
                 context.now,

@@ -1,7 +1,7 @@
 use crate::cli::mail::script_mailbox;
 use crate::cli::names::{NameParser, complete_agents};
 use crate::context::Context;
-use crate::output::letters;
+use crate::output::message_text;
 use crate::output::{progress, progress_done};
 use posthaste_core::AgentName;
 use posthaste_store::report::{Code, Report, Result};
@@ -53,7 +53,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     if let Some(script) = script_mailbox::script(context)? {
         return Err(script_mailbox::cannot(&script, "search"));
     }
-    let letters = match context.reader()? {
+    let messages = match context.reader()? {
         Some(mut journal) => {
             let found = journal.search(&query, |left| {
                 progress(format!("indexing: {left} facts left"));
@@ -64,12 +64,12 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         None => Vec::new(),
     };
     if context.json {
-        let messages = letters::all_as_json(&context.home, &letters, context.now)?;
+        let messages = message_text::all_as_json(&context.home, &messages, context.now)?;
         context.out.json(&messages)?;
     } else {
-        letters::list(context, &letters)?;
+        message_text::list(context, &messages)?;
     }
-    Ok(if letters.is_empty() {
+    Ok(if messages.is_empty() {
         Code::No
     } else {
         Code::Ok

@@ -1,7 +1,7 @@
 use crate::cli::mail::script_mailbox;
 use crate::cli::names::{SaidId, complete_ids};
 use crate::context::Context;
-use crate::output::letters::{self, field};
+use crate::output::message_text::{self, field};
 use posthaste_client::mailbox;
 use posthaste_store::files;
 use posthaste_store::report::{Code, Result};
@@ -26,22 +26,22 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         return script_mailbox::show(context, kept, &args.id);
     }
     let mut journal = context.reader()?;
-    let letter = context.find(journal.as_mut(), &args.id.prefix()?)?;
-    let body = letters::text_or_loss(&context.home, &letter)?;
+    let state = context.find(journal.as_mut(), &args.id.prefix()?)?;
+    let body = message_text::text_or_loss(&context.home, &state)?;
     // If the message's file is lost, the rest of the message is still shown.
-    let file = files::ensure(&context.home, &letter.message)
+    let file = files::ensure(&context.home, &state.message)
         .ok()
         .map(|path| path.display().to_string());
-    let reason = mailbox::why(&context.home, context.config.patience, context.now, &letter).reason;
+    let reason = mailbox::why(&context.home, context.config.patience, context.now, &state).reason;
     if context.json {
-        let mut detail = Detail::new(&letter, body, file, context.now);
+        let mut detail = Detail::new(&state, body, file, context.now);
         detail.message.reason = reason;
         context.out.json(&detail)?;
         return Ok(Code::Ok);
     }
     let now = context.now;
     let show = |time| context.config.time.show(time, now);
-    let envelope = &letter.message.envelope;
+    let envelope = &state.message.envelope;
     let mut more = vec![("thread", envelope.thread_id.to_string())];
     more.extend(file.map(|file| ("file", file)));
     more.extend(envelope.key.clone().map(|key| ("key", key)));
@@ -55,19 +55,15 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     }
     more.push((
         "receipt",
-        letter
-            .standing
-            .at(&letter.message, now)
-            .receipt()
-            .to_string(),
+        state.status.at(&state.message, now).receipt().to_string(),
     ));
     more.extend(reason.map(|reason| ("because", reason)));
-    letters::head(context, &letter)?;
+    message_text::head(context, &state)?;
     for (name, value) in more {
         field(context, name, &value)?;
     }
-    let receipts = letter.receipts.iter().map(Receipt::new).collect();
-    letters::journey(context, receipts)?;
-    letters::text(context, &body, "")?;
+    let receipts = state.receipts.iter().map(Receipt::new).collect();
+    message_text::journey(context, receipts)?;
+    message_text::text(context, &body, "")?;
     Ok(Code::Ok)
 }

@@ -1,7 +1,7 @@
 use crate::cli::mail::script_mailbox;
 use crate::cli::names::{SaidId, complete_ids};
 use crate::context::Context;
-use crate::output::letters;
+use crate::output::message_text;
 use posthaste_store::report::{Code, Result};
 
 /// Print all messages of a thread, in order
@@ -25,7 +25,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     }
     let mut journal = context.reader()?;
     let prefix = args.id.prefix()?;
-    let letters = match &mut journal {
+    let messages = match &mut journal {
         Some(journal) => {
             let thread = journal.find_thread(&prefix)?;
             journal.thread(thread)?
@@ -33,18 +33,18 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         None => return Err(posthaste_store::Error::NotFound(prefix).into()),
     };
     if context.json {
-        let messages = letters::all_as_json(&context.home, &letters, context.now)?;
+        let messages = message_text::all_as_json(&context.home, &messages, context.now)?;
         context.out.json(&messages)?;
         return Ok(Code::Ok);
     }
-    for (index, letter) in letters.iter().enumerate() {
+    for (index, state) in messages.iter().enumerate() {
         if index > 0 {
             context.out.line("")?;
         }
-        let body = letters::text_or_loss(&context.home, letter)?;
-        letters::head(context, letter)?;
+        let body = message_text::text_or_loss(&context.home, state)?;
+        message_text::head(context, state)?;
         // Indented, so that no text can be mistaken for the header of another message.
-        letters::text(context, &body, "    ")?;
+        message_text::text(context, &body, "    ")?;
     }
     Ok(Code::Ok)
 }

@@ -1,7 +1,7 @@
 use crate::cli::mail::script_mailbox;
 use crate::cli::names::{SaidId, complete_ids};
 use crate::context::Context;
-use crate::output::letters::field;
+use crate::output::message_text::field;
 use posthaste_client::mailbox;
 use posthaste_store::report::{Code, Result};
 
@@ -19,9 +19,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
-    let letter = match script_mailbox::script(context)? {
+    let state = match script_mailbox::script(context)? {
         Some(script) => match script_mailbox::why(context, &script, &args.id)? {
-            Some(letter) => letter,
+            Some(state) => state,
             None => return Ok(Code::Ok),
         },
         None => {
@@ -29,7 +29,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
             context.find(journal.as_mut(), &args.id.prefix()?)?
         }
     };
-    let why = mailbox::why(&context.home, context.config.patience, context.now, &letter);
+    let why = mailbox::why(&context.home, context.config.patience, context.now, &state);
     if context.json {
         context.out.json(&why)?;
         return Ok(Code::Ok);

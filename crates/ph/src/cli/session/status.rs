@@ -1,7 +1,7 @@
 use crate::cli::names::{AddressParser, complete_agents};
 use crate::cli::session::ls;
 use crate::context::Context;
-use crate::output::letters::field;
+use crate::output::message_text::field;
 use posthaste_client::roster::Address;
 use posthaste_client::session::roll;
 use posthaste_core::AgentName;

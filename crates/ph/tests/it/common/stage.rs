@@ -181,8 +181,8 @@ impl Stage {
             let id = self.send(&format!("{name} hello"));
             let message: MessageId = id.parse().expect("an id");
             let proven = until("its offer", || {
-                let letter = journal.letter(message).expect("a journal")?;
-                let proven = letter.standing.proven;
+                let message_state = journal.state(message).expect("a journal")?;
+                let proven = message_state.status.proven;
                 (proven != Proven::Stored).then_some(proven)
             });
             (proven == Proven::Offering).then_some(id)
@@ -210,8 +210,8 @@ impl Stage {
         let mut journal = self.journal();
         let message: Option<MessageId> = id.parse().ok();
         let mut stored = || {
-            let letter = journal.letter(message?).expect("a journal")?;
-            Some(letter.standing.receipt().to_string())
+            let message_state = journal.state(message?).expect("a journal")?;
+            Some(message_state.status.receipt().to_string())
         };
         until_so(&format!("{id} to be {want}"), || {
             stored().is_none_or(|stored| stored == want) && self.receipt(id) == want

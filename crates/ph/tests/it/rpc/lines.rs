@@ -1,4 +1,4 @@
-//! What is answered to a line, to the letter.
+//! What is answered to a line, to the state.
 
 use crate::common::session::{Session, Wire};
 

@@ -374,9 +374,9 @@ fn a_receipt_outlives_a_journal_that_is_busy() {
         let id = stage.catch_offering("bot", &mut journal);
         let held = journal.hold().unwrap();
         let message = id.parse().unwrap();
-        let letter = journal.letter(message).unwrap().unwrap();
+        let message_state = journal.state(message).unwrap().unwrap();
         // Where it was faster, another is tried.
-        (letter.standing.proven == Proven::Offering).then_some((id, held))
+        (message_state.status.proven == Proven::Offering).then_some((id, held))
     });
     until_so("a word of it", || {
         let said = std::fs::read_to_string(&log).unwrap();

@@ -148,10 +148,10 @@ fn a_busy_journal_names_the_process_that_holds_it() {
     let home = TempHome::new();
     let holder = home.journal();
     let mut waiting = Journal::open(home.home(), Patience(Duration::from_millis(30))).unwrap();
-    let letter = draft("alice", "bob", "hello");
+    let state = draft("alice", "bob", "hello");
     let post_again = || Post {
         now: at(0),
-        drafts: vec![letter.clone()],
+        drafts: vec![state.clone()],
     };
     let held = holder.hold().unwrap();
     let error = waiting.commit(post_again()).unwrap_err();
@@ -168,7 +168,7 @@ fn a_busy_journal_names_the_process_that_holds_it() {
 
     drop(held);
     let mut patient = home.journal();
-    assert!(post(&mut patient, at(0), &letter).is_new);
+    assert!(post(&mut patient, at(0), &state).is_new);
     assert_views_agree(&mut waiting, &[at(0)]);
 }
 
@@ -221,7 +221,7 @@ fn a_removed_or_replaced_journal_is_not_written_to() {
         assert_eq!(files.map_or(0, Iterator::count), usize::from(is_back));
         // A process that opens the home now uses the new journal.
         let mut other = home.journal();
-        assert_eq!(other.letter(lost.id).unwrap(), None);
+        assert_eq!(other.state(lost.id).unwrap(), None);
         assert!(post(&mut other, at(2), &lost).is_new);
         let count = other.count(&name("bob"), at(2)).unwrap().total;
         assert_eq!(count, if is_back { 2 } else { 1 });

@@ -59,9 +59,9 @@ fn every_message_of_many_threads_is_stored_once_and_filed() {
     let (writer, thread) = start(&home);
     let acknowledged = together(64, |sender| {
         let sent = (0..50).map(|n| {
-            let letter = numbered((sender * 50 + n) as u32, &format!("agent-{}", sender % 5));
-            let id = letter.id;
-            match stored(&writer, posting(letter)) {
+            let state = numbered((sender * 50 + n) as u32, &format!("agent-{}", sender % 5));
+            let id = state.id;
+            match stored(&writer, posting(state)) {
                 Ok(Ok(posted)) if posted[0].is_new => id,
                 other => panic!("{other:?}"),
             }
@@ -97,8 +97,8 @@ fn every_message_of_many_threads_is_stored_once_and_filed() {
 fn a_denied_operation_does_not_affect_the_rest_of_its_group() {
     let home = TempHome::new();
     let (writer, thread) = start(&home);
-    let standing = numbered(9_999, "bob");
-    stored(&writer, posting(standing.clone())).unwrap().unwrap();
+    let status = numbered(9_999, "bob");
+    stored(&writer, posting(status.clone())).unwrap().unwrap();
     together(32, |sender| {
         for n in 0..10 {
             let n = (sender * 10 + n) as u32;
@@ -108,7 +108,7 @@ fn a_denied_operation_does_not_affect_the_rest_of_its_group() {
                     now: at(0),
                     who: name("carol"),
                     order: Order::MarkRead,
-                    ids: vec![standing.id],
+                    ids: vec![status.id],
                 };
                 stored(&writer, order).unwrap().unwrap_err();
                 continue;
@@ -120,7 +120,7 @@ fn a_denied_operation_does_not_affect_the_rest_of_its_group() {
                     ..draft("lab", "bob", "to nothing")
                 }],
                 2 => vec![Draft {
-                    id: standing.id,
+                    id: status.id,
                     ..draft("lab", "bob", "under a taken id")
                 }],
                 3 => vec![good, draft("bob", "bob", "in bad company")],
@@ -213,8 +213,8 @@ fn the_thread_ends_when_the_last_writer_is_dropped() {
     std::fs::rename(home.path(), &moved).unwrap();
     let moved = posthaste_store::Home::open(moved, None).unwrap();
     let mut journal = Journal::open(moved, Patience::DEFAULT).unwrap();
-    let message = journal.letter(id(1)).unwrap().unwrap().message;
-    assert_eq!(message, posted.letter.message);
+    let message = journal.state(id(1)).unwrap().unwrap().message;
+    assert_eq!(message, posted.state.message);
     assert_eq!(
         files::body(journal.home(), &message).unwrap(),
         text_of(id(1))
@@ -261,7 +261,7 @@ fn a_submitted_message_gets_its_file_when_it_is_settled() {
     thread.join();
     let mut journal = home.journal();
     assert_eq!(journal.head().unwrap(), 101);
-    let large = journal.letter(id(101)).unwrap().unwrap().message;
+    let large = journal.state(id(101)).unwrap().unwrap().message;
     assert_eq!(files::body(journal.home(), &large).unwrap().len(), 2 << 20);
 }
 

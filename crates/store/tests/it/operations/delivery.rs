@@ -95,7 +95,7 @@ fn pending_messages_are_in_delivery_order_until_they_are_offered() {
         agent: name("bob"),
     };
     let injection = commit(&mut journal, inject);
-    let shown: Vec<_> = injection.letters.iter().map(|l| l.message.id).collect();
+    let shown: Vec<_> = injection.messages.iter().map(|l| l.message.id).collect();
     assert_eq!((shown, injection.unread), (want[3..6].to_vec(), 7));
     let again = commit(&mut journal, offer(at(2), &want));
     assert_eq!(again.moved, want[6..]);
@@ -149,8 +149,12 @@ fn an_offer_is_offered_or_repeated() {
         (done.moved, done.kept),
         (vec![id(2)], vec![(id(4), Kept::NotSeen)])
     );
-    let letter = journal.letter(id(2)).unwrap().unwrap();
-    let journey: Vec<_> = letter.receipts.iter().map(|r| r.state.as_str()).collect();
+    let message_state = journal.state(id(2)).unwrap().unwrap();
+    let journey: Vec<_> = message_state
+        .receipts
+        .iter()
+        .map(|r| r.state.as_str())
+        .collect();
     let want = "stored offering uncertain offering offered accepted";
     assert_eq!(journey.join(" "), want);
 }
@@ -192,8 +196,12 @@ fn a_withdrawn_offer_changes_nothing() {
     order(&mut journal, at(4), "alice", Order::Cancel, &[id(1)]);
     assert_eq!(repeats(&mut journal, 60), [(id(2), true)]);
     assert_views_agree(&mut journal, &[at(4), at(60)]);
-    let letter = journal.letter(id(3)).unwrap().unwrap();
-    let journey: Vec<_> = letter.receipts.iter().map(|r| r.state.as_str()).collect();
+    let message_state = journal.state(id(3)).unwrap().unwrap();
+    let journey: Vec<_> = message_state
+        .receipts
+        .iter()
+        .map(|r| r.state.as_str())
+        .collect();
     assert_eq!(journey.join(" "), "stored offering withdrawn");
 }
 
@@ -230,7 +238,7 @@ fn pending_returns_the_next_time_at_which_it_changes() {
         let expired = commit(&mut journal, expire(now));
         assert_eq!((expired.ids, expired.more), (want, false));
     }
-    let state = journal.letter(id(1)).unwrap().unwrap().standing.receipt();
+    let state = journal.state(id(1)).unwrap().unwrap().status.receipt();
     assert_eq!(state, ReceiptState::Expired);
     let kept = commit(&mut journal, offer(at(95), &[id(1)])).kept;
     assert_eq!(kept, [(id(1), Kept::Ended(ReceiptState::Expired))]);
@@ -365,7 +373,7 @@ fn a_reply_ends_the_reminders() {
     );
     assert!(owed(&mut journal).is_empty());
     let awaited = journal.awaited(&name("alice"), at(12)).unwrap();
-    assert_eq!(awaited[0].standing.reminded, 10);
+    assert_eq!(awaited[0].status.reminded, 10);
     assert_views_agree(&mut journal, &[at(12)]);
 }
 
@@ -422,13 +430,16 @@ fn an_unproven_offer_becomes_uncertain_and_others_stay_offered() {
         say(at(3), &all[..1], Said::Accepted { route, evidence }),
     );
     let unproven = journal.unproven(&name("bob")).unwrap();
-    let unproven: Vec<_> = unproven.iter().map(|letter| letter.message.id).collect();
+    let unproven: Vec<_> = unproven
+        .iter()
+        .map(|message_state| message_state.message.id)
+        .collect();
     assert_eq!(unproven, [id(2)]);
     let mark = || cut_off(at(4), OpenOffers::Unproven);
     assert_eq!(commit(&mut journal, mark()).moved, [id(2)]);
     assert_eq!(commit(&mut journal, mark()).moved, []);
     assert_eq!(due(&mut journal, at(5)), [id(2)]);
-    let receipts = all.map(|id| journal.letter(id).unwrap().unwrap().standing.receipt());
+    let receipts = all.map(|id| journal.state(id).unwrap().unwrap().status.receipt());
     use ReceiptState::{Accepted, Offered, Uncertain};
     assert_eq!(receipts, [Accepted, Uncertain, Offered, Offered]);
 }

@@ -25,11 +25,11 @@ fn one_key_between_two_agents_is_one_message() {
     let mut journal = home.journal();
     let first = with_key(draft("alice", "bob", "first"), "k");
     post(&mut journal, at(0), &first);
-    let mut check = |letter: Draft, is_new: bool| {
-        let posted = post(&mut journal, at(1), &letter);
-        assert_eq!(posted.is_new, is_new, "{letter:?}");
-        let stands = if is_new { letter.id } else { first.id };
-        assert_eq!(posted.letter.message.id, stands);
+    let mut check = |state: Draft, is_new: bool| {
+        let posted = post(&mut journal, at(1), &state);
+        assert_eq!(posted.is_new, is_new, "{state:?}");
+        let stands = if is_new { state.id } else { first.id };
+        assert_eq!(posted.state.message.id, stands);
     };
     check(with_key(draft("alice", "bob", "second"), "k"), false);
     check(with_key(draft("alice", "bob", "other key"), "K"), true);
@@ -49,7 +49,7 @@ fn messages_dated_in_the_future_do_not_count_towards_the_rate_limit() {
         limits: Limits { hops: 16, rate: 60 },
         ..draft("alice", "bob", "hello")
     };
-    let mut is_cut = |now| post(&mut journal, now, &limited()).letter.has_failed();
+    let mut is_cut = |now| post(&mut journal, now, &limited()).state.has_failed();
     // The clock was two days ahead, and is set back.
     let ahead = 2 * 24 * 3_600;
     assert!(!(0..60).any(|_| is_cut(at(ahead))));
@@ -62,12 +62,12 @@ fn messages_dated_in_the_future_do_not_count_towards_the_rate_limit() {
 fn one_id_is_one_message() {
     let home = TempHome::new();
     let mut journal = home.journal();
-    let letter = draft("alice", "bob", "hello");
-    post(&mut journal, at(0), &letter);
+    let state = draft("alice", "bob", "hello");
+    post(&mut journal, at(0), &state);
     let keyed = with_key(draft("alice", "bob", "keyed"), "k");
     post(&mut journal, at(0), &keyed);
     // The same draft again, a moment later, by another route.
-    assert!(!post(&mut journal, at(1), &letter).is_new);
+    assert!(!post(&mut journal, at(1), &state).is_new);
     assert!(!post(&mut journal, at(1), &keyed).is_new);
     let mut check = |other: Draft| {
         let drafts = vec![other];
@@ -77,21 +77,21 @@ fn one_id_is_one_message() {
     };
     check(Draft {
         body: Body::Inline("other".to_owned()),
-        ..letter.clone()
+        ..state.clone()
     });
     check(Draft {
         to: name("carol"),
-        ..letter.clone()
+        ..state.clone()
     });
     // A key that was used before does not change that.
     check(Draft {
         body: Body::Inline("other".to_owned()),
         key: Some("k".to_owned()),
-        ..letter.clone()
+        ..state.clone()
     });
     check(Draft {
         subject: Some("new".to_owned()),
-        ..letter.clone()
+        ..state.clone()
     });
     assert_eq!(journal.head().unwrap(), 2);
 }
@@ -100,9 +100,9 @@ fn one_id_is_one_message() {
 fn the_id_of_another_kind_of_fact_is_taken() {
     let home = TempHome::new();
     let mut journal = home.journal();
-    let letter = draft("alice", "bob", "hello");
-    post(&mut journal, at(0), &letter);
-    order(&mut journal, at(0), "bob", Order::MarkRead, &[letter.id]);
+    let state = draft("alice", "bob", "hello");
+    post(&mut journal, at(0), &state);
+    order(&mut journal, at(0), "bob", Order::MarkRead, &[state.id]);
     let step: MessageId = records(&journal)[1].id.parse().unwrap();
     let drafts = vec![Draft {
         id: step,
@@ -128,7 +128,7 @@ fn a_draft_can_reply_to_another_of_the_same_operation() {
     let posted = post_all(&mut journal, drafts);
     let is_new: Vec<bool> = posted.iter().map(|posted| posted.is_new).collect();
     assert_eq!(is_new, [true, true, true, false, false]);
-    let ids: Vec<_> = posted.iter().map(|p| p.letter.message.id).collect();
+    let ids: Vec<_> = posted.iter().map(|p| p.state.message.id).collect();
     assert_eq!((ids[3], ids[4]), (keyed.id, first.id));
     assert_eq!(journal.thread(first.id).unwrap().len(), 2);
     assert_eq!(journal.head().unwrap(), 3);
@@ -138,8 +138,8 @@ fn a_draft_can_reply_to_another_of_the_same_operation() {
 fn a_post_stores_all_messages_or_none() {
     let home = TempHome::new();
     let mut journal = home.journal();
-    let standing = draft("alice", "bob", "standing");
-    post(&mut journal, at(0), &standing);
+    let status = draft("alice", "bob", "status");
+    post(&mut journal, at(0), &status);
     let before = records(&journal);
     let mut check = |bad: Draft, want: &str| {
         for place in 0..3 {
@@ -160,7 +160,7 @@ fn a_post_stores_all_messages_or_none() {
     check(
         Draft {
             body: Body::Inline("other".to_owned()),
-            ..standing.clone()
+            ..status.clone()
         },
         "the same id",
     );
@@ -173,11 +173,11 @@ fn a_post_stores_all_messages_or_none() {
 fn an_order_changes_all_messages_or_none() {
     let home = TempHome::new();
     let mut journal = home.journal();
-    let letters: Vec<Draft> = ["bob", "bob", "carol"]
+    let messages: Vec<Draft> = ["bob", "bob", "carol"]
         .map(|to| draft("alice", to, "hi"))
         .to_vec();
-    let ids: Vec<MessageId> = letters.iter().map(|letter| letter.id).collect();
-    post_all(&mut journal, letters);
+    let ids: Vec<MessageId> = messages.iter().map(|state| state.id).collect();
+    post_all(&mut journal, messages);
     let before = records(&journal);
     let mut check = |who: &str, order: Order, ids: &[MessageId], want: &str| {
         let job = ApplyOrder {
@@ -208,10 +208,10 @@ fn an_order_changes_all_messages_or_none() {
 fn an_order_that_names_a_message_twice_applies_once() {
     let home = TempHome::new();
     let mut journal = home.journal();
-    let letter = draft("alice", "bob", "hi");
-    post(&mut journal, at(0), &letter);
+    let state = draft("alice", "bob", "hi");
+    post(&mut journal, at(0), &state);
     let mut check = |deed: Order, want: [Outcome; 2]| {
-        let twice = [letter.id, letter.id];
+        let twice = [state.id, state.id];
         assert_eq!(order(&mut journal, at(1), "bob", deed, &twice), want);
     };
     check(Order::MarkRead, [Outcome::Changed, Outcome::Unchanged]);

@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use posthaste_core::offer::Said;
 use posthaste_core::work::{NewNote, NewTask};
 use posthaste_core::{
-    AgentName, Draft, Ended, Event, Evidence, Fact, Letter, Limits, Mail, MessageId, NoteId,
+    AgentName, Draft, Ended, Event, Evidence, Fact, Limits, Mail, MessageId, MessageState, NoteId,
     Progress, Record, Step, Task, TaskId, inject, work,
 };
 use posthaste_lab::{id, name, records, started};
@@ -27,8 +27,8 @@ pub(super) fn carry_out(journal: &mut Journal, now: Timestamp, deed: &Deed) {
                 .into_iter()
                 .flatten()
             {
-                let stored = journal.letter(posted.letter.message.id).unwrap().unwrap();
-                assert_eq!(stored.message, posted.letter.message);
+                let stored = journal.state(posted.state.message.id).unwrap().unwrap();
+                assert_eq!(stored.message, posted.state.message);
             }
         }
         Deed::Order { who, order, ids } => {
@@ -44,7 +44,7 @@ pub(super) fn carry_out(journal: &mut Journal, now: Timestamp, deed: &Deed) {
             let agent = before.agent.clone();
             let injection = before.commit(journal, Inject { now, agent }).unwrap();
             // The most urgent messages; of idle-first ones the last comes first.
-            let shown: Vec<_> = injection.letters.iter().map(|l| l.message.id).collect();
+            let shown: Vec<_> = injection.messages.iter().map(|l| l.message.id).collect();
             let pending = &before.pending;
             assert_eq!(shown, pending[..pending.len().min(3)]);
             assert_eq!(injection.unread, before.unread);
@@ -117,12 +117,12 @@ impl Before {
         let offer = Saying::Offer;
         let mut pending = mail.pending(&agent, now);
         if let Deed::Inject { .. } = deed {
-            pending.retain(|letter| !letter.message.envelope.raw);
+            pending.retain(|state| !state.message.envelope.raw);
         }
         Self {
             head: journal.head().unwrap(),
             is_offer: matches!(deed, Deed::Deliver { said, .. } if *said == offer),
-            pending: pending.iter().map(|letter| letter.message.id).collect(),
+            pending: pending.iter().map(|state| state.message.id).collect(),
             unread: mail.unread(&agent, now).count() as u64,
             agent,
         }
@@ -140,8 +140,8 @@ impl Before {
 
     fn check_moved(&self, journal: &mut Journal, done: &RecordedDelivery) {
         for id in &done.moved {
-            let letter = journal.letter(*id).unwrap().unwrap();
-            assert_eq!(letter.message.to, self.agent);
+            let state = journal.state(*id).unwrap().unwrap();
+            assert_eq!(state.message.to, self.agent);
             let was_pending = self.pending.contains(id);
             assert!(!self.is_offer || was_pending, "{id} was not pending");
         }
@@ -155,7 +155,7 @@ impl Before {
 
 /// Mark the offers that earlier hooks left open as uncertain, as every hook does first.
 fn cut_off_injected(mail: &mut Mail, now: Timestamp, agent: &AgentName) {
-    let is_left = |l: &&Letter| l.message.to == *agent && inject::is_under_way(l);
+    let is_left = |l: &&MessageState| l.message.to == *agent && inject::is_under_way(l);
     let left: Vec<_> = mail.all().filter(is_left).map(|l| l.message.id).collect();
     for id in left {
         mail.apply(&Fact {

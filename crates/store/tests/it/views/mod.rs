@@ -81,12 +81,12 @@ fn messages_are_ordered_by_seq_and_not_by_time() {
     let mut journal = home.journal();
     let mut sent = Vec::new();
     for hour in [5, 4, 9, -3, 0, 0] {
-        let letter = draft("alice", "bob", "tick");
-        post(&mut journal, at(hour * 3600), &letter);
-        sent.push(letter.id);
+        let state = draft("alice", "bob", "tick");
+        post(&mut journal, at(hour * 3600), &state);
+        sent.push(state.id);
     }
     let inbox = journal.inbox(&name("bob"), Listing::Unread, at(0)).unwrap();
-    let listed: Vec<_> = inbox.iter().map(|letter| letter.message.id).collect();
+    let listed: Vec<_> = inbox.iter().map(|state| state.message.id).collect();
     assert_eq!(listed, sent);
     assert_views_agree(&mut journal, &[at(-36_000), at(36_000)]);
 }
@@ -108,7 +108,7 @@ fn a_long_inbox_is_listed_whole() {
     order(&mut journal, now, "bob", Order::Show, &sent[..50]);
     let mut check = |listing, want: &[MessageId]| {
         let listed = journal.inbox(&name("bob"), listing, now).unwrap();
-        let ids: Vec<_> = listed.iter().map(|letter| letter.message.id).collect();
+        let ids: Vec<_> = listed.iter().map(|state| state.message.id).collect();
         assert_eq!(ids, want, "{listing:?}");
     };
     check(Listing::All, &sent);
@@ -152,7 +152,7 @@ fn an_inbox_that_changes_while_it_is_listed_has_no_duplicates() {
         });
         while !marking.is_finished() {
             let listed = reader.inbox(&name("bob"), Listing::All, at(0)).unwrap();
-            let mut seen: Vec<_> = listed.iter().map(|letter| letter.message.id).collect();
+            let mut seen: Vec<_> = listed.iter().map(|state| state.message.id).collect();
             seen.sort_unstable();
             seen.dedup();
             assert_eq!(seen.len(), listed.len());

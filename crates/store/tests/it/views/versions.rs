@@ -29,7 +29,7 @@ fn an_old_and_a_new_binary_share_one_journal() {
     let mut new = open(&home, 2);
     let mut sent = Vec::new();
     for n in 0..30 {
-        let letter = Draft {
+        let state = Draft {
             key: Some(format!("key {}", n / 3)),
             ..draft("alice", "bob", n.to_string())
         };
@@ -37,11 +37,11 @@ fn an_old_and_a_new_binary_share_one_journal() {
             0 => (&mut old, &mut new),
             _ => (&mut new, &mut old),
         };
-        let posted = post(writer, at(n), &letter);
+        let posted = post(writer, at(n), &state);
         // Facts of the other binary count: two in three messages have the key of an earlier one.
         assert_eq!(posted.is_new, n % 3 == 0, "{n}");
-        let id = posted.letter.message.id;
-        assert_eq!(reader.letter(id).unwrap().unwrap().message.id, id);
+        let id = posted.state.message.id;
+        assert_eq!(reader.state(id).unwrap().unwrap().message.id, id);
         if posted.is_new {
             sent.push(id);
         }
@@ -52,7 +52,7 @@ fn an_old_and_a_new_binary_share_one_journal() {
         let inbox = journal
             .inbox(&name("bob"), Listing::Unread, at(99))
             .unwrap();
-        let ids: Vec<MessageId> = inbox.iter().map(|letter| letter.message.id).collect();
+        let ids: Vec<MessageId> = inbox.iter().map(|state| state.message.id).collect();
         assert_eq!(ids, sent);
         assert_views_agree(journal, &[at(99)]);
         assert_eq!(journal.examine().unwrap().view_versions, [1, 2]);
@@ -195,8 +195,8 @@ fn write_fixture(home: &TempHome) {
             ..numbered(12, "dave", "carol", "an answer will come")
         },
     ];
-    for (n, letter) in (0..).zip(&drafts) {
-        post(&mut journal, at(n), letter);
+    for (n, state) in (0..).zip(&drafts) {
+        post(&mut journal, at(n), state);
     }
     order(&mut journal, at(20), "bob", Order::MarkRead, &[id(1)]);
     order(&mut journal, at(21), "bob", Order::Show, &[id(3)]);
@@ -439,7 +439,7 @@ fn write_unproven(journal: &mut Journal) {
 fn assert_proof_is_awaited(journal: &mut Journal, is_newest: bool) {
     assert_eq!(journal.unproven(&name("bob")).unwrap(), []);
     let unproven = journal.unproven(&name("erin")).unwrap();
-    let unproven: Vec<_> = unproven.iter().map(|letter| letter.message.id).collect();
+    let unproven: Vec<_> = unproven.iter().map(|state| state.message.id).collect();
     let conversation = journal.conversation(&name("erin")).unwrap();
     let conversation = conversation.map(|conversation| conversation.id);
     let want = is_newest.then(|| (id(30), "conv-1".to_owned()));
@@ -458,7 +458,7 @@ fn journals_of_every_version_are_opened_listed_searched_and_continued() {
 
         let mut check = |listing, now: i64, want: &[u32]| {
             let inbox = journal.inbox(&name("bob"), listing, at(now)).unwrap();
-            let ids: Vec<_> = inbox.iter().map(|letter| letter.message.id).collect();
+            let ids: Vec<_> = inbox.iter().map(|state| state.message.id).collect();
             let want: Vec<_> = want.iter().map(|n| id(*n)).collect();
             assert_eq!(ids, want, "{fixture}: {listing:?} at {now}");
         };
@@ -476,7 +476,7 @@ fn journals_of_every_version_are_opened_listed_searched_and_continued() {
                 limit: 10,
             };
             let found = journal.search(&query, |_| {}).unwrap();
-            let ids: Vec<_> = found.iter().map(|letter| letter.message.id).collect();
+            let ids: Vec<_> = found.iter().map(|state| state.message.id).collect();
             let want: Vec<_> = want.iter().map(|n| id(*n)).collect();
             assert_eq!(ids, want, "{fixture}: {words}");
         };
@@ -485,24 +485,24 @@ fn journals_of_every_version_are_opened_listed_searched_and_continued() {
         check("deleted", &[]);
 
         assert_eq!(journal.thread(id(1)).unwrap().len(), 2);
-        let letter = journal.letter(id(4)).unwrap().unwrap();
-        assert_eq!(letter.standing.receipt().as_str(), "uncertain");
-        let stop = journal.letter(id(3)).unwrap().unwrap().message;
+        let state = journal.state(id(4)).unwrap().unwrap();
+        assert_eq!(state.status.receipt().as_str(), "uncertain");
+        let stop = journal.state(id(3)).unwrap().unwrap().message;
         let body = files::body(journal.home(), &stop).unwrap();
         assert_eq!(body, "stop\u{1b}[2J\u{0}");
         let run = journal.session(&name("alice")).unwrap().unwrap();
         assert_eq!((run.started.run, run.end), (id(202).0, None));
-        let offered = journal.letter(id(2)).unwrap().unwrap();
-        assert_eq!(offered.standing.receipt().as_str(), "offered");
+        let offered = journal.state(id(2)).unwrap().unwrap();
+        assert_eq!(offered.status.receipt().as_str(), "offered");
         let owed = journal.owed(&name("carol"), at(30)).unwrap();
         let owed: Vec<_> = owed
             .iter()
-            .map(|l| (l.message.id, l.standing.reminded))
+            .map(|l| (l.message.id, l.status.reminded))
             .collect();
         // The first fixture has no expected replies.
         let is_first = fixture == FIXTURES[0];
         assert_eq!(owed, if is_first { vec![] } else { vec![(id(11), 1)] });
-        let answer = journal.letter(id(13)).unwrap().map(|l| l.message.envelope);
+        let answer = journal.state(id(13)).unwrap().map(|l| l.message.envelope);
         assert_eq!(
             answer.map(|e| (e.hops, e.cause)),
             (!is_first).then_some((1, None))
@@ -520,7 +520,7 @@ fn journals_of_every_version_are_opened_listed_searched_and_continued() {
             key: Some("nightly".to_owned()),
             ..draft("human", "bob", "nightly again")
         };
-        assert_eq!(post(&mut journal, at(40), &again).letter.message.id, id(4));
+        assert_eq!(post(&mut journal, at(40), &again).state.message.id, id(4));
         assert!(post(&mut journal, at(41), &draft("alice", "bob", "new")).is_new);
         journal.rebuild_views().unwrap();
         assert_views_agree(&mut journal, &[at(25), at(70), at(2_000)]);

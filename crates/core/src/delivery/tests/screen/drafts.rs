@@ -4,10 +4,10 @@ use super::*;
 
 #[test]
 fn a_draft_on_the_screen_holds_every_message() {
-    let pending = [letter(1, Normal), letter(2, Interrupt)];
+    let pending = [message_state(1, Normal), message_state(2, Interrupt)];
     let delivery = play(with(|_| ()), &[seen(2_600, holds("mine"), "")]);
-    for letter in &pending {
-        let hold = delivery.hold(ms(2_700), letter, &pending).unwrap();
+    for state in &pending {
+        let hold = delivery.hold(ms(2_700), state, &pending).unwrap();
         assert_eq!(hold.rule, "draft");
         assert_eq!(hold.since, ms(2_600).wall);
         assert!(!format!("{hold:?}").contains("mine"), "it is the person's");
@@ -22,7 +22,7 @@ fn a_draft_on_the_screen_holds_every_message() {
 
 #[test]
 fn a_draft_holds_an_interrupt_of_work_and_of_a_dialog() {
-    let urgent = [letter(1, Interrupt)];
+    let urgent = [message_state(1, Interrupt)];
     let busy = Sighting {
         input_box: holds("mine").input_box,
         ..claims(Says::Working)

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn enter_follows_a_look_that_shows_the_text_alone() {
-    let pending = [letter(1, Normal)];
+    let pending = [message_state(1, Normal)];
     let check = |look: Sighting, want: &'static str| {
         play(
             written(with(|_| ()), &pending),
@@ -28,7 +28,7 @@ fn enter_follows_a_look_that_shows_the_text_alone() {
 
 #[test]
 fn a_text_that_waited_gets_its_enter_when_the_box_holds_it_alone() {
-    let pending = [letter(1, Normal)];
+    let pending = [message_state(1, Normal)];
     let parked = || {
         let delivery = written(with(|_| ()), &pending);
         play(delivery, &[looked(3_053, hidden(), "")])
@@ -54,7 +54,7 @@ fn a_text_that_waited_gets_its_enter_when_the_box_holds_it_alone() {
 
 #[test]
 fn the_box_lets_go_of_a_submitted_text() {
-    let pending = [letter(1, Normal)];
+    let pending = [message_state(1, Normal)];
     let entered = [
         looked(3_053, holds("text"), "enter"),
         hear(3_054, Event::Entered, ""),
@@ -70,7 +70,7 @@ fn the_box_lets_go_of_a_submitted_text() {
 
 #[test]
 fn enter_is_pressed_again_and_the_text_is_never_typed_again() {
-    let pending = [letter(1, Normal), letter(2, Normal)];
+    let pending = [message_state(1, Normal), message_state(2, Normal)];
     let swallowed = || {
         let delivery = written(with(|_| ()), &pending[..1]);
         play(
@@ -129,7 +129,7 @@ fn enter_is_pressed_again_and_the_text_is_never_typed_again() {
 /// A dialog opened in the moment of Enter: whether it took the key is seen once it is answered.
 #[test]
 fn a_dialog_after_enter_is_waited_for() {
-    let pending = [letter(1, Normal)];
+    let pending = [message_state(1, Normal)];
     let asked = || {
         let lines = [
             looked(3_053, holds("text"), "enter"),
@@ -154,7 +154,7 @@ fn a_dialog_after_enter_is_waited_for() {
 
 #[test]
 fn enter_waits_for_a_text_that_is_shown_late() {
-    let pending = [letter(1, Normal)];
+    let pending = [message_state(1, Normal)];
     let delivery = || {
         let delivery = with(|manifest| manifest.submit.seen_within = Wait::millis(2_000));
         let written = [

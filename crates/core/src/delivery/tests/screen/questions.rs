@@ -5,14 +5,14 @@ use crate::message::Body;
 
 #[test]
 fn a_question_in_the_last_moment_parks_the_text() {
-    let pending = [letter(1, Normal), raw(2)];
+    let pending = [message_state(1, Normal), raw(2)];
     let park = || {
         let delivery = written(with(|_| ()), &pending[..1]);
         let delivery = play(delivery, &[looked(3_053, asks("Run rm?"), "")]);
         assert!(!delivery.is_writing(), "whoever answers needs the keyboard");
         let hold = delivery.hold(ms(3_060), &pending[0], &pending);
         assert_eq!(rule(hold), "blocked");
-        let other = letter(3, Idle);
+        let other = message_state(3, Idle);
         let hold = delivery.hold(ms(3_060), &other, std::slice::from_ref(&other));
         assert_eq!(rule(hold), "blocked");
         delivery
@@ -58,12 +58,12 @@ fn a_question_in_the_last_moment_parks_the_text() {
 }
 
 /// An answer of these keys to a question, up to the look that follows them.
-fn answered(keys: &str) -> Desk {
+fn answered(keys: &str) -> Delivery {
     answered_at(keys, "")
 }
 
 /// Like [`answered`], with a text before the cursor.
-fn answered_at(keys: &str, before: &str) -> Desk {
+fn answered_at(keys: &str, before: &str) -> Delivery {
     let mut pending = [raw(1)];
     pending[0].message.envelope.body = Body::Inline(keys.to_owned());
     let typed = [
@@ -186,7 +186,7 @@ fn an_answer_is_judged_only_after_the_program_has_read_it() {
 
 #[test]
 fn an_answer_goes_past_a_text_that_waits() {
-    let mut pending = [letter(1, Normal), raw(2)];
+    let mut pending = [message_state(1, Normal), raw(2)];
     pending[1].message.created_at = ms(3_060).wall;
     let delivery = written(with(|_| ()), &pending[..1]);
     let answering = [
@@ -260,8 +260,8 @@ fn a_question_that_comes_again_is_another() {
 
 #[test]
 fn an_interrupt_dismisses_the_question_that_another_waits_for() {
-    let pending = [letter(1, Normal)];
-    let urgent = [letter(2, Interrupt)];
+    let pending = [message_state(1, Normal)];
+    let urgent = [message_state(2, Interrupt)];
     let delivery = written(with(|_| ()), &pending);
     let pressed = [
         looked(3_053, asks("Run rm?"), ""),

@@ -6,12 +6,16 @@ use crate::harness::ProgramFacts;
 
 #[test]
 fn nothing_is_typed_into_an_unknown_view() {
-    let pending = [letter(1, Normal), letter(2, Interrupt), letter(3, Idle)];
+    let pending = [
+        message_state(1, Normal),
+        message_state(2, Interrupt),
+        message_state(3, Idle),
+    ];
     let delivery = play(with(|_| ()), &[seen(2_600, hidden(), "")]);
-    for letter in &pending {
-        let own = std::slice::from_ref(letter);
+    for state in &pending {
+        let own = std::slice::from_ref(state);
         let delivery = play(delivery.clone(), &[(9_000, Doing::Act(own), "")]);
-        let hold = delivery.hold(ms(9_001), letter, own).unwrap();
+        let hold = delivery.hold(ms(9_001), state, own).unwrap();
         assert_eq!((hold.rule, hold.since), ("unrecognised", ms(2_600).wall));
         assert_eq!(hold.evidence, "expected the input box, found \"Settings\"");
     }
@@ -29,7 +33,7 @@ fn nothing_is_typed_into_an_unknown_view() {
 
 #[test]
 fn no_interrupt_key_is_pressed_into_an_unknown_view() {
-    let urgent = [letter(1, Interrupt)];
+    let urgent = [message_state(1, Interrupt)];
     let works = Sighting {
         claims: claims(Says::Working).claims,
         ..hidden()
@@ -54,7 +58,7 @@ fn no_interrupt_key_is_pressed_into_an_unknown_view() {
 
 #[test]
 fn an_interrupt_cancels_a_dialog_and_its_receipt_says_so() {
-    let urgent = [letter(1, Interrupt)];
+    let urgent = [message_state(1, Interrupt)];
     let cancelled = [
         seen(3_000, asks("Run rm?"), ""),
         (3_001, Doing::Act(&urgent), "look"),
@@ -80,7 +84,7 @@ fn an_interrupt_cancels_a_dialog_and_its_receipt_says_so() {
 
 #[test]
 fn two_looks_without_output_between_them_come_before_a_text() {
-    let pending = [letter(1, Normal)];
+    let pending = [message_state(1, Normal)];
     let delivery = || play(with(|_| ()), &[seen(3_000, after_output(1, empty()), "")]);
     let early = play(
         delivery(),
@@ -151,9 +155,9 @@ fn handed_over(sighting: Sighting) -> Sighting {
 #[test]
 fn nothing_is_typed_while_another_process_has_the_conversation() {
     let all = [
-        letter(1, Normal),
-        letter(2, Interrupt),
-        letter(3, Idle),
+        message_state(1, Normal),
+        message_state(2, Interrupt),
+        message_state(3, Idle),
         raw(4),
     ];
     for screen in [empty(), asks("Run rm?"), claims(Says::Working)] {
@@ -161,10 +165,10 @@ fn nothing_is_typed_while_another_process_has_the_conversation() {
             with(|_| ()),
             &[seen(3_000, handed_over(screen.clone()), "")],
         );
-        for letter in &all {
-            let own = std::slice::from_ref(letter);
+        for state in &all {
+            let own = std::slice::from_ref(state);
             let delivery = play(delivery.clone(), &[(9_000, Doing::Act(own), "")]);
-            let hold = delivery.hold(ms(9_001), letter, own).unwrap();
+            let hold = delivery.hold(ms(9_001), state, own).unwrap();
             assert_eq!((hold.rule, hold.since), ("handed-over", ms(3_000).wall));
             assert_eq!(hold.evidence, "the program's own record names job 2d95");
         }
@@ -174,7 +178,7 @@ fn nothing_is_typed_while_another_process_has_the_conversation() {
         assert!(matches!(answerable, Answerable::No(why) if why.starts_with(moved)));
     }
     // Once the program has its conversation back, mail goes in.
-    let pending = [letter(1, Normal)];
+    let pending = [message_state(1, Normal)];
     let back = [
         seen(2_600, handed_over(empty()), ""),
         seen(3_000, empty(), ""),
@@ -185,7 +189,7 @@ fn nothing_is_typed_while_another_process_has_the_conversation() {
 
 #[test]
 fn a_handover_takes_an_offer_back_and_withholds_enter() {
-    let pending = [letter(1, Normal)];
+    let pending = [message_state(1, Normal)];
     let before_text = [
         (3_000, Doing::Act(&pending[..]), "offer 1"),
         (3_001, recorded(&[1]), "look"),

@@ -58,8 +58,8 @@ proptest! {
         happenings in proptest::collection::vec((happening(), sighting(), 0..1_500_u64), 1..200),
         quits: bool,
     ) {
-        let mut pending: Vec<_> = (1..).zip(&lanes).map(|(n, lane)| letter(n, *lane)).collect();
-        pending.sort_by_key(|letter| letter.message.envelope.priority);
+        let mut pending: Vec<_> = (1..).zip(&lanes).map(|(n, lane)| message_state(n, *lane)).collect();
+        pending.sort_by_key(|state| state.message.envelope.priority);
         let mut delivery = with(|manifest| {
             clearing(manifest);
             manifest.interrupt.quits_when_idle = quits;
@@ -86,14 +86,14 @@ proptest! {
     }
 }
 
-fn is_blocked(delivery: &Desk) -> bool {
+fn is_blocked(delivery: &Delivery) -> bool {
     matches!(delivery.activity().activity, Activity::Blocked(_))
 }
 
 /// What is under way at delivery, and what it was shown last.
 #[derive(Default)]
 struct Watch {
-    pending: Vec<Letter>,
+    pending: Vec<MessageState>,
     /// Whether the interrupt key may end the program.
     quits: bool,
     under_way: Vec<MessageId>,
@@ -119,7 +119,7 @@ impl Watch {
         event
     }
 
-    fn judge(&mut self, delivery: &Desk, effect: Effect) -> Result<(), TestCaseError> {
+    fn judge(&mut self, delivery: &Delivery, effect: Effect) -> Result<(), TestCaseError> {
         match effect {
             Effect::Offer { ids } => {
                 prop_assert!(self.under_way.is_empty(), "one at a time");

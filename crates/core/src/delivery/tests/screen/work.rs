@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn a_key_that_would_quit_needs_proof_of_work() {
-    let urgent = [letter(1, Interrupt)];
+    let urgent = [message_state(1, Interrupt)];
     let delivery = || {
         with(|manifest| {
             manifest.interrupt.quits_when_idle = true;
@@ -52,7 +52,7 @@ fn a_key_that_would_quit_needs_proof_of_work() {
 
 #[test]
 fn the_keys_are_pressed_again_when_the_harness_says() {
-    let urgent = [letter(1, Interrupt)];
+    let urgent = [message_state(1, Interrupt)];
     let delivery = with(|manifest| {
         manifest.interrupt.keys = keys("esc");
         manifest.interrupt.wait = Wait::millis(1_500);
@@ -70,7 +70,7 @@ fn the_keys_are_pressed_again_when_the_harness_says() {
 }
 
 /// An interrupt whose key was pressed while the agent worked.
-fn pressed(urgent: &[Letter], change: impl FnOnce(&mut Manifest)) -> Desk {
+fn pressed(urgent: &[MessageState], change: impl FnOnce(&mut Manifest)) -> Delivery {
     let lines = [
         seen(3_000, claims(Says::Working), ""),
         (3_001, Doing::Act(urgent), "look"),
@@ -88,7 +88,7 @@ fn put_back() -> Sighting {
 
 #[test]
 fn what_an_interrupt_puts_back_is_cleared() {
-    let urgent = [letter(1, Interrupt)];
+    let urgent = [message_state(1, Interrupt)];
     let cleared = [
         seen(3_100, put_back(), "key [21]"),
         seen(3_103, claims(Says::Idle), ""),
@@ -117,7 +117,7 @@ fn what_an_interrupt_puts_back_is_cleared() {
 
 #[test]
 fn what_comes_back_late_is_waited_for() {
-    let urgent = [letter(1, Interrupt)];
+    let urgent = [message_state(1, Interrupt)];
     let delivery = || {
         let delivery = pressed(&urgent, |manifest| {
             clearing(manifest);
@@ -148,7 +148,7 @@ fn what_comes_back_late_is_waited_for() {
 
 #[test]
 fn the_screen_decides_what_is_work() {
-    let later = [letter(1, Idle)];
+    let later = [message_state(1, Idle)];
     let delivery = play(with(|_| ()), &[seen(3_000, claims(Says::Working), "")]);
     let hold = delivery.hold(ms(9_000), &later[0], &later).unwrap();
     assert_eq!(
@@ -167,7 +167,7 @@ fn the_screen_decides_what_is_work() {
 
 #[test]
 fn normal_mail_waits_for_the_end_of_work_where_the_harness_says_so() {
-    let (mail, urgent) = ([letter(1, Normal)], [letter(1, Interrupt)]);
+    let (mail, urgent) = ([message_state(1, Normal)], [message_state(1, Interrupt)]);
     let waits = || {
         let delivery = with(|manifest| manifest.submit.while_working = false);
         play(delivery, &[seen(3_000, claims(Says::Working), "")])
@@ -185,7 +185,7 @@ fn normal_mail_waits_for_the_end_of_work_where_the_harness_says_so() {
 
 #[test]
 fn nothing_is_typed_or_entered_while_any_sign_shows_work() {
-    let pending = [letter(1, Normal)];
+    let pending = [message_state(1, Normal)];
     let works = |sighting: Sighting| Sighting {
         claims: claims(Says::Working).claims,
         ..sighting
@@ -230,7 +230,7 @@ fn nothing_is_typed_or_entered_while_any_sign_shows_work() {
 
 #[test]
 fn an_agent_that_ignores_interrupts_is_not_typed_into() {
-    let urgent = [letter(1, Interrupt)];
+    let urgent = [message_state(1, Interrupt)];
     let works = || claims(Says::Working);
     let ignored = [
         seen(3_000, works(), ""),

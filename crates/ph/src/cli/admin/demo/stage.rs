@@ -8,7 +8,7 @@ use crate::output::Output;
 use anstyle::AnsiColor;
 use posthaste_client::session::client::{Client, PATIENT};
 use posthaste_core::receipt::End;
-use posthaste_core::{AgentName, IdPrefix, Letter};
+use posthaste_core::{AgentName, IdPrefix, MessageState};
 use posthaste_store::bell::Ear;
 use posthaste_store::report::{Report, Result};
 use posthaste_store::times;
@@ -124,19 +124,19 @@ impl<'a> Stage<'a> {
 
     /// Wait until an agent has marked a message as read.
     pub(super) fn until_read(&self, id: &str) -> Result<()> {
-        self.until_message(id, |letter| letter.standing.read)
+        self.until_message(id, |state| state.status.read)
     }
 
     /// Wait until an agent has archived a message.
     pub(super) fn until_ended(&self, id: &str) -> Result<()> {
-        self.until_message(id, |letter| letter.standing.end == Some(End::Archived))
+        self.until_message(id, |state| state.status.end == Some(End::Archived))
     }
 
-    fn until_message(&self, id: &str, is_so: impl Fn(&Letter) -> bool) -> Result<()> {
+    fn until_message(&self, id: &str, is_so: impl Fn(&MessageState) -> bool) -> Result<()> {
         let id = IdPrefix::parse(id).map_err(Report::storage)?;
         self.until(|journal| {
-            let letter = journal.find(&id)?;
-            Ok(is_so(&letter).then_some(()))
+            let state = journal.find(&id)?;
+            Ok(is_so(&state).then_some(()))
         })
     }
 
@@ -144,7 +144,7 @@ impl<'a> Stage<'a> {
     pub(super) fn until_answered(&self) -> Result<String> {
         self.until(|journal| {
             let unread = journal.inbox(&AgentName::human(), Listing::Unread, times::now())?;
-            Ok(unread.first().map(|letter| letter.message.id.id8()))
+            Ok(unread.first().map(|state| state.message.id.id8()))
         })
     }
 

@@ -5,7 +5,7 @@
 
 use super::complete_harnesses;
 use crate::context::Context;
-use crate::output::letters::field;
+use crate::output::message_text::field;
 use posthaste_core::harness::{BoxState, Glance, Manifest, Says, Sighting, version};
 use posthaste_core::text;
 use posthaste_screen::{Screen, Size};

@@ -5,9 +5,9 @@
 //! journal, whatever keeps this home's mail, so that it cannot end up asking itself.
 
 use crate::context::{Context, Said, agent_name};
-use crate::output::letters;
+use crate::output::message_text;
 use posthaste_client::mailbox;
-use posthaste_core::{AgentName, Draft, IdPrefix, Letter, MessageId, Order, ReceiptState};
+use posthaste_core::{AgentName, Draft, IdPrefix, MessageId, MessageState, Order, ReceiptState};
 use posthaste_provider::{asking, intake};
 use posthaste_store::operation::{Outcome, Post};
 use posthaste_store::report::{Code, Report, Result};
@@ -81,8 +81,8 @@ fn run(words: &[OsString], said: &Said) -> Result<ExitCode> {
         Op::Inbox | Op::Check => list(context, &arg, Listing::Unread)?,
         Op::All => list(context, &arg, Listing::All)?,
         Op::Get => {
-            let letter = find(context, &arg)?;
-            print(context, &letter)?;
+            let state = find(context, &arg)?;
+            print(context, &state)?;
         }
         Op::Read => read(context, &arg)?,
         Op::MarkRead => order(context, &arg, Order::MarkRead)?,
@@ -129,13 +129,13 @@ fn text_on_stdin() -> Result<Text> {
 }
 
 /// Stores a message, and answers with it.
-fn send(context: &mut Context, to: AgentName, parent: Option<&Letter>) -> Result<()> {
+fn send(context: &mut Context, to: AgentName, parent: Option<&MessageState>) -> Result<()> {
     let text = text_on_stdin()?;
     post(context, to, text, parent)
 }
 
 /// To whoever wrote the message; to whom it was written, if that is the one who answers.
-fn reply(context: &mut Context, parent: &Letter) -> Result<()> {
+fn reply(context: &mut Context, parent: &MessageState) -> Result<()> {
     let text = text_on_stdin()?;
     let sender = &parent.message.envelope.from;
     let to = if sender.as_str() == text.from {
@@ -146,7 +146,12 @@ fn reply(context: &mut Context, parent: &Letter) -> Result<()> {
     post(context, to, text, Some(parent))
 }
 
-fn post(context: &mut Context, to: AgentName, text: Text, parent: Option<&Letter>) -> Result<()> {
+fn post(
+    context: &mut Context,
+    to: AgentName,
+    text: Text,
+    parent: Option<&MessageState>,
+) -> Result<()> {
     let from = match text.from.as_str() {
         "" => None,
         name => Some(agent_name(name)?),
@@ -157,7 +162,7 @@ fn post(context: &mut Context, to: AgentName, text: Text, parent: Option<&Letter
         from_evidence,
         subject: Some(text.subject).filter(|subject| !subject.is_empty()),
         priority: context.config.priority,
-        reply_to: parent.map(|letter| letter.message.id),
+        reply_to: parent.map(|state| state.message.id),
         limits: context.config.limits,
         // Whoever calls this has decided that already.
         allow_self: true,
@@ -171,7 +176,7 @@ fn post(context: &mut Context, to: AgentName, text: Text, parent: Option<&Letter
     let posted = mailbox::post(&mut journal, post)?;
     let told = posted
         .iter()
-        .try_for_each(|posted| tell(context, &posted.letter));
+        .try_for_each(|posted| tell(context, &posted.state));
     context.out.flush()?;
     mailbox::leave(journal);
     told
@@ -179,19 +184,19 @@ fn post(context: &mut Context, to: AgentName, text: Text, parent: Option<&Letter
 
 /// Answers with a message that was stored. One that will never be delivered is none: what is
 /// answered with counts as sent.
-fn tell(context: &mut Context, letter: &Letter) -> Result<()> {
-    let why = Why::new(letter, context.now);
+fn tell(context: &mut Context, state: &MessageState) -> Result<()> {
+    let why = Why::new(state, context.now);
     if why.receipt != ReceiptState::Failed.as_str() {
-        return print(context, letter);
+        return print(context, state);
     }
-    let (id, reason) = (letter.message.id, why.reason.unwrap_or_default());
+    let (id, reason) = (state.message.id, why.reason.unwrap_or_default());
     Err(Report::refused(format!(
         "message {id} was stored and is not delivered: {reason}"
     )))
 }
 
 /// The message of this id. What cannot be an id is none of a message's.
-fn find(context: &Context, id: &str) -> Result<Letter> {
+fn find(context: &Context, id: &str) -> Result<MessageState> {
     let prefix = prefix(id).ok_or_else(|| {
         let shown = posthaste_core::text::one_line(id, 80);
         Report::not_found(format!("no message '{shown}'"))
@@ -217,21 +222,21 @@ fn existing(context: &Context) -> Result<Option<posthaste_store::Journal>> {
 
 fn list(context: &mut Context, who: &str, listing: Listing) -> Result<()> {
     let who = agent_name(who)?;
-    let letters = mail(context, &who, listing)?;
-    print_all(context, &letters)
+    let messages = mail(context, &who, listing)?;
+    print_all(context, &messages)
 }
 
 /// The mail of an agent. Where a script keeps the mail of this home, our copies of it are not for
 /// others: whoever asks may be that script, whatever stands between.
-fn mail(context: &Context, who: &AgentName, listing: Listing) -> Result<Vec<Letter>> {
+fn mail(context: &Context, who: &AgentName, listing: Listing) -> Result<Vec<MessageState>> {
     let Some(mut journal) = existing(context)? else {
         return Ok(Vec::new());
     };
-    let mut letters = journal.inbox(who, listing, context.now)?;
+    let mut messages = journal.inbox(who, listing, context.now)?;
     if context.config.mail.is_elsewhere() {
-        letters.retain(|letter| !intake::is_copy(letter));
+        messages.retain(|state| !intake::is_copy(state));
     }
-    Ok(letters)
+    Ok(messages)
 }
 
 /// The thread of this id, or of the message with this id. One that nobody knows is empty.
@@ -240,7 +245,7 @@ fn thread(context: &mut Context, id: &str) -> Result<()> {
         return Ok(());
     };
     let thread = match journal.find(&prefix) {
-        Ok(letter) => letter.message.envelope.thread_id,
+        Ok(state) => state.message.envelope.thread_id,
         // The first message of a thread may be deleted; the others are still in it.
         Err(posthaste_store::Error::NotFound(_)) => match id.parse() {
             Ok(id) => id,
@@ -248,19 +253,19 @@ fn thread(context: &mut Context, id: &str) -> Result<()> {
         },
         Err(error) => return Err(error.into()),
     };
-    let letters = journal.thread(thread)?;
-    print_all(context, &letters)
+    let messages = journal.thread(thread)?;
+    print_all(context, &messages)
 }
 
 fn read(context: &mut Context, id: &str) -> Result<()> {
-    let mut letter = find(context, id)?;
-    let standing = letter.standing.at(&letter.message, context.now);
+    let mut state = find(context, id)?;
+    let status = state.status.at(&state.message, context.now);
     // What cannot be shown is not marked as read.
-    files::body(&context.home, &letter.message)?;
-    if !standing.read
+    files::body(&context.home, &state.message)?;
+    if !status.read
         && let Some(mut journal) = existing(context)?
     {
-        let id = letter.message.id;
+        let id = state.message.id;
         mailbox::order(
             &mut journal,
             context.now,
@@ -268,13 +273,13 @@ fn read(context: &mut Context, id: &str) -> Result<()> {
             Order::MarkRead,
             vec![id],
         )?;
-        letter = journal.find(&id.into())?;
+        state = journal.find(&id.into())?;
     }
-    print(context, &letter)
+    print(context, &state)
 }
 
 fn order(context: &mut Context, id: &str, order: Order) -> Result<()> {
-    let letter = find(context, id)?;
+    let state = find(context, id)?;
     let Some(mut journal) = existing(context)? else {
         return Ok(());
     };
@@ -283,14 +288,14 @@ fn order(context: &mut Context, id: &str, order: Order) -> Result<()> {
         context.now,
         context.me()?.0,
         order,
-        vec![letter.message.id],
+        vec![state.message.id],
     )?;
     mailbox::leave(journal);
     if ordered
         .iter()
         .any(|one| one.outcome == Outcome::AlreadyArchived)
     {
-        let id = letter.message.id;
+        let id = state.message.id;
         return Err(Report::refused(format!("message {id}: {ALREADY_ARCHIVED}")));
     }
     Ok(())
@@ -313,25 +318,25 @@ fn count(context: &mut Context, who: &str) -> Result<()> {
 }
 
 /// A list; an empty one is no output at all. One lost body must not keep the rest from its reader.
-fn print_all(context: &mut Context, letters: &[Letter]) -> Result<()> {
-    if letters.is_empty() {
+fn print_all(context: &mut Context, messages: &[MessageState]) -> Result<()> {
+    if messages.is_empty() {
         return Ok(());
     }
-    let messages = letters.iter().map(|letter| {
-        let body = letters::text_or_loss(&context.home, letter)?;
-        Ok(message(letter, body))
+    let messages = messages.iter().map(|state| {
+        let body = message_text::text_or_loss(&context.home, state)?;
+        Ok(message(state, body))
     });
     let messages = messages.collect::<Result<Vec<_>>>()?;
     context.out.json(&messages)
 }
 
-fn print(context: &mut Context, letter: &Letter) -> Result<()> {
-    let body = files::body(&context.home, &letter.message)?;
-    context.out.json(&message(letter, body))
+fn print(context: &mut Context, state: &MessageState) -> Result<()> {
+    let body = files::body(&context.home, &state.message)?;
+    context.out.json(&message(state, body))
 }
 
-fn message(letter: &Letter, body: String) -> Message {
-    let message = &letter.message;
+fn message(state: &MessageState, body: String) -> Message {
+    let message = &state.message;
     let envelope = &message.envelope;
     let reply_to = envelope.reply_to.map(|id| id.to_string());
     Message {
@@ -341,7 +346,7 @@ fn message(letter: &Letter, body: String) -> Message {
         subject: envelope.subject.clone().unwrap_or_default(),
         body,
         created_at: message.created_at,
-        read: letter.standing.read,
+        read: state.status.read,
         thread_id: envelope.thread_id.to_string(),
         reply_to: reply_to.unwrap_or_default(),
     }

@@ -132,7 +132,7 @@ pub(crate) fn resolve(
     Ok(Agents { names, is_list })
 }
 
-/// Refuse an unknown name that is one letter off an alias or a group: nobody would read its inbox.
+/// Refuse an unknown name that is one character away from an alias or a group: nobody would read its inbox.
 fn refuse_typo(context: &Context, address: &Address) -> Result<()> {
     let Address { name, is_listed } = address;
     let Some(meant) = context.config.book.nearest(name).filter(|_| !is_listed) else {

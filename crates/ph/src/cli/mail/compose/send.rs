@@ -5,7 +5,7 @@ use crate::cli::mail::script_mailbox;
 use crate::cli::names::{IdParser, NameParser, complete_agents, complete_ids, priority};
 use crate::cli::session::answer;
 use crate::context::Context;
-use crate::output::letters;
+use crate::output::message_text;
 use crate::output::note;
 use jiff::SignedDuration;
 use posthaste_client::mailbox;
@@ -13,7 +13,8 @@ use posthaste_client::session::client::{Client, PROMPT};
 use posthaste_core::message::INLINE_LIMIT;
 use posthaste_core::receipt::End;
 use posthaste_core::{
-    AgentName, Body, Draft, IdPrefix, Letter, MessageId, Priority, ReceiptState, Timestamp, why,
+    AgentName, Body, Draft, IdPrefix, MessageId, MessageState, Priority, ReceiptState, Timestamp,
+    why,
 };
 use posthaste_provider::script::Script;
 use posthaste_store::operation::{Post, Posted};
@@ -26,7 +27,7 @@ use posthaste_wire::{self as wire, method};
 ///
 /// Prints one message id per recipient, after the message is on disk. A recipient need not be
 /// running, and need never have run: every name has an inbox. Nothing is sent if a recipient is
-/// '@NAME' without such an alias or group, or an unknown name that is one letter off an alias or
+/// '@NAME' without such an alias or group, or an unknown name that is one character away from an alias or
 /// group.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -174,8 +175,8 @@ fn meant(context: &Context, prefix: Option<&IdPrefix>) -> Result<Option<MessageI
         return Ok(None);
     };
     let mut journal = context.reader()?;
-    let letter = context.find(journal.as_mut(), prefix)?;
-    Ok(Some(letter.message.id))
+    let state = context.find(journal.as_mut(), prefix)?;
+    Ok(Some(state.message.id))
 }
 
 /// Send through the script that keeps the mail. Refuses options that a script does not support.
@@ -382,14 +383,14 @@ fn is_repeat(is_new: bool, id: MessageId, draft: &Draft) -> bool {
 }
 
 fn sent(context: &Context, posted: &Posted, draft: &Draft) -> Result<Done> {
-    let message = &posted.letter.message;
+    let message = &posted.state.message;
     let repeated = is_repeat(posted.is_new, message.id, draft).then(|| {
         let there = files::body(&context.home, message).ok().map(Body::Inline);
         there.as_ref() == Some(&draft.body)
     });
     let shape = if context.json {
-        let body = letters::text_or_loss(&context.home, &posted.letter)?;
-        Some(wire::Message::new(&posted.letter, body, context.now))
+        let body = message_text::text_or_loss(&context.home, &posted.state)?;
+        Some(wire::Message::new(&posted.state, body, context.now))
     } else {
         None
     };
@@ -397,16 +398,16 @@ fn sent(context: &Context, posted: &Posted, draft: &Draft) -> Result<Done> {
         id: message.id,
         to: message.to.clone(),
         repeated,
-        failed: failure(&posted.letter, context.now),
+        failed: failure(&posted.state, context.now),
         unfiled: posted.unfiled.clone(),
         shape,
     })
 }
 
 /// Return the reason if a message ended as soon as it was stored.
-fn failure(letter: &Letter, now: Timestamp) -> Option<String> {
-    match letter.standing.end {
-        Some(End::Failed) => Some(why::reason(letter, now).unwrap_or_default()),
+fn failure(state: &MessageState, now: Timestamp) -> Option<String> {
+    match state.status.end {
+        Some(End::Failed) => Some(why::reason(state, now).unwrap_or_default()),
         Some(End::Archived | End::Deleted | End::Cancelled | End::Expired) | None => None,
     }
 }

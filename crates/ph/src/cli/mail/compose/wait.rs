@@ -1,13 +1,13 @@
 //! Waits until messages reach a state. Reads the journal only after the bell has rung.
 
 use crate::context::Context;
-use crate::output::letters;
+use crate::output::message_text;
 use crate::output::note;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use jiff::{SignedDuration, Timestamp};
 use posthaste_client::mailbox;
 use posthaste_core::goal::{Goal, Progress};
-use posthaste_core::{AgentName, Letter, MessageId};
+use posthaste_core::{AgentName, MessageId, MessageState};
 use posthaste_store::Journal;
 use posthaste_store::bell::{Ear, TICK};
 use posthaste_store::report::{Code, Result};
@@ -70,50 +70,63 @@ pub(crate) fn until(
         _ => Ear::on(&context.home, None)?,
     };
     let mut journal = context.journal()?;
-    let letters = loop {
-        let letters = load(&mut journal, sent)?;
+    let messages = loop {
+        let messages = load(&mut journal, sent)?;
         context.now = times::now();
-        let is_open = |letter: &&Letter| progress(wait, letter, context.now) == Progress::NotYet;
-        let next = letters.iter().filter(is_open).filter_map(expiry).min();
-        let is_done = letters.iter().find(is_open).is_none();
+        let is_open = |message_state: &&MessageState| {
+            progress(wait, message_state, context.now) == Progress::NotYet
+        };
+        let next = messages.iter().filter(is_open).filter_map(expiry).min();
+        let is_done = messages.iter().find(is_open).is_none();
         let left = match wait.deadline {
             Some(deadline) => deadline.saturating_duration_since(Instant::now()),
             None => TICK,
         };
         if is_done || left.is_zero() {
-            break letters;
+            break messages;
         }
         let runs_out = next.and_then(|at| Duration::try_from(at.duration_since(context.now)).ok());
         let patience = runs_out.unwrap_or(TICK).min(left).min(TICK);
         ear.wait(patience.max(Duration::from_millis(1)));
     };
-    tell(context, wait, &letters, is_list)
+    tell(context, wait, &messages, is_list)
 }
 
-fn load(journal: &mut Journal, sent: &[(MessageId, AgentName)]) -> Result<Vec<Letter>> {
-    let mut letters = Vec::with_capacity(sent.len());
+fn load(journal: &mut Journal, sent: &[(MessageId, AgentName)]) -> Result<Vec<MessageState>> {
+    let mut messages = Vec::with_capacity(sent.len());
     for (id, _) in sent {
-        let letter = journal.letter(*id)?;
-        letters.extend(letter);
+        let message_state = journal.state(*id)?;
+        messages.extend(message_state);
     }
-    Ok(letters)
+    Ok(messages)
 }
 
-fn progress(wait: Wait, letter: &Letter, now: Timestamp) -> Progress {
-    wait.goal.progress(&letter.message, letter.standing, now)
+fn progress(wait: Wait, message_state: &MessageState, now: Timestamp) -> Progress {
+    wait.goal
+        .progress(&message_state.message, message_state.status, now)
 }
 
-fn expiry(letter: &Letter) -> Option<Timestamp> {
-    letter.message.envelope.expires_at
+fn expiry(message_state: &MessageState) -> Option<Timestamp> {
+    message_state.message.envelope.expires_at
 }
 
-fn tell(context: &mut Context, wait: Wait, letters: &[Letter], is_list: bool) -> Result<Code> {
+fn tell(
+    context: &mut Context,
+    wait: Wait,
+    messages: &[MessageState],
+    is_list: bool,
+) -> Result<Code> {
     let goal = wait.goal;
     let (mut told, mut is_reached) = (Vec::new(), true);
-    for letter in letters {
-        let progress = progress(wait, letter, context.now);
-        let why = mailbox::why(&context.home, context.config.patience, context.now, letter);
-        let id8 = letter.message.id.id8();
+    for message_state in messages {
+        let progress = progress(wait, message_state, context.now);
+        let why = mailbox::why(
+            &context.home,
+            context.config.patience,
+            context.now,
+            message_state,
+        );
+        let id8 = message_state.message.id.id8();
         match progress {
             Progress::Reached => {}
             Progress::Never => note(format!("{id8} will not be {goal}: it is {}", why.receipt)),
@@ -125,8 +138,8 @@ fn tell(context: &mut Context, wait: Wait, letters: &[Letter], is_list: bool) ->
         }
         is_reached &= reached;
         if context.json {
-            let body = letters::text_or_loss(&context.home, letter)?;
-            let mut message = wire::Message::new(letter, body, context.now);
+            let body = message_text::text_or_loss(&context.home, message_state)?;
+            let mut message = wire::Message::new(message_state, body, context.now);
             message.reason = why.reason;
             told.push(Waited { message, reached });
         }

@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::output::note;
 use posthaste_client::mailbox;
 use posthaste_client::session::client::Client;
-use posthaste_core::{AgentName, IdPrefix, Letter, Order};
+use posthaste_core::{AgentName, IdPrefix, MessageState, Order};
 use posthaste_provider::asking;
 use posthaste_provider::intake::{self, Found};
 use posthaste_provider::script::Script;
@@ -66,7 +66,7 @@ pub(super) fn keep(
         return Ok(());
     }
     let mut journal = Journal::open(context.home.clone(), patience)?;
-    let sorted = intake::sort(script.path(), name, listed, |id| journal.letter(id))?;
+    let sorted = intake::sort(script.path(), name, listed, |id| journal.state(id))?;
     for draft in sorted.new {
         let id = draft.id.id8();
         let post = Post {
@@ -86,21 +86,21 @@ pub(super) fn keep(
 }
 
 /// The script's id of a message, and our copy of it where ours was said.
-pub(super) fn meant(context: &Context, said: &SaidId) -> Result<(String, Option<Letter>)> {
+pub(super) fn meant(context: &Context, said: &SaidId) -> Result<(String, Option<MessageState>)> {
     let SaidId(id) = said;
     if id.is_empty() || id.contains('\0') {
         return Err(Report::usage("an id cannot be empty"));
     }
-    if let Some(letter) = letter(context, said)?
-        && let Some(outside) = intake::outside_id(&letter)
+    if let Some(state) = state(context, said)?
+        && let Some(outside) = intake::outside_id(&state)
     {
-        return Ok((outside.to_owned(), Some(letter)));
+        return Ok((outside.to_owned(), Some(state)));
     }
     Ok((id.clone(), None))
 }
 
 /// What the journal has under one of our own ids, copy or not.
-pub(super) fn letter(context: &Context, SaidId(id): &SaidId) -> Result<Option<Letter>> {
+pub(super) fn state(context: &Context, SaidId(id): &SaidId) -> Result<Option<MessageState>> {
     let digits = |prefix: &IdPrefix| prefix.as_str().chars().filter(|c| *c != '-').count();
     let prefix = IdPrefix::parse(id).ok().filter(|id| digits(id) >= DIGITS);
     let (Some(prefix), Some(mut journal)) = (prefix, journal(context)?) else {
@@ -129,42 +129,40 @@ impl<'a> Copies<'a> {
     }
 
     /// Our copy of a message, if a session has taken it in.
-    pub(super) fn find(&mut self, message: &Message) -> Option<Letter> {
+    pub(super) fn find(&mut self, message: &Message) -> Option<MessageState> {
         let to = AgentName::parse(&message.to).ok()?;
         let journal = self.journal.as_mut()?;
-        let found = intake::find(self.script.path(), &to, message, |id| journal.letter(id));
+        let found = intake::find(self.script.path(), &to, message, |id| journal.state(id));
         match found.ok()? {
-            Found::Known(letter) | Found::Retimed(letter) => Some(letter),
+            Found::Known(state) | Found::Retimed(state) => Some(state),
             Found::New(_) | Found::Again(_) => None,
         }
     }
 }
 
 /// Our copy of what a script calls so, without the script's word: it may mean another by it today.
-pub(super) fn copy_by_id(context: &Context, script: &Script, id: &str) -> Result<Option<Letter>> {
+pub(super) fn copy_by_id(
+    context: &Context,
+    script: &Script,
+    id: &str,
+) -> Result<Option<MessageState>> {
     let Some(mut journal) = journal(context)? else {
         return Ok(None);
     };
     let agents = journal.agents()?;
-    let found = intake::copy_of(script.path(), &agents, id, |id| journal.letter(id))?;
+    let found = intake::copy_of(script.path(), &agents, id, |id| journal.state(id))?;
     Ok(found)
 }
 
 /// The same of one message.
-pub(super) fn copy(context: &Context, script: &Script, message: &Message) -> Option<Letter> {
+pub(super) fn copy(context: &Context, script: &Script, message: &Message) -> Option<MessageState> {
     Copies::open(context, script).find(message)
 }
 
 /// Does the same with our copy, so that both agree. The script's word was what counts.
-pub(super) fn follow(context: &Context, letter: &Letter, order: Order) {
+pub(super) fn follow(context: &Context, state: &MessageState, order: Order) {
     if let (Ok(Some(mut journal)), Ok((me, _))) = (journal(context), context.me()) {
-        let _ = mailbox::order(
-            &mut journal,
-            context.now,
-            me,
-            order,
-            vec![letter.message.id],
-        );
+        let _ = mailbox::order(&mut journal, context.now, me, order, vec![state.message.id]);
         mailbox::leave(journal);
     }
 }

@@ -6,7 +6,7 @@ use super::copies::{self, Copies};
 use super::script;
 use crate::cli::names::SaidId;
 use crate::context::Context;
-use posthaste_core::{AgentName, Letter};
+use posthaste_core::{AgentName, MessageState};
 use posthaste_provider::intake;
 use posthaste_provider::script::Script;
 use posthaste_provider::trouble::Trouble;
@@ -38,7 +38,7 @@ impl Kept {
 /// Who has a message.
 enum Where {
     /// The journal alone: it is its own, or a copy of what the script has no more.
-    Here(Letter),
+    Here(MessageState),
     /// The script, and what it says of it where it was asked.
     There(Option<Message>),
 }
@@ -66,10 +66,10 @@ pub(crate) fn answered_by(context: &Context, id: &SaidId) -> Result<Option<Kept>
     };
     match look(context, &script, id)? {
         Where::There(got) => Ok(Some(Kept { script, got })),
-        Where::Here(letter) if !intake::is_copy(&letter) => Ok(None),
+        Where::Here(state) if !intake::is_copy(&state) => Ok(None),
         // An answer in the journal would not reach who wrote it, and one there would be to another.
-        Where::Here(letter) => {
-            let (id, from) = (letter.message.id.id8(), &letter.message.envelope.from);
+        Where::Here(state) => {
+            let (id, from) = (state.message.id.id8(), &state.message.envelope.from);
             let script = script.path().display();
             Err(Report::refused(format!(
                 "{script} has no message any more that {id} stands for"
@@ -82,23 +82,23 @@ pub(crate) fn answered_by(context: &Context, id: &SaidId) -> Result<Option<Kept>
 /// Looks for a message by any of its ids. By ours, the script is asked whether it still means the
 /// same by its own: it may have given that to another since, which must not be taken for it.
 fn look(context: &Context, script: &Script, id: &SaidId) -> Result<Where> {
-    let Some(letter) = copies::letter(context, id)? else {
+    let Some(state) = copies::state(context, id)? else {
         return Ok(Where::There(None));
     };
-    let Some(outside) = intake::outside_id(&letter) else {
-        return Ok(Where::Here(letter));
+    let Some(outside) = intake::outside_id(&state) else {
+        return Ok(Where::Here(state));
     };
     match script.get(outside) {
         Ok(message) => {
             let copy = copies::copy(context, script, &message);
-            let is_same = copy.is_some_and(|copy| copy.message.id == letter.message.id);
+            let is_same = copy.is_some_and(|copy| copy.message.id == state.message.id);
             Ok(if is_same {
                 Where::There(Some(message))
             } else {
-                Where::Here(letter)
+                Where::Here(state)
             })
         }
-        Err(trouble) if trouble.is_not_found() => Ok(Where::Here(letter)),
+        Err(trouble) if trouble.is_not_found() => Ok(Where::Here(state)),
         // One without 'get' is believed.
         Err(trouble) if trouble.is_unknown_op() => Ok(Where::There(None)),
         Err(trouble) => Err(trouble.into()),
@@ -108,19 +108,19 @@ fn look(context: &Context, script: &Script, id: &SaidId) -> Result<Where> {
 /// The mail of an agent that the journal has and the script does not list.
 pub(super) struct Mail {
     /// The journal's own.
-    pub(super) own: Vec<Letter>,
+    pub(super) own: Vec<MessageState>,
     /// Copies of a script's that wait for their agent. Those that the script lists are its own.
-    waiting: Vec<Letter>,
+    waiting: Vec<MessageState>,
 }
 
 pub(super) fn mail(context: &Context, name: &AgentName, listing: Listing) -> Result<Mail> {
     let home = context.home.clone();
-    let letters = match Journal::open_existing(home, context.config.patience)? {
+    let messages = match Journal::open_existing(home, context.config.patience)? {
         Some(mut journal) => journal.inbox(name, listing, context.now)?,
         None => Vec::new(),
     };
-    let (mut waiting, own): (Vec<_>, Vec<_>) = letters.into_iter().partition(intake::is_copy);
-    waiting.retain(|letter| letter.standing.is_unread() && !letter.standing.is_handed());
+    let (mut waiting, own): (Vec<_>, Vec<_>) = messages.into_iter().partition(intake::is_copy);
+    waiting.retain(|state| state.status.is_unread() && !state.status.is_handed());
     Ok(Mail { own, waiting })
 }
 
@@ -132,13 +132,17 @@ impl Mail {
 
     /// All of it, where the script lists this. What waits here and is not listed there is
     /// delivered all the same, so that it must be seen until then.
-    pub(super) fn beside(mut self, copies: &mut Copies<'_>, listed: &[Message]) -> Vec<Letter> {
+    pub(super) fn beside(
+        mut self,
+        copies: &mut Copies<'_>,
+        listed: &[Message],
+    ) -> Vec<MessageState> {
         if self.has_copies() {
             let there = listed.iter().filter_map(|message| copies.find(message));
-            let there: BTreeSet<_> = there.map(|letter| letter.message.id).collect();
+            let there: BTreeSet<_> = there.map(|state| state.message.id).collect();
             let waiting = self.waiting.into_iter();
             self.own
-                .extend(waiting.filter(|letter| !there.contains(&letter.message.id)));
+                .extend(waiting.filter(|state| !there.contains(&state.message.id)));
         }
         self.own
     }

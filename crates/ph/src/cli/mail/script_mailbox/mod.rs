@@ -19,10 +19,10 @@ pub(crate) use why::why;
 
 use crate::cli::names::SaidId;
 use crate::context::Context;
-use crate::output::letters::{self, Row, field};
+use crate::output::message_text::{self, Row, field};
 use crate::output::note;
 use copies::{Copies, copy, follow, keep, listed, meant};
-use posthaste_core::{AgentName, Body, Letter, Order, Timestamp, prompt, text};
+use posthaste_core::{AgentName, Body, MessageState, Order, Timestamp, prompt, text};
 use posthaste_provider::script::Script;
 use posthaste_provider::{asking, intake};
 use posthaste_session::pty::child::end_with_us;
@@ -80,7 +80,7 @@ pub(crate) fn inbox(
             for message in &messages {
                 all.push(json!(shown(&mut copies, context.now, message)));
             }
-            let own = letters::all_as_json(&context.home, &own, context.now)?;
+            let own = message_text::all_as_json(&context.home, &own, context.now)?;
             all.extend(own.iter().map(|message| json!(message)));
             context.out.json(&all)?;
         }
@@ -90,9 +90,11 @@ pub(crate) fn inbox(
             let there = messages.iter();
             let there =
                 there.map(|message| row(message, shown(&mut copies, context.now, message).receipt));
-            let here = own.iter().map(|letter| letters::row(letter, context.now));
+            let here = own
+                .iter()
+                .map(|state| message_text::row(state, context.now));
             let rows: Vec<_> = there.chain(here).collect();
-            letters::rows(context, &rows)?;
+            message_text::rows(context, &rows)?;
         }
     }
     Ok(Code::Ok)
@@ -105,13 +107,13 @@ fn shown(
     message: &Message,
 ) -> posthaste_wire::Message<String> {
     let mut shown = message.shown();
-    if let Some(letter) = copies.find(message) {
+    if let Some(state) = copies.find(message) {
         // The script's word is what counts; of what is unread there, ours says more.
         if !message.read {
-            let standing = letter.standing.at(&letter.message, now);
-            shown.receipt = standing.receipt().to_string();
+            let status = state.status.at(&state.message, now);
+            shown.receipt = status.receipt().to_string();
         }
-        shown.receipts = letter.receipts.iter().map(Receipt::new).collect();
+        shown.receipts = state.receipts.iter().map(Receipt::new).collect();
     }
     shown
 }
@@ -122,7 +124,7 @@ fn row(message: &Message, receipt: String) -> Row {
         from: text::one_line(&message.from, 80),
         to: text::one_line(&message.to, 80),
         created_at: message.created_at,
-        standing: receipt,
+        status: receipt,
         is_waiting: !message.read,
         subject: Some(message.subject.clone()).filter(|subject| !subject.is_empty()),
         body: message.body.clone(),
@@ -135,7 +137,7 @@ fn print_prompt(
     script: &Script,
     name: &AgentName,
     messages: &[Message],
-    own: &[Letter],
+    own: &[MessageState],
 ) -> Result<()> {
     // Whoever reads the block may ask for a message by the id in it.
     keep(context, script, name, messages, context.config.patience)?;
@@ -143,8 +145,8 @@ fn print_prompt(
     let kept = messages.iter();
     let kept: Vec<_> = kept
         .filter_map(|message| {
-            let letter = copies.find(message)?;
-            intake::message(script.path(), name, letter.message.id, message)
+            let state = copies.find(message)?;
+            intake::message(script.path(), name, state.message.id, message)
         })
         .collect();
     let there = kept.iter().map(|message| prompt::Entry {
@@ -155,10 +157,10 @@ fn print_prompt(
         },
     });
     let bodies = own.iter();
-    let bodies = bodies.map(|letter| letters::text_or_loss(&context.home, letter));
+    let bodies = bodies.map(|state| message_text::text_or_loss(&context.home, state));
     let bodies = bodies.collect::<Result<Vec<_>>>()?;
-    let here = own.iter().zip(&bodies).map(|(letter, text)| prompt::Entry {
-        message: &letter.message,
+    let here = own.iter().zip(&bodies).map(|(state, text)| prompt::Entry {
+        message: &state.message,
         text,
     });
     let entries: Vec<_> = there.chain(here).collect();
@@ -208,7 +210,7 @@ pub(crate) fn read(
         context.out.bytes(message.body.as_bytes())?;
     } else {
         head(context, &message)?;
-        letters::text(context, &message.body, "")?;
+        message_text::text(context, &message.body, "")?;
     }
     context.out.flush()?;
     if marks {
@@ -217,10 +219,15 @@ pub(crate) fn read(
     Ok(Code::Ok)
 }
 
-fn mark(context: &Context, script: &Script, id: &str, local: Option<Letter>) -> Result<Message> {
+fn mark(
+    context: &Context,
+    script: &Script,
+    id: &str,
+    local: Option<MessageState>,
+) -> Result<Message> {
     let message = script.read(id)?;
-    if let Some(letter) = local.or_else(|| copy(context, script, &message)) {
-        follow(context, &letter, Order::MarkRead);
+    if let Some(state) = local.or_else(|| copy(context, script, &message)) {
+        follow(context, &state, Order::MarkRead);
     }
     Ok(message)
 }
@@ -239,11 +246,11 @@ pub(crate) fn show(context: &mut Context, mut kept: Kept, id: &SaidId) -> Result
     if !message.thread_id.is_empty() {
         field(context, "thread", &message.thread_id)?;
     }
-    if let Some(letter) = &local {
-        field(context, "here", &letter.message.id.to_string())?;
+    if let Some(state) = &local {
+        field(context, "here", &state.message.id.to_string())?;
     }
-    letters::journey(context, shown.receipts)?;
-    letters::text(context, &message.body, "")?;
+    message_text::journey(context, shown.receipts)?;
+    message_text::text(context, &message.body, "")?;
     Ok(Code::Ok)
 }
 
@@ -273,7 +280,7 @@ pub(crate) fn thread(context: &mut Context, mut kept: Kept, id: &SaidId) -> Resu
         }
         head(context, message)?;
         // Set off, so that no text can look like the head of another message.
-        letters::text(context, &message.body, "    ")?;
+        message_text::text(context, &message.body, "    ")?;
     }
     Ok(Code::Ok)
 }

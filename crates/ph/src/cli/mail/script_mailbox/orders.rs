@@ -36,8 +36,8 @@ pub(crate) fn order(
             Err(trouble) if trouble.is_already_archived() => Outcome::AlreadyArchived,
             Err(trouble) => return Err(trouble.into()),
         };
-        if let Some(letter) = local {
-            follow(context, &letter, order);
+        if let Some(state) = local {
+            follow(context, &state, order);
         }
         outcomes.push((id, outcome));
         Ok(())

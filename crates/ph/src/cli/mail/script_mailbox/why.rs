@@ -1,11 +1,11 @@
 //! Why a message is where it is, where a script keeps the mail.
 
-use super::copies::{copy, copy_by_id, letter, meant};
+use super::copies::{copy, copy_by_id, meant, state};
 use crate::cli::names::SaidId;
 use crate::context::Context;
-use crate::output::letters::field;
+use crate::output::message_text::field;
 use posthaste_client::session::client::{Client, PROMPT};
-use posthaste_core::{AgentName, Letter, Timestamp};
+use posthaste_core::{AgentName, MessageState, Timestamp};
 use posthaste_provider::script::Script;
 use posthaste_store::report::Result;
 use posthaste_wire::method;
@@ -21,10 +21,14 @@ struct Held {
 }
 
 /// Says so of what the script alone has; gives back what the journal has, which can say more.
-pub(crate) fn why(context: &mut Context, script: &Script, id: &SaidId) -> Result<Option<Letter>> {
+pub(crate) fn why(
+    context: &mut Context,
+    script: &Script,
+    id: &SaidId,
+) -> Result<Option<MessageState>> {
     // What is here needs nobody's word.
-    if let Some(letter) = letter(context, id)? {
-        return Ok(Some(letter));
+    if let Some(state) = state(context, id)? {
+        return Ok(Some(state));
     }
     let (id, _) = meant(context, id)?;
     let message = match script.get(&id) {
@@ -32,13 +36,13 @@ pub(crate) fn why(context: &mut Context, script: &Script, id: &SaidId) -> Result
         // What is known here of what it calls so needs no word of one that has none.
         Err(trouble) => {
             return match copy_by_id(context, script, &id)? {
-                Some(letter) => Ok(Some(letter)),
+                Some(state) => Ok(Some(state)),
                 None => Err(trouble.into()),
             };
         }
     };
-    if let Some(letter) = copy(context, script, &message) {
-        return Ok(Some(letter));
+    if let Some(state) = copy(context, script, &message) {
+        return Ok(Some(state));
     }
     let held = held(context, script, &message);
     if context.json {

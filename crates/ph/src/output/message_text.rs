@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::output::note;
 use anstyle::{AnsiColor, Style};
 use jiff::Timestamp;
-use posthaste_core::{Body, Letter, Priority, owed, text, turn};
+use posthaste_core::{Body, MessageState, Priority, owed, text, turn};
 use posthaste_store::report::Result;
 use posthaste_store::{Error, Home, files};
 use posthaste_wire as wire;
@@ -13,10 +13,10 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 /// How much of a text stands in a list that goes to no terminal.
 const LINE: usize = 100;
 
-/// A letter's text among others; where it is lost, a word to say so stands in its place, because
+/// A message_state's text among others; where it is lost, a word to say so stands in its place, because
 /// one lost body must not keep the rest of an inbox from its reader.
-pub(crate) fn text_or_loss(home: &Home, letter: &Letter) -> Result<String> {
-    match files::body(home, &letter.message) {
+pub(crate) fn text_or_loss(home: &Home, message_state: &MessageState) -> Result<String> {
+    match files::body(home, &message_state.message) {
         Err(error @ Error::BodyLost { .. }) => {
             note(&error);
             Ok(format!("({error})"))
@@ -27,14 +27,14 @@ pub(crate) fn text_or_loss(home: &Home, letter: &Letter) -> Result<String> {
 
 pub(crate) fn all_as_json(
     home: &Home,
-    letters: &[Letter],
+    messages: &[MessageState],
     now: Timestamp,
 ) -> Result<Vec<wire::Message>> {
-    letters
+    messages
         .iter()
-        .map(|letter| {
-            let body = text_or_loss(home, letter)?;
-            Ok(wire::Message::new(letter, body, now))
+        .map(|message_state| {
+            let body = text_or_loss(home, message_state)?;
+            Ok(wire::Message::new(message_state, body, now))
         })
         .collect()
 }
@@ -46,28 +46,31 @@ pub(crate) struct Row {
     pub(crate) from: String,
     pub(crate) to: String,
     pub(crate) created_at: Timestamp,
-    pub(crate) standing: String,
+    pub(crate) status: String,
     pub(crate) is_waiting: bool,
     pub(crate) subject: Option<String>,
     pub(crate) body: String,
 }
 
-/// A list, one line a letter.
-pub(crate) fn list(context: &mut Context, letters: &[Letter]) -> Result<()> {
+/// A list, one line a message_state.
+pub(crate) fn list(context: &mut Context, messages: &[MessageState]) -> Result<()> {
     let now = context.now;
-    let letters: Vec<_> = letters.iter().map(|letter| row(letter, now)).collect();
-    rows(context, &letters)
+    let messages: Vec<_> = messages
+        .iter()
+        .map(|message_state| row(message_state, now))
+        .collect();
+    rows(context, &messages)
 }
 
-pub(crate) fn row(letter: &Letter, now: Timestamp) -> Row {
-    let message = &letter.message;
+pub(crate) fn row(message_state: &MessageState, now: Timestamp) -> Row {
+    let message = &message_state.message;
     Row {
         id: message.id.id8(),
         from: message.envelope.from.to_string(),
         to: message.to.to_string(),
         created_at: message.created_at,
-        standing: standing_word(letter, now),
-        is_waiting: letter.is_waiting(now),
+        status: status_word(message_state, now),
+        is_waiting: message_state.is_waiting(now),
         subject: message.envelope.subject.clone(),
         body: match &message.envelope.body {
             Body::Inline(body) => text::head(body, 4 * LINE).to_owned(),
@@ -85,7 +88,7 @@ pub(crate) fn rows(context: &mut Context, rows: &[Row]) -> Result<()> {
                 row.id.clone(),
                 format!("{} → {}", row.from, row.to),
                 context.config.time.show(row.created_at, now),
-                row.standing.clone(),
+                row.status.clone(),
             ]
         })
         .collect();
@@ -119,13 +122,16 @@ pub(crate) fn rows(context: &mut Context, rows: &[Row]) -> Result<()> {
 }
 
 /// The receipt, the priority where it is not the usual one, and whether a reply is expected.
-fn standing_word(letter: &Letter, now: Timestamp) -> String {
-    let receipt = letter.standing.at(&letter.message, now).receipt();
-    let priority = match letter.message.envelope.priority {
+fn status_word(message_state: &MessageState, now: Timestamp) -> String {
+    let receipt = message_state
+        .status
+        .at(&message_state.message, now)
+        .receipt();
+    let priority = match message_state.message.envelope.priority {
         Priority::Normal => None,
         other => Some(other.as_str()),
     };
-    let reply = owed::is_awaited(letter, now).then_some("reply expected");
+    let reply = owed::is_awaited(message_state, now).then_some("reply expected");
     match [priority, reply].into_iter().flatten().collect::<Vec<_>>() {
         none if none.is_empty() => receipt.to_string(),
         marks => format!("{receipt} ({})", marks.join(", ")),
@@ -160,7 +166,7 @@ fn screen_width() -> Option<usize> {
     (size.ws_col > 0).then_some(usize::from(size.ws_col))
 }
 
-/// Print a letter's text, each line after `indent`. Lines that imitate a header of ours are changed so
+/// Print a message_state's text, each line after `indent`. Lines that imitate a header of ours are changed so
 /// that nobody takes them for one.
 pub(crate) fn text(context: &mut Context, body: &str, indent: &str) -> Result<()> {
     let shown = text::visible(body.strip_suffix('\n').unwrap_or(body));
@@ -174,8 +180,8 @@ pub(crate) fn text(context: &mut Context, body: &str, indent: &str) -> Result<()
     Ok(())
 }
 
-pub(crate) fn head(context: &mut Context, letter: &Letter) -> Result<()> {
-    let message = &letter.message;
+pub(crate) fn head(context: &mut Context, message_state: &MessageState) -> Result<()> {
+    let message = &message_state.message;
     let envelope = &message.envelope;
     let when = context.config.time.show(message.created_at, context.now);
     field(context, "message", &message.id.to_string())?;
@@ -195,7 +201,7 @@ pub(crate) fn head(context: &mut Context, letter: &Letter) -> Result<()> {
     if let Some(parent) = envelope.reply_to {
         field(context, "reply to", &parent.to_string())?;
     }
-    if let Some(reply) = owed::told(letter, context.now) {
+    if let Some(reply) = owed::told(message_state, context.now) {
         field(context, "reply", &reply)?;
     }
     Ok(())
