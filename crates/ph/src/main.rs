@@ -29,7 +29,7 @@ fn main() -> ExitCode {
         return cli::admin::provider::answer::main(&words[1..], &Said::default());
     }
     match words.get(1).and_then(|word| word.to_str()) {
-        Some(host::start::HOST) => return ended(host::main()),
+        Some(host::start::SESSION_ARGUMENT) => return ended(host::main()),
         Some(loop_::RUNNER) => return ended(run_loop()),
         Some(attach::GUARDIAN) => return attach::guard(&words),
         _ => {}

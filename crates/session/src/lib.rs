@@ -1,9 +1,10 @@
 //! A session: one run of an agent in a terminal that outlives the window.
 //!
-//! [`host::start`] is the side of whoever asks for one; the rest is the session's own process.
-//! There, one thread runs a handful of tasks, each the one owner of its piece: `pty::terminal` of
-//! the screen and its viewers, `pty::keyboard` of the way into the program, `state` of the state
-//! and the mail. The journal's connection has a thread of its own, because a disk may be slow.
+//! [`host::start`] runs in the process that starts a session; everything else runs in the session's
+//! own process. Its one thread runs a few tasks, and each task owns one part: `pty::terminal` owns
+//! the screen and its viewers, `pty::keyboard` owns the input of the program, and `state` owns the
+//! session's state and decides about mail. The journal's connection has its own thread, because a
+//! disk may be slow.
 
 pub mod harness;
 pub mod host;
@@ -13,12 +14,13 @@ pub mod routes;
 pub mod socket;
 mod state;
 
-use host::books::Books;
+use host::journal_handle::JournalHandle;
 use posthaste_core::{AgentName, Limits};
 use posthaste_store::Home;
 use pty::keyboard::Keyboard;
 use pty::terminal::Terminal;
 use pty::viewer::ViewerId;
+use routes::http::HttpRoute;
 use socket::hub::Hub;
 use socket::lines::Room;
 use state::{LoopView, StateRequest};
@@ -28,58 +30,77 @@ use std::sync::Arc;
 use tokio::sync::{Notify, mpsc, watch};
 use uuid::Uuid;
 
-/// What every connection needs to reach the rest of its session.
+/// Handles and facts of a session that its tasks and connections share.
 #[derive(Debug)]
 struct Shared {
     agent: AgentName,
     run: Uuid,
-    /// Whether its program is the runner of a loop.
+    /// Whether the program is the runner of a loop.
     is_loop: bool,
     home: Home,
-    /// What is too much mail between agents.
+    /// Limits of mail between agents.
     limits: Limits,
-    /// The program's pid, and when the kernel started it.
+    /// The program's pid, and its start time in the kernel.
     child: (u32, u64),
-    books: Books,
-    /// The program's own door, where it has one.
-    door: Option<routes::door::Key>,
+    journal: JournalHandle,
+    /// The program's HTTP API, if the session has given it one.
+    http: Option<HttpRoute>,
     terminal: Terminal,
     keyboard: Keyboard,
     hub: Rc<Hub>,
     requests: mpsc::Sender<StateRequest>,
-    /// Rings when there may be new mail.
+    wakeups: Wakeups,
+    connections: ConnectionCounts,
+    watches: Watches,
+}
+
+/// Notifications that wake tasks of the session.
+#[derive(Debug, Default)]
+struct Wakeups {
+    /// This process has committed a message.
     mail: Rc<Notify>,
-    /// The same, rung from other processes.
-    ring: Arc<Notify>,
-    /// Rings when the script that keeps the mail is to be asked now.
-    round: Rc<Notify>,
+    /// The journal's bell has rung: a process has committed something.
+    bell: Arc<Notify>,
+    /// The script that keeps the mail is to be called now.
+    script_check: Rc<Notify>,
+}
+
+/// Counts that limit connections.
+#[derive(Debug, Default)]
+struct ConnectionCounts {
     room: Room,
+    /// Number of viewers that have attached so far.
     viewers: Cell<u64>,
-    /// How many connections have not sent their first line.
-    silent_connections: Cell<usize>,
-    /// Which viewer has the keyboard to itself.
+    /// Number of connections that have not sent their first line.
+    silent: Cell<usize>,
+}
+
+/// Values of the session's state that connections watch.
+#[derive(Debug)]
+struct Watches {
+    /// The viewer that has taken the keyboard.
     taken: watch::Receiver<Option<ViewerId>>,
     interactive: watch::Receiver<bool>,
-    /// What is wrong with the script that keeps the mail, where something is.
+    /// Current failure of the script that keeps the mail.
     mail_trouble: watch::Receiver<Option<posthaste_wire::MailTrouble>>,
-    /// What viewers are told on the way; the latest replaces what was before.
+    /// Notice for viewers. A new notice replaces the previous one.
     notice: watch::Receiver<String>,
-    /// How it ended, once it has.
+    /// How the session has ended; `None` while it runs.
     ended: watch::Receiver<Option<String>>,
 }
 
 impl Shared {
-    /// Hands something to the owner of the session's state. Where it has ended, whoever waits
-    /// for an answer is told by what the request carries.
+    /// Send a request to the owner of the session's state. A request that is dropped because the
+    /// session has ended answers its sender when it is dropped.
     async fn request(&self, request: StateRequest) {
         let _ = self.requests.send(request).await;
     }
 
-    /// The same for what asks how the session stands: a loop is looked at first, so that whoever
-    /// was told that his order is recorded finds it.
-    async fn request_current(&self, request: StateRequest) {
+    /// Send a request whose answer depends on the loop's state. In a loop, the state is read first,
+    /// so that the answer includes every order that was confirmed before.
+    async fn request_with_loop(&self, request: StateRequest) {
         if self.is_loop
-            && let Some(view) = LoopView::now(self).await
+            && let Some(view) = LoopView::read(self).await
         {
             self.request(StateRequest::Loop(view)).await;
         }
@@ -87,8 +108,8 @@ impl Shared {
     }
 
     fn next_viewer(&self) -> ViewerId {
-        let id = self.viewers.get();
-        self.viewers.set(id + 1);
+        let id = self.connections.viewers.get();
+        self.connections.viewers.set(id + 1);
         ViewerId(id)
     }
 }

@@ -9,7 +9,7 @@ mod stdin;
 use crate::output;
 use posthaste_client::session::client::{Client, NoAnswer};
 use posthaste_core::text;
-use posthaste_session::routes::hook::{INJECTED, MARK, RUN};
+use posthaste_session::routes::hook_env::{HOOKS_INJECTED, HOOKS_VARIABLE, RUN_VARIABLE};
 use posthaste_wire::method;
 use posthaste_wire::param::Payload;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub(crate) struct Call {
 
 /// Run a hook. Always succeeds: an agent must never fail because of its mail.
 pub(crate) fn run(call: &Call) -> ExitCode {
-    let is_marked = std::env::var_os(MARK).is_some_and(|mark| mark == INJECTED);
+    let is_marked = std::env::var_os(HOOKS_VARIABLE).is_some_and(|mark| mark == HOOKS_INJECTED);
     if is_marked && !call.is_injected {
         note_if_logging("the session's own hook reports this event");
     } else if let Err(why) = hook(call) {
@@ -64,7 +64,7 @@ fn hook(call: &Call) -> Result<(), String> {
                 payload: heard.payload.unwrap_or_else(Payload::null),
                 // Mail must not be handed over if the output is discarded.
                 takes_context: !output::goes_nowhere(),
-                run: std::env::var(RUN).ok(),
+                run: std::env::var(RUN_VARIABLE).ok(),
             };
             ask(&PathBuf::from(socket), &question)
         }

@@ -3,11 +3,11 @@
 //! ends with the trial.
 
 use crate::host::ending;
-use crate::host::layer::{Outfit, Told};
+use crate::host::launch_files::{LaunchContext, PreparedLaunch};
 use crate::pty::child;
 use crate::pty::program::ProgramFiles;
 use crate::pty::sight::Sight;
-use crate::routes::door::Key;
+use crate::routes::http::HttpRoute;
 use posthaste_core::activity::Activity;
 use posthaste_core::delivery::{Delivery, Event, Manner};
 use posthaste_core::harness::{BoxState, Manifest, Sighting};
@@ -80,17 +80,17 @@ pub fn run(
         .build()
         .map_err(cannot)?;
     runtime.block_on(async {
-        let door = Key::for_program(&harness, launch)?;
-        let told = Told {
+        let door = HttpRoute::for_program(&harness, launch)?;
+        let told = LaunchContext {
             resume: None,
             home: &home,
             place: &Place::of(&home, &launch.name),
             socket: &dir.path().join("none.sock"),
             launch,
             run: Uuid::new_v4(),
-            door: door.as_ref(),
+            http: door.as_ref(),
         };
-        let outfit = Outfit::prepare(&told, &harness.start)?;
+        let outfit = PreparedLaunch::prepare(&told, &harness.start)?;
         let files = rustix::process::getrlimit(Resource::Nofile);
         let (pty, child) = child::spawn(&told, &harness, &outfit, files, ORPHANED)?;
         let pid = child.id().unwrap_or_default();

@@ -1,5 +1,4 @@
-//! The log of a session: a line for each decision, so that a person can see why the session did what
-//! it did.
+//! The log of a session: one line per decision, so that a person can see why the session acted.
 //!
 //! The log file is the standard error of the session's process, so a panic is in it too. Only the
 //! session that holds the agent's name rotates the file. Lines that cannot be written are dropped: a
@@ -59,7 +58,7 @@ pub(crate) fn start() -> Arc<Log> {
     // This fails only if a subscriber is already set, and a process runs at most one session.
     let _ = tracing::subscriber::set_global_default(subscriber);
     if let Some(trouble) = trouble {
-        tracing::warn!(target: SESSION, "{trouble}; the default is used: info");
+        tracing::warn!(target: SESSION, "{trouble}; using the default: info");
     }
     log
 }
@@ -69,22 +68,22 @@ fn default_filter() -> Targets {
 }
 
 /// Read a filter such as `debug` or `warn,ph::delivery=trace`.
-fn filter(said: Option<&OsStr>) -> Result<Targets, String> {
-    let Some(said) = said.filter(|said| !said.is_empty()) else {
+fn filter(value: Option<&OsStr>) -> Result<Targets, String> {
+    let Some(value) = value.filter(|value| !value.is_empty()) else {
         return Ok(default_filter());
     };
-    let wrong = |why: &dyn fmt::Display| {
-        let said = text::one_line(&said.to_string_lossy(), 80);
-        format!("{VARIABLE}={said} is invalid: {why}")
+    let invalid = |why: &dyn fmt::Display| {
+        let value = text::one_line(&value.to_string_lossy(), 80);
+        format!("{VARIABLE}={value} is invalid: {why}")
     };
-    let directives = said.to_str().ok_or_else(|| wrong(&"it is not UTF-8"))?;
-    let filter: Targets = directives.parse().map_err(|error| wrong(&error))?;
+    let directives = value.to_str().ok_or_else(|| invalid(&"it is not UTF-8"))?;
+    let filter: Targets = directives.parse().map_err(|error| invalid(&error))?;
     for (target, _) in &filter {
         if !TARGETS.iter().any(|known| known.starts_with(target)) {
             let target = text::one_line(target, 80);
             let known = TARGETS.join(", ");
             let why = format!("{target} is neither a level nor one of the targets {known}");
-            return Err(wrong(&why));
+            return Err(invalid(&why));
         }
     }
     // The parser reads the number 1 as the level 'error', but a user who writes `PH_LOG=1` only
@@ -92,8 +91,8 @@ fn filter(said: Option<&OsStr>) -> Result<Targets, String> {
     let level = |directive: &str| directive.rsplit('=').next().map(str::trim).map(str::parse);
     if let Some(number) = directives.split(',').find_map(|d| level(d)?.ok()) {
         let number: u64 = number;
-        return Err(wrong(&format!(
-            "{number} is no level; levels are off, error, warn, info, debug, trace"
+        return Err(invalid(&format!(
+            "{number} is not a level; levels are off, error, warn, info, debug, trace"
         )));
     }
     match filter.default_level() {
@@ -134,13 +133,13 @@ where
         mut writer: Writer<'_>,
         event: &Event<'_>,
     ) -> fmt::Result {
-        let mut said = String::new();
-        context.format_fields(Writer::new(&mut said), event)?;
-        let said = text::one_line(&said, MAX_LINE_CHARS);
-        let about = event.metadata();
-        let target = about.target().trim_start_matches("ph::");
-        let (now, level) = (posthaste_store::times::now(), about.level());
-        writeln!(writer, "{now:.3} {level} {target}: {said}")
+        let mut fields = String::new();
+        context.format_fields(Writer::new(&mut fields), event)?;
+        let fields = text::one_line(&fields, MAX_LINE_CHARS);
+        let metadata = event.metadata();
+        let target = metadata.target().trim_start_matches("ph::");
+        let (now, level) = (posthaste_store::times::now(), metadata.level());
+        writeln!(writer, "{now:.3} {level} {target}: {fields}")
     }
 }
 
@@ -287,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_append_counts_and_a_long_line_is_written_whole() {
+    fn lines_of_other_processes_count_and_a_long_line_is_written_whole() {
         let dir = tempfile::tempdir().unwrap();
         let mut log = log_in(dir.path());
         let long = "x".repeat(300);
@@ -300,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_whose_place_is_gone_or_taken_begins_anew_at_twice_its_size() {
+    fn a_log_whose_path_is_lost_is_emptied_at_twice_its_size() {
         let check = |spoil: &dyn Fn(&Path)| {
             let dir = tempfile::tempdir().unwrap();
             let mut log = log_in(dir.path());
@@ -321,14 +320,14 @@ mod tests {
     }
 
     #[test]
-    fn filters() {
-        let check = |said: &str, on: &[(&str, tracing::Level)], off: &[(&str, tracing::Level)]| {
-            let filter = filter(Some(OsStr::new(said))).unwrap();
+    fn a_filter_enables_the_targets_and_levels_that_it_names() {
+        let check = |value: &str, on: &[(&str, tracing::Level)], off: &[(&str, tracing::Level)]| {
+            let filter = filter(Some(OsStr::new(value))).unwrap();
             for (target, level) in on {
-                assert!(filter.would_enable(target, level), "{said} {target}");
+                assert!(filter.would_enable(target, level), "{value} {target}");
             }
             for (target, level) in off {
-                assert!(!filter.would_enable(target, level), "{said} {target}");
+                assert!(!filter.would_enable(target, level), "{value} {target}");
             }
         };
         use tracing::Level as L;
@@ -348,20 +347,20 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_filter_is_explained() {
-        let check = |said: &str, why: &str| {
-            let trouble = filter(Some(OsStr::new(said))).unwrap_err();
-            assert!(trouble.contains(why), "{said:?}: {trouble}");
+    fn an_invalid_filter_is_explained() {
+        let check = |value: &str, why: &str| {
+            let trouble = filter(Some(OsStr::new(value))).unwrap_err();
+            assert!(trouble.contains(why), "{value:?}: {trouble}");
         };
         check("debgu", "debgu is neither a level nor one of the targets");
         check("delivery=debug", "delivery is neither a level");
         check("ph::delivery=loud", "is invalid");
-        check("1", "1 is no level");
-        check("ph::delivery=5", "5 is no level");
+        check("1", "1 is not a level");
+        check("ph::delivery=5", "5 is not a level");
     }
 
     #[test]
-    fn many_ids_are_counted() {
+    fn ids_beyond_the_maximum_are_counted() {
         let ids: Vec<MessageId> = (0..102_u128)
             .map(|n| MessageId(uuid::Uuid::from_u128(n << 96)))
             .collect();

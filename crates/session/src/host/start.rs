@@ -1,7 +1,7 @@
-//! Starting a session: the side of whoever asks for it.
+//! Starts a session, from the process of the command that asks for it.
 //!
-//! The session is a process of its own that this one starts and leaves alone. It says once, on
-//! its standard output, whether it runs; from then on there is only its socket.
+//! A session is a separate process. It reads one request from standard input, and reports once on
+//! standard output whether it runs. After that, it is reached only by its socket.
 
 use crate::harness::{Catalogue, StatusRows, installed};
 use posthaste_core::harness::Manifest;
@@ -18,39 +18,35 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// The first argument that makes this program a session instead of a command.
-pub const HOST: &str = "__session";
+/// First argument of a `ph` process that is a session.
+pub const SESSION_ARGUMENT: &str = "__session";
 
-/// What the settings of the person say about a session.
+/// The user's settings for a session.
 #[derive(Debug)]
-pub struct Settings {
+pub struct SessionSettings {
     pub patience: Patience,
     pub limits: Limits,
-    /// How long a session goes on without its home.
+    /// How long a session continues after its home is gone.
     pub without_home: Duration,
-    /// What keeps the mail, where it is not the journal.
+    /// The script that keeps the mail, if the journal does not keep it.
     pub script: Option<ScriptSettings>,
-    /// How many rows of its screen a person's status line has, by harness.
+    /// Number of screen rows of the user's status line, by harness.
     pub status_rows: StatusRows,
-    /// Whether our hooks are in the agent's own settings.
+    /// Whether 'ph hooks install' has added hooks to the agent's own settings.
     pub has_installed_hooks: bool,
 }
 
-/// What a session is told on its standard input.
+/// Request that a session reads from standard input.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Orders {
+pub(crate) struct StartRequest {
     pub(crate) home: PathBuf,
     pub(crate) patience: Duration,
     pub(crate) limits: Limits,
-    /// How long it goes on once its home is gone.
     pub(crate) without_home: Duration,
-    /// The script that keeps the mail, where one does.
     #[serde(default)]
     pub(crate) script: Option<ScriptSettings>,
     pub(crate) launch: Launch,
-    /// What is known of its kind, as of now.
     pub(crate) harness: Manifest,
-    /// Whether the program has our hooks in its own settings ('ph hooks install').
     pub(crate) has_installed_hooks: bool,
     pub(crate) audience: Audience,
     pub(crate) resumption: Resumption,
@@ -68,21 +64,21 @@ pub enum Resumption {
     Never,
 }
 
-/// Whether somebody is about to look at a session that is started.
+/// Whether a viewer will attach to a session as soon as it has started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Audience {
-    /// It waits a moment for them, also where its program has ended already.
+    /// The session waits briefly for the viewer, even if its program has already ended.
     Expected,
     None,
 }
 
-/// What it answers.
+/// Report of a session about its start.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Answer {
+pub(crate) enum StartReply {
     Runs {
         record: Box<Record>,
-        /// What became of the session before it, where there is something to say.
+        /// Note for the user about the previous session and its conversation.
         note: Option<String>,
         /// Whether the program was told to resume a conversation.
         is_resumed: bool,
@@ -90,18 +86,19 @@ pub(crate) enum Answer {
     Failed(Report),
 }
 
+/// A session that runs.
 #[derive(Debug)]
-pub struct Started {
+pub struct StartedSession {
     pub record: Record,
     pub note: Option<String>,
     pub is_resumed: bool,
 }
 
-/// Whether what is to be started can be found, as far as that can be told before it is.
+/// Check that the directory and the program of a launch exist.
 pub fn check(launch: &Launch) -> Result<()> {
     if !launch.cwd.is_dir() {
         return Err(Report::refused(format!(
-            "{} is no directory",
+            "{} is not a directory",
             launch.cwd.display()
         )));
     }
@@ -109,9 +106,9 @@ pub fn check(launch: &Launch) -> Result<()> {
     check_program(program, &launch.cwd, &launch.env)
 }
 
-/// Whether a program is there, for who is started in this directory with these variables.
+/// Check that a program exists for a command with this directory and these variables.
 pub(crate) fn check_program(program: &str, cwd: &Path, env: &[(String, String)]) -> Result<()> {
-    // Where no PATH is set, the system has one of its own.
+    // If PATH is not set, the system uses a default that is not known here.
     let is_searched = program.contains('/') || path_of(env).is_some();
     if !is_searched || find_program(program, cwd, env).is_some() {
         return Ok(());
@@ -130,14 +127,13 @@ pub(crate) fn find_program(program: &str, cwd: &Path, env: &[(String, String)]) 
 }
 
 fn path_of(env: &[(String, String)]) -> Option<OsString> {
-    let given = env.iter().rfind(|(name, _)| name == "PATH");
-    match given {
+    match env.iter().rfind(|(name, _)| name == "PATH") {
         Some((_, path)) => Some(path.into()),
         None => std::env::var_os("PATH"),
     }
 }
 
-/// A session is told its paths as text, and so is its program.
+/// Check that a path is UTF-8: the session and its program receive it as text.
 fn check_text(what: &str, path: &Path, hint: &str) -> Result<()> {
     match path.to_str() {
         Some(_) => Ok(()),
@@ -166,15 +162,16 @@ fn check_paths(home: &Home, launch: &Launch) -> Result<()> {
     Ok(())
 }
 
+/// Start a session, and wait until its program runs.
 pub fn start(
     home: &Home,
-    settings: Settings,
+    settings: SessionSettings,
     launch: Launch,
     audience: Audience,
     resumption: Resumption,
-) -> Result<Started> {
+) -> Result<StartedSession> {
     check_paths(home, &launch)?;
-    // A loop's agent is its runner's to start; the session sees the runner alone.
+    // The runner of a loop starts the agent. The session's own program is the runner.
     let harness = match launch.is_loop() {
         true => Manifest::generic(),
         false => Catalogue::of(home, &settings.status_rows)?.take(&launch.harness)?,
@@ -182,7 +179,7 @@ pub fn start(
     home.prepare()?;
     let place = Place::of(home, &launch.name);
     place.prepare()?;
-    let orders = Orders {
+    let request = StartRequest {
         home: home.path().to_owned(),
         patience: settings.patience.0,
         limits: settings.limits,
@@ -194,36 +191,38 @@ pub fn start(
         audience,
         resumption,
     };
-    let mut host = spawn(&place)?;
-    match tell(&mut host, &orders)? {
-        Some(Answer::Runs {
+    let mut session = spawn(&place)?;
+    match send(&mut session, &request)? {
+        Some(StartReply::Runs {
             record,
             note,
             is_resumed,
-        }) => Ok(Started {
+        }) => Ok(StartedSession {
             record: *record,
             note,
             is_resumed,
         }),
-        Some(Answer::Failed(report)) => {
-            let _ = host.wait();
+        Some(StartReply::Failed(report)) => {
+            let _ = session.wait();
             Err(report)
         }
         None => {
-            let _ = host.wait();
+            let _ = session.wait();
             let log = place.log_file();
-            Err(Report::storage("the session ended before it had begun")
-                .hint(format!("its log may say why: {}", log.display())))
+            Err(
+                Report::storage("the session ended before its program started")
+                    .hint(format!("see the reason in its log: {}", log.display())),
+            )
         }
     }
 }
 
-/// The session's process, which waits for its orders.
+/// Start the session's process, which waits for a request.
 fn spawn(place: &Place) -> Result<Child> {
     let log = place.log()?;
     let ph = std::env::current_exe().map_err(cannot_start)?;
     Command::new(ph)
-        .arg(HOST)
+        .arg(SESSION_ARGUMENT)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(log)
@@ -231,14 +230,14 @@ fn spawn(place: &Place) -> Result<Child> {
         .map_err(cannot_start)
 }
 
-/// Gives it its orders; what it answers, where it does.
-fn tell(host: &mut Child, orders: &Orders) -> Result<Option<Answer>> {
-    let told = serde_json::to_vec(orders).map_err(cannot_start)?;
-    if let Some(mut stdin) = host.stdin.take() {
-        stdin.write_all(&told).map_err(cannot_start)?;
+/// Send the request to the session's process. Return its reply, if it sends one.
+fn send(session: &mut Child, request: &StartRequest) -> Result<Option<StartReply>> {
+    let json = serde_json::to_vec(request).map_err(cannot_start)?;
+    if let Some(mut stdin) = session.stdin.take() {
+        stdin.write_all(&json).map_err(cannot_start)?;
     }
     let mut line = String::new();
-    if let Some(stdout) = host.stdout.take() {
+    if let Some(stdout) = session.stdout.take() {
         let mut stdout = BufReader::new(stdout);
         stdout.read_line(&mut line).map_err(cannot_start)?;
     }

@@ -8,8 +8,8 @@ use super::pump::{Halt, News, Pump, Said, Stopped};
 use super::readable::Reader;
 use super::runner::{Runner, Step};
 use crate::harness::{Catalogue, StatusRows};
-use crate::host::layer::{Outfit, Told};
-use crate::routes::hook;
+use crate::host::launch_files::{LaunchContext, PreparedLaunch};
+use crate::routes::hook_env;
 use posthaste_core::build::completion::Detector;
 use posthaste_core::build::{Failure, LoopEnding, LoopOrder, LoopState, Outcome, Proof, Settings};
 use posthaste_core::harness::{Headless, Manifest, Output, PromptWay};
@@ -34,7 +34,7 @@ struct Ready {
     args: Vec<String>,
     env: Vec<(String, String)>,
     /// Its files stand for as long as this is kept.
-    _outfit: Option<Outfit>,
+    _outfit: Option<PreparedLaunch>,
 }
 
 impl Runner {
@@ -404,7 +404,10 @@ fn ready(runner: &Runner, state: &LoopState) -> Result<Ready> {
     ready.env.extend([
         ("PH_ITERATION".to_owned(), state.number.to_string()),
         // Its hooks keep still: a loop's mail is in its prompt.
-        (hook::MARK.to_owned(), hook::INJECTED.to_owned()),
+        (
+            hook_env::HOOKS_VARIABLE.to_owned(),
+            hook_env::HOOKS_INJECTED.to_owned(),
+        ),
     ]);
     Ok(ready)
 }
@@ -428,21 +431,21 @@ impl Ready {
         model: Option<&str>,
     ) -> Result<()> {
         let place = Place::of(&runner.home, &runner.agent);
-        let told = Told {
+        let told = LaunchContext {
             resume: None,
             home: &runner.home,
             place: &place,
             socket: &runner.record.socket,
             launch,
             run: runner.record.run,
-            door: None,
+            http: None,
         };
-        let outfit = Outfit::prepare(&told, &headless.start(model))?;
+        let outfit = PreparedLaunch::prepare(&told, &headless.start(model))?;
         self.args = outfit.args.clone();
         if headless.prompt == PromptWay::Argument {
             self.args.push(PROMPT.to_owned());
         }
-        for (name, value) in [&outfit.env, &launch.env, &outfit.merged]
+        for (name, value) in [&outfit.env, &launch.env, &outfit.overriding_env]
             .into_iter()
             .flatten()
         {

@@ -3,8 +3,8 @@
 #![allow(unsafe_code)]
 
 use crate::harness::install_hint;
-use crate::host::layer::{self, Outfit, Told};
-use crate::routes::hook;
+use crate::host::launch_files::{self, LaunchContext, PreparedLaunch};
+use crate::routes::hook_env;
 use posthaste_core::harness::Manifest;
 use posthaste_core::text;
 use posthaste_store::live::place::Launch;
@@ -37,9 +37,9 @@ const NOT_INHERITED: [&str; 11] = [
 /// Starts the program; the answer's file descriptor is its terminal's other side. It gets the
 /// signal where we are killed.
 pub(crate) fn spawn(
-    told: &Told<'_>,
+    told: &LaunchContext<'_>,
     harness: &Manifest,
-    outfit: &Outfit,
+    outfit: &PreparedLaunch,
     files: Rlimit,
     orphaned: Signal,
 ) -> Result<(AsyncFd<OwnedFd>, Child)> {
@@ -52,7 +52,7 @@ pub(crate) fn spawn(
     let (pty, pts) = pty_process::open().map_err(|error| no_terminal(&error))?;
     pty.resize(pty_process::Size::new(launch.rows, launch.cols))
         .map_err(|error| no_terminal(&error))?;
-    let runner = layer::this_program();
+    let runner = launch_files::ph_path();
     let (program, args) = match launch.is_loop() {
         true => (&runner, vec![crate::loop_::RUNNER.to_owned()]),
         false => (program, outfit.args.clone()),
@@ -65,7 +65,7 @@ pub(crate) fn spawn(
     for name in NOT_INHERITED {
         command = command.env_remove(name);
     }
-    for (name, value) in [&outfit.env, &launch.env, &outfit.merged]
+    for (name, value) in [&outfit.env, &launch.env, &outfit.overriding_env]
         .into_iter()
         .flatten()
     {
@@ -75,13 +75,13 @@ pub(crate) fn spawn(
         .env("PH_AGENT", launch.name.as_str())
         .env("PH_HOME", told.home.path())
         .env("PH_SOCKET", told.socket)
-        .env(hook::RUN, told.run.to_string())
+        .env(hook_env::RUN_VARIABLE, told.run.to_string())
         // By it hooks call us, whatever the path is made of.
-        .env("PH_PROGRAM", layer::this_program());
+        .env("PH_PROGRAM", launch_files::ph_path());
     // One that we give no hooks may be run by one that we do.
     command = match outfit.has_hooks {
-        true => command.env(hook::MARK, hook::INJECTED),
-        false => command.env_remove(hook::MARK),
+        true => command.env(hook_env::HOOKS_VARIABLE, hook_env::HOOKS_INJECTED),
+        false => command.env_remove(hook_env::HOOKS_VARIABLE),
     };
     // SAFETY: only async-signal-safe calls: signal(2), prctl(2), setrlimit(2).
     let command = unsafe { command.pre_exec(move || before_exec(files, orphaned)) };

@@ -1,6 +1,6 @@
-//! Ways into the agent beside its terminal, and the proof that it was given its mail.
+//! Routes to the agent other than its terminal, and the evidence that it has received its mail.
 
-pub(crate) mod carrier;
-pub(crate) mod door;
-pub mod hook;
+pub mod hook_env;
+pub(crate) mod http;
+pub(crate) mod script_mail;
 pub(crate) mod transcript;

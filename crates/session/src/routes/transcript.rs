@@ -3,7 +3,7 @@
 //! A session reads only the rows that were added after the offers whose proof it awaits. Paths come
 //! from hooks and are untrusted: only regular files owned by this user are opened, read-only.
 
-use crate::state::actions::Report;
+use crate::state::actions::tasks::TaskReport;
 use posthaste_core::harness::transcript;
 use rustix::fs::{FileType, Mode, OFlags};
 use std::fs::File;
@@ -64,13 +64,13 @@ impl Transcripts {
         self.files.push(file);
     }
 
-    /// Move the read offsets to the ends of the transcripts, before an offer. Earlier rows cannot prove
-    /// the offer.
+    /// Move the read offsets to the ends of the transcripts before an offer, because earlier rows
+    /// cannot prove the offer.
     pub(crate) fn skip_to_end(&mut self) {
         self.files.iter_mut().for_each(Followed::skip_to_end);
     }
 
-    /// The files to read now. The result is told to [`Self::finish`].
+    /// The files to read now. The result is passed to [`Self::finish`].
     pub(crate) fn begin(&mut self) -> Vec<Followed> {
         self.began = self.files.clone();
         self.files.clone()
@@ -104,8 +104,8 @@ impl Followed {
 }
 
 /// Read the rows added to these transcripts, on a blocking thread outside the state's owner.
-pub(crate) async fn read(files: Vec<Followed>) -> Report {
-    Report::Transcripts(read_now(files).await)
+pub(crate) async fn read(files: Vec<Followed>) -> TaskReport {
+    TaskReport::Transcripts(read_now(files).await)
 }
 
 pub(crate) async fn read_now(files: Vec<Followed>) -> Found {
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn only_whole_lines_behind_the_offset_are_read() {
+    fn only_whole_lines_after_the_offset_are_read() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("t.jsonl");
         std::fs::write(&path, row("old")).unwrap();
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_plain_file_of_ours_is_opened() {
+    fn only_a_regular_file_of_this_user_is_opened() {
         let dir = tempfile::tempdir().unwrap();
         let (file, link) = (dir.path().join("file"), dir.path().join("link"));
         std::fs::write(&file, row("x")).unwrap();

@@ -36,7 +36,7 @@ pub(crate) async fn serve(shared: &Rc<Shared>, request: &Attach, rest: Rest, soc
         return;
     }
     if request.client != OURS {
-        let mut ended = shared.ended.clone();
+        let mut ended = shared.watches.ended.clone();
         tokio::select! {
             () = wait_until_read(socket) => {}
             _ = ended.wait_for(Option::is_some) => return,
@@ -53,7 +53,7 @@ pub(crate) async fn serve(shared: &Rc<Shared>, request: &Attach, rest: Rest, soc
     let size = format_args!("{}x{}", size.cols, size.rows);
     info!(target: log::VIEWERS, viewer = id.0, client, %size, read_only, "attached");
     if request.take && !request.read_only {
-        shared.request(StateRequest::Take(id)).await;
+        shared.request(StateRequest::TakeKeyboard(id)).await;
     }
     let keys = Keys {
         shared,
@@ -72,7 +72,7 @@ pub(crate) async fn serve(shared: &Rc<Shared>, request: &Attach, rest: Rest, soc
     }
     showing.shutdown().await;
     shared.terminal.ask(Ask::Detach(id)).await;
-    shared.request(StateRequest::Release(id)).await;
+    shared.request(StateRequest::ReleaseKeyboard(id)).await;
     info!(target: log::VIEWERS, viewer = id.0, "detached");
     socket.shutdown();
 }
@@ -105,9 +105,9 @@ async fn show(
     mut waiting: mpsc::Receiver<Framed>,
     outlet: Rc<Outlet>,
 ) {
-    let mut taken = shared.taken.clone();
-    let mut ended = shared.ended.clone();
-    let mut notice = shared.notice.clone();
+    let mut taken = shared.watches.taken.clone();
+    let mut ended = shared.watches.ended.clone();
+    let mut notice = shared.watches.notice.clone();
     loop {
         let bytes = tokio::select! {
             biased;
@@ -231,7 +231,7 @@ impl Keys<'_> {
     async fn take(&self, frame: Frame) {
         match frame {
             Frame::Data(keys) => {
-                let owner = *self.shared.taken.borrow();
+                let owner = *self.shared.watches.taken.borrow();
                 let is_locked_out = owner.is_some_and(|owner| owner != self.id);
                 if !self.is_read_only && !is_locked_out && !keys.is_empty() {
                     self.shared.keyboard.type_in(Typed::Keys(keys)).await;
@@ -243,11 +243,15 @@ impl Keys<'_> {
                     self.shared.terminal.ask(Ask::Resize(self.id, size)).await;
                 }
                 Ok(FromClient::Take) if !self.is_read_only => {
-                    self.shared.request(StateRequest::Take(self.id)).await;
+                    self.shared
+                        .request(StateRequest::TakeKeyboard(self.id))
+                        .await;
                 }
                 Ok(FromClient::Take) => {}
                 Ok(FromClient::Release) => {
-                    self.shared.request(StateRequest::Release(self.id)).await
+                    self.shared
+                        .request(StateRequest::ReleaseKeyboard(self.id))
+                        .await
                 }
                 Ok(FromClient::Redraw) => {
                     self.shared.terminal.ask(Ask::Redraw(self.id)).await;

@@ -75,7 +75,7 @@ async fn serve(shared: Rc<Shared>, stream: UnixStream) {
         outbox.close();
         return outbox.write_to(&socket).await;
     }
-    let mut lines = Lines::new(&socket, shared.room.clone());
+    let mut lines = Lines::new(&socket, shared.connections.room.clone());
     let ended = {
         let mut writing = std::pin::pin!(outbox.write_to(&socket));
         let ended = tokio::select! {
@@ -154,8 +154,8 @@ struct FirstLineWait<'a> {
 
 impl<'a> FirstLineWait<'a> {
     fn begin(shared: &'a Shared) -> Self {
-        let count = shared.silent_connections.get() + 1;
-        shared.silent_connections.set(count);
+        let count = shared.connections.silent.get() + 1;
+        shared.connections.silent.set(count);
         let timeout = match count {
             ..=MAX_SILENT_CONNECTIONS => FIRST_LINE_TIMEOUT,
             _ => CROWDED_FIRST_LINE_TIMEOUT,
@@ -176,7 +176,8 @@ impl<'a> FirstLineWait<'a> {
 impl Drop for FirstLineWait<'_> {
     fn drop(&mut self) {
         self.shared
-            .silent_connections
-            .set(self.shared.silent_connections.get() - 1);
+            .connections
+            .silent
+            .set(self.shared.connections.silent.get() - 1);
     }
 }

@@ -27,7 +27,7 @@ async fn order(shared: &Shared, order: LoopOrder) -> Result<(), Failure> {
         agent: shared.agent.clone(),
         order,
     };
-    match shared.books.commit(apply).await {
+    match shared.journal.commit(apply).await {
         Ok(Ok(_)) => Ok(()),
         Ok(Err(denied)) => Err(denial(&denied)),
         Err(error) => Err(failure(&error)),
@@ -95,7 +95,9 @@ pub(crate) async fn interactive(shared: &Shared, peer: &Peer, enabled: bool, sin
 /// say, they are not held back.
 pub(crate) async fn has_keys(shared: &Shared) -> bool {
     let agent = shared.agent.clone();
-    let state = shared.books.ask(move |journal| journal.loop_state(&agent));
+    let state = shared
+        .journal
+        .ask(move |journal| journal.loop_state(&agent));
     let state = state.await.ok().flatten();
     state.is_none_or(|state| state.open.is_some())
 }

@@ -183,7 +183,7 @@ async fn carry_out(shared: &Rc<Shared>, outbox: &Rc<Outbox>, peer: &Peer, call: 
         }
         Call::Nudge(line) => nudge(shared, line, sink).await,
         Call::CheckMail(_) => {
-            shared.round.notify_one();
+            shared.wakeups.script_check.notify_one();
             sink.answer::<method::CheckMail>(&method::Noted::Noted);
         }
         Call::Pause(_) if shared.is_loop => control::pause(sink),
@@ -197,7 +197,7 @@ async fn carry_out(shared: &Rc<Shared>, outbox: &Rc<Outbox>, peer: &Peer, call: 
         Call::Session(_) => {
             let tell = move |session| sink.answer::<method::Session>(&session);
             shared
-                .request_current(StateRequest::Session(Box::new(tell)))
+                .request_with_loop(StateRequest::Session(Box::new(tell)))
                 .await;
         }
         Call::Peek(peek) => sink.outcome::<method::Peek>(look(shared, &peek).await),
@@ -209,7 +209,7 @@ async fn carry_out(shared: &Rc<Shared>, outbox: &Rc<Outbox>, peer: &Peer, call: 
 async fn get_status(shared: &Shared, sink: Sink) {
     let recent = shared.terminal.recent(RECENT).await;
     shared
-        .request_current(StateRequest::Status { recent, sink })
+        .request_with_loop(StateRequest::Status { recent, sink })
         .await;
 }
 
@@ -226,7 +226,7 @@ async fn why(shared: &Shared, id: IdPrefix, sink: Sink) {
         Ok(message_state) => {
             let message_state = Box::new(message_state);
             shared
-                .request_current(StateRequest::Why {
+                .request_with_loop(StateRequest::Why {
                     state: message_state,
                     sink,
                 })
@@ -252,14 +252,16 @@ async fn hook_event(shared: &Shared, outbox: Rc<Outbox>, hook: method::HookEvent
         outbox.set_hand(hooked.offer);
         sink.answer::<method::HookEvent>(&hooked);
     });
-    shared.request(StateRequest::Hook { hook, tell }).await;
+    shared
+        .request(StateRequest::Hook { hook, reply: tell })
+        .await;
 }
 
 async fn hook_taken(shared: &Shared, outbox: &Outbox, taken: &method::HookTaken, sink: Sink) {
     match outbox.take_hand() {
         Some(hand) if hand == taken.offer => {
             sink.answer::<method::HookTaken>(&method::Noted::Noted);
-            shared.request(StateRequest::Taken(hand)).await;
+            shared.request(StateRequest::HookPassedOn(hand)).await;
         }
         other => {
             outbox.set_hand(other);
@@ -276,7 +278,7 @@ fn subscribe(shared: &Shared, outbox: &Outbox, topics: Topics, sink: Sink) {
 }
 
 async fn write_pty(shared: &Shared, keys: String, sink: Sink) {
-    let answer = if !*shared.interactive.borrow() {
+    let answer = if !*shared.watches.interactive.borrow() {
         method::Written::not_interactive()
     } else if shared.is_loop && !control::has_keys(shared).await {
         method::Written::to_nobody()
@@ -310,7 +312,7 @@ pub(crate) async fn leave(shared: &Shared, outbox: &Outbox) {
             .await;
     }
     if let Some(hand) = outbox.take_hand() {
-        shared.request(StateRequest::Dropped(hand)).await;
+        shared.request(StateRequest::HookGone(hand)).await;
     }
 }
 
@@ -336,7 +338,7 @@ pub(crate) fn is_injected(shared: &Shared, prompt: String, sink: Sink) {
 }
 
 async fn find(shared: &Shared, id: IdPrefix) -> Result<MessageState, Failure> {
-    let found = shared.books.ask(move |journal| journal.find(&id)).await;
+    let found = shared.journal.ask(move |journal| journal.find(&id)).await;
     found.map_err(|error| failure(&error))
 }
 
@@ -359,7 +361,7 @@ async fn list(shared: &Shared, all: bool) -> Result<Vec<Message>, Failure> {
     let listing = if all { Listing::All } else { Listing::Unread };
     let (agent, now) = (shared.agent.clone(), posthaste_store::times::now());
     let messages = shared
-        .books
+        .journal
         .ask(move |journal| journal.inbox(&agent, listing, now))
         .await
         .map_err(|error| failure(&error))?;
@@ -387,7 +389,7 @@ async fn mark_read(shared: &Shared, ids: Vec<IdPrefix>) -> Result<method::Marked
         ids: found,
     };
     match shared
-        .books
+        .journal
         .commit(apply)
         .await
         .map_err(|error| failure(&error))?
@@ -441,7 +443,7 @@ pub(crate) async fn plain(
             let (tell, told) = oneshot::channel();
             let tell = move |agent| drop(tell.send(agent));
             shared
-                .request_current(StateRequest::Agent(Box::new(tell)))
+                .request_with_loop(StateRequest::Agent(Box::new(tell)))
                 .await;
             match told.await {
                 Ok(agent) => plain::Reply::agent(agent),
@@ -463,7 +465,9 @@ pub(crate) async fn plain(
                 takes_context: false,
                 run: None,
             };
-            shared.request(StateRequest::Hook { hook, tell }).await;
+            shared
+                .request(StateRequest::Hook { hook, reply: tell })
+                .await;
             // An agent's hook must not fail because its session is ending.
             let _ = told.await;
             plain::Reply::ok()
@@ -486,7 +490,10 @@ async fn show_plainly(shared: &Shared, id: String) -> plain::Reply {
     let Ok(prefix) = IdPrefix::parse(&id) else {
         return not_found();
     };
-    let found = shared.books.ask(move |journal| journal.find(&prefix)).await;
+    let found = shared
+        .journal
+        .ask(move |journal| journal.find(&prefix))
+        .await;
     match found {
         Ok(message_state) => {
             let now = posthaste_store::times::now();

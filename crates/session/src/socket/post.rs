@@ -71,7 +71,7 @@ pub(crate) async fn send(shared: &Shared, peer: &Peer, send: Send) -> Result<Sen
     draft.priority = send.priority.unwrap_or(Priority::Normal);
     let mut created_at = posthaste_store::times::now();
     if send.raw {
-        if clock::is_too_late(send.asked_at) {
+        if clock::has_expired(send.asked_at) {
             let why = format!("{}: {}", draft.to, clock::TOO_LATE);
             return Err(Failure::invalid_params(why));
         }
@@ -113,7 +113,10 @@ fn millis(count: u64) -> SignedDuration {
 }
 
 async fn find(shared: &Shared, prefix: IdPrefix) -> Result<MessageId, Failure> {
-    let found = shared.books.ask(move |journal| journal.find(&prefix)).await;
+    let found = shared
+        .journal
+        .ask(move |journal| journal.find(&prefix))
+        .await;
     Ok(found.map_err(|error| failure(&error))?.message.id)
 }
 
@@ -131,7 +134,10 @@ async fn answerable(shared: &Shared, to: &AgentName, asked_at: Timestamp) -> Res
         let _ = tell.send(refusal);
     });
     shared
-        .request(StateRequest::CheckAnswer { asked_at, tell })
+        .request(StateRequest::CheckAnswer {
+            asked_at,
+            reply: tell,
+        })
         .await;
     match told.await {
         Ok(None) => Ok(()),
@@ -193,7 +199,11 @@ async fn closes(
     let Ok(prefix) = IdPrefix::parse(trigger) else {
         return Ok(None);
     };
-    match shared.books.ask(move |journal| journal.find(&prefix)).await {
+    match shared
+        .journal
+        .ask(move |journal| journal.find(&prefix))
+        .await
+    {
         Ok(message_state) => {
             let message = &message_state.message;
             let is_open = message.envelope.expects_reply && owed::may_close(from, message);
@@ -209,10 +219,10 @@ async fn store(shared: &Shared, draft: Draft, now: Timestamp) -> Result<Posted, 
         now,
         drafts: vec![draft],
     };
-    let decided = shared.books.commit(post).await;
+    let decided = shared.journal.commit(post).await;
     match decided.map_err(|error| failure(&error))? {
         Ok(mut posted) => {
-            shared.mail.notify_one();
+            shared.wakeups.mail.notify_one();
             posted
                 .pop()
                 .ok_or_else(|| Failure::internal("the journal stored nothing"))

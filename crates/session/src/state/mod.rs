@@ -1,137 +1,71 @@
-//! The owner of a session's state: what the agent does, what holds its mail, and who may type.
+//! The owner of a session's state: the agent's activity, the delivery of its mail, and the right to type.
 //!
-//! Everything else asks it or tells it, one thing at a time. It sees no terminal bytes; it decides
-//! by the core's rules and has others act.
+//! Other tasks send it requests and reports, which it handles one at a time. It never receives terminal
+//! bytes. The core's session driver decides; tasks perform the driver's actions.
 
 pub(crate) mod actions;
-mod decisions;
 mod driver;
 mod end;
-mod feed;
-mod handle;
-mod hook_calls;
-mod loop_view;
-mod lost_home;
-mod mail_reader;
-mod perform;
-mod published;
-mod replies;
-mod tasks;
+mod journal_view;
+mod published_state;
+mod requests;
 
 use crate::Shared;
 use crate::host::log;
-use crate::pty::keyboard::{Lease, Typing};
-use crate::pty::program::ProgramFiles;
-use crate::pty::pulse::Pulse;
+use crate::host::program_io::Observers;
+use crate::pty::keyboard::Lease;
 use crate::pty::viewer::ViewerId;
 use crate::routes::transcript::Transcripts;
-use crate::socket::dispatch::Sink;
+use actions::task_queue::TaskQueue;
+use actions::tasks;
 use driver::Driver;
+use driver::typing_and_output::OutputTimes;
 use end::{EndRequest, Signals};
-use feed::OutputTimes;
-pub(crate) use loop_view::LoopView;
-use loop_view::LoopWatch;
-use mail_reader::MailReader;
+use journal_view::JournalReader;
+pub(crate) use journal_view::loop_view::LoopView;
+use journal_view::loop_view::LoopWatch;
+use posthaste_core::Conversation;
 use posthaste_core::delivery::{Manner, Reach};
 use posthaste_core::driver::{Input, KeyboardUser, RunIdentity, Start};
-use posthaste_core::harness::{Manifest, Sighting};
+use posthaste_core::harness::Manifest;
 use posthaste_core::turn;
-use posthaste_core::{Conversation, MessageState, Timestamp};
 use posthaste_store::bell::{self, Watch};
 use posthaste_store::files;
 use posthaste_store::live::place::Record;
-use posthaste_wire::{self as wire, method, plain};
-use published::Published;
-use replies::PendingReplies;
+use published_state::PublishedState;
+pub(crate) use requests::StateRequest;
+use requests::pending_replies::PendingReplies;
 use std::process::ExitStatus;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tasks::Tasks;
 use tokio::process::Child;
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::{info, warn};
 
-pub(crate) type Tell<T> = Box<dyn FnOnce(T)>;
-
-/// What others want of the session.
-pub(crate) enum StateRequest {
-    Status {
-        recent: Vec<String>,
-        sink: Sink,
-    },
-    /// How the loop stands, before somebody asks.
-    Loop(LoopView),
-    Session(Tell<wire::Session>),
-    /// The same in the original's words.
-    Agent(Tell<plain::AgentInfo>),
-    /// A hook of the agent's has something to say.
-    Hook {
-        hook: method::HookEvent,
-        tell: Tell<method::Hooked>,
-    },
-    /// A hook has passed on what it was given.
-    Taken(u64),
-    /// A hook has gone, and did not say so.
-    Dropped(u64),
-    Why {
-        state: Box<MessageState>,
-        sink: Sink,
-    },
-    Stop(Sink),
-    Kill(Sink),
-    Checkpoint(Sink),
-    Pause {
-        on: bool,
-        sink: Sink,
-    },
-    Interactive {
-        enabled: bool,
-        sink: Sink,
-    },
-    Nudge {
-        text: String,
-        /// When whoever waits for it asked.
-        asked_at: Option<Timestamp>,
-        sink: Sink,
-    },
-    /// Whether an answer would reach the question that was open at this time. Told why not.
-    CheckAnswer {
-        asked_at: Timestamp,
-        tell: Tell<Option<String>>,
-    },
-    /// A viewer wants the keyboard to itself.
-    Take(ViewerId),
-    Release(ViewerId),
-}
-
-impl std::fmt::Debug for StateRequest {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("StateRequest")
-    }
-}
-
-/// What a state begins with.
+/// Parts from which the state is made.
 pub(crate) struct Setup {
     pub(crate) shared: Rc<Shared>,
     pub(crate) record: Record,
-    pub(crate) pulse: Rc<Pulse>,
     pub(crate) harness: Arc<Manifest>,
-    /// Whether the program was started with our hooks, or has them in its own settings.
+    /// Whether the session has given the program hooks, or the program's own settings contain them.
     pub(crate) has_hooks: bool,
-    pub(crate) sighted: watch::Receiver<Sighting>,
-    pub(crate) drafted: watch::Receiver<Typing>,
-    pub(crate) files: Rc<ProgramFiles>,
-    pub(crate) taken: watch::Sender<Option<ViewerId>>,
-    pub(crate) interactive: watch::Sender<bool>,
-    pub(crate) notice: watch::Sender<String>,
-    /// How long it goes on once its home is gone.
+    /// How long the session continues after its home is gone.
     pub(crate) without_home: Duration,
     /// The conversation that the program was told to resume.
     pub(crate) resumed: Option<Conversation>,
+    pub(crate) observers: Observers,
+    pub(crate) publishers: Publishers,
 }
 
-/// The keyboard, for as long as the driver keeps it.
+/// Senders of the values in [`crate::Watches`] that the state decides.
+pub(crate) struct Publishers {
+    pub(crate) taken: watch::Sender<Option<ViewerId>>,
+    pub(crate) interactive: watch::Sender<bool>,
+    pub(crate) notice: watch::Sender<String>,
+}
+
+/// Leases of the keyboard that the driver holds.
 #[derive(Debug, Default)]
 struct Leases {
     turn: Option<Lease>,
@@ -150,16 +84,16 @@ impl Leases {
 pub(crate) struct SessionState {
     setup: Setup,
     driver: Driver,
-    mail: MailReader,
-    tasks: Tasks,
+    reader: JournalReader,
+    tasks: TaskQueue,
     leases: Leases,
-    /// Requests and hook calls whose reply the driver decides.
     replies: PendingReplies,
     transcripts: Transcripts,
-    looped: LoopWatch,
-    published: Published,
-    is_checkpoint_asked: bool,
-    ending: EndRequest,
+    loop_watch: LoopWatch,
+    published: PublishedState,
+    /// Whether to pause delivery at the end of the current turn.
+    is_checkpoint_requested: bool,
+    end: EndRequest,
 }
 
 impl SessionState {
@@ -186,28 +120,28 @@ impl SessionState {
         };
         Self {
             driver: Driver::new(start),
-            mail: MailReader::new(),
-            tasks: Tasks::new(),
+            reader: JournalReader::new(),
+            tasks: TaskQueue::new(),
             leases: Leases::default(),
             replies: PendingReplies::default(),
             transcripts: Transcripts::default(),
-            looped: LoopWatch::default(),
-            published: Published::new(posthaste_store::times::now()),
-            is_checkpoint_asked: false,
-            ending: EndRequest::new(setup.without_home),
+            loop_watch: LoopWatch::default(),
+            published: PublishedState::new(posthaste_store::times::now()),
+            is_checkpoint_requested: false,
+            end: EndRequest::new(setup.without_home),
             setup,
         }
     }
 
-    /// Serves until the program has ended and its last output is read; gives back how it ended.
+    /// Run until the program has ended and its last output was read. Return its exit status.
     pub(crate) async fn run(
         mut self,
         requests: &mut mpsc::Receiver<StateRequest>,
         child: &mut Child,
         drained: oneshot::Receiver<()>,
     ) -> std::io::Result<ExitStatus> {
-        let mail = self.setup.shared.mail.clone();
-        let ring = self.setup.shared.ring.clone();
+        let mail = self.setup.shared.wakeups.mail.clone();
+        let ring = self.setup.shared.wakeups.bell.clone();
         let _watch = Watch::on(
             &self.setup.shared.home,
             Some(&self.setup.shared.agent),
@@ -216,88 +150,91 @@ impl SessionState {
             },
         )
         .inspect_err(|error| {
-            warn!(target: log::DELIVERY, "mail is looked for by the clock alone: {error}");
+            warn!(
+                target: log::DELIVERY,
+                "cannot watch the journal's bell, so only periodic checks find new mail: {error}"
+            );
         });
-        let bell = self.setup.shared.ring.clone();
-        let mut asked_to_end = Signals::listen();
+        let bell = self.setup.shared.wakeups.bell.clone();
+        let mut end_signals = Signals::listen();
         let mut tick = tokio::time::interval(bell::TICK);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let pulse = self.setup.pulse.clone();
-        let mut drafted = self.setup.drafted.clone();
-        let mut sighted = self.setup.sighted.clone();
+        let pulse = self.setup.observers.pulse.clone();
+        let mut drafted = self.setup.observers.drafted.clone();
+        let mut sighted = self.setup.observers.sighted.clone();
         self.first_read().await;
         let status = loop {
-            self.proceed();
+            self.update();
             let wakeup = self.wakeup();
             tokio::select! {
                 biased;
                 status = child.wait() => break status,
-                Some(report) = self.tasks.next() => self.hear(report),
-                Some(view) = self.mail.next() => self.see(view),
+                Some(report) = self.tasks.next() => self.apply_report(report),
+                Some(view) = self.reader.next() => self.apply_read(view),
                 () = mail.notified() => {
-                    let head = self.setup.shared.books.head();
-                    self.tell(Input::JournalChanged { head });
+                    let head = self.setup.shared.journal.head();
+                    self.feed(Input::JournalChanged { head });
                 },
                 () = bell.notified() => {
-                    self.tasks.spawn(actions::look_up_head(self.setup.shared.clone()));
+                    self.tasks.spawn(tasks::look_up_head(self.setup.shared.clone()));
                 },
-                // What they are about is looked up before anything else is told.
+                // `update` passes keys and output to the driver.
                 Ok(()) = drafted.changed() => {}
                 () = pulse.next() => {}
                 Ok(()) = sighted.changed() => {
                     let sighting = sighted.borrow_and_update().clone();
-                    self.tell(Input::ScreenChanged(sighting));
+                    self.feed(Input::ScreenChanged(sighting));
                 }
-                () = asked_to_end.next() => {
-                    info!(target: log::SESSION, "a signal asks the session to end");
-                    self.end();
+                () = end_signals.next() => {
+                    info!(target: log::SESSION, "a signal requests the end of the session");
+                    self.request_end();
                 }
-                _ = tick.tick() => self.tell(Input::PeriodicCheck),
-                // After all else, none of which can come without end: many who ask hold up nothing.
+                _ = tick.tick() => self.feed(Input::PeriodicCheck),
+                // Requests come last, so that many requests do not delay anything else.
                 Some(request) = requests.recv() => self.handle(request),
-                () = tokio::time::sleep_until(wakeup.unwrap_or_else(far).into()), if wakeup.is_some() => {}
+                () = tokio::time::sleep_until(wakeup.unwrap_or_else(Instant::now).into()), if wakeup.is_some() => {}
             }
         };
         self.finish(&status, drained, requests).await;
         status
     }
 
-    /// When something changes by the clock alone.
+    /// Return the next time at which something is due.
     fn wakeup(&self) -> Option<Instant> {
-        // The wall clock may step: look again now and then.
+        // The wall clock may step, so check again after a while.
         let driver = self.driver.next_timeout();
         let driver = driver.map(|at| at.min(Instant::now() + bell::TICK));
-        driver.into_iter().chain(self.ending.next_timeout()).min()
+        driver.into_iter().chain(self.end.next_timeout()).min()
     }
 
-    /// Whatever the time has come for.
-    fn proceed(&mut self) {
+    /// Do what is due, perform the driver's actions, and publish changes.
+    fn update(&mut self) {
         self.end_if_due();
-        self.tell(Input::Tick);
-        // Before anything is begun in the rest that the tick may have found.
+        self.feed(Input::Tick);
+        // The tick may have found the agent idle. Pause before anything is offered.
         self.reach_checkpoint();
-        self.drive();
-        self.tell_changes();
+        self.perform_actions();
+        self.publish_changes();
         self.driver.log_holds();
         let delivery = self.driver.delivery();
         let instant = |mono| self.driver.instant(mono);
         let output = delivery.heeds_output_from().map(instant);
         let due = delivery.next_wakeup().map(instant);
         let heeds_keys = !delivery.is_at_rest();
-        self.setup.pulse.heed(output, heeds_keys, due);
+        self.setup.observers.pulse.heed(output, heeds_keys, due);
     }
 
-    /// Perform every action that the driver wants by now.
-    fn drive(&mut self) {
+    /// Perform every action that the driver requests.
+    fn perform_actions(&mut self) {
         while let Some(action) = self.driver.poll_action() {
             self.perform(action);
         }
     }
 
-    /// Tell the driver what was typed and shown since the last input, as of when that was.
+    /// Tell the driver about keys and output since the last input, with the times at which they came.
     fn catch_up(&mut self) {
-        let typing = *self.setup.drafted.borrow();
-        let pulse = &self.setup.pulse;
+        let typing = *self.setup.observers.drafted.borrow();
+        let pulse = &self.setup.observers.pulse;
         let output = OutputTimes {
             in_time: pulse.last_until(),
             last: pulse.last(),
@@ -307,16 +244,13 @@ impl SessionState {
         let paste = delivery.paste().applies(pulse.wants_paste());
         if paste != (delivery.input() == turn::Input::Pasted) {
             let now = Instant::now();
-            self.driver.tell_as_of(now, Input::PasteMode(paste));
+            self.driver.feed_as_of(now, Input::PasteMode(paste));
         }
     }
 
-    fn tell(&mut self, input: Input) {
+    /// Pass an input to the driver.
+    fn feed(&mut self, input: Input) {
         self.catch_up();
-        self.driver.tell_as_of(Instant::now(), input);
+        self.driver.feed_as_of(Instant::now(), input);
     }
-}
-
-fn far() -> Instant {
-    Instant::now() + Duration::from_secs(3_600)
 }

@@ -5,7 +5,7 @@ use posthaste_client::session::client::{Client, NoAnswer, PATIENT};
 use posthaste_client::session::roll::SILENT;
 use posthaste_core::AgentName;
 use posthaste_screen as screen;
-use posthaste_session::host::console::{RECORDING_STEM, SCROLLBACK};
+use posthaste_session::host::program_io::{RECORDING_STEM, SCROLLBACK_LINES};
 use posthaste_store::live::place::Place;
 use posthaste_store::report::{Code, Report, Result};
 use posthaste_wire::method::{self, Screen};
@@ -78,7 +78,7 @@ fn hangs(name: &AgentName) -> Report {
 fn recorded(context: &Context, args: &Args) -> Result<Screen> {
     let name = &args.name;
     let dir = Place::of(&context.home, name).dir();
-    let Some(screen) = screen::last_screen(&dir, RECORDING_STEM, SCROLLBACK) else {
+    let Some(screen) = screen::last_screen(&dir, RECORDING_STEM, SCROLLBACK_LINES) else {
         // For a name that never ran, this returns the error.
         status::find(context, name)?;
         return Err(Report::not_found(format!("{name} has no recording")));

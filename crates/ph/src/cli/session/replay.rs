@@ -4,7 +4,7 @@ use crate::cli::session::status;
 use crate::context::Context;
 use posthaste_core::AgentName;
 use posthaste_screen::{self as screen, Drawing, Event, What};
-use posthaste_session::host::console::RECORDING_STEM;
+use posthaste_session::host::program_io::RECORDING_STEM;
 use posthaste_store::live::place::Place;
 use posthaste_store::report::{Code, Report, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};

@@ -6,7 +6,7 @@ use crate::output::note;
 use posthaste_client::session::roll;
 use posthaste_core::{AgentName, text};
 use posthaste_session::harness::Catalogue;
-use posthaste_session::host::start::{self, Audience, Resumption, Started};
+use posthaste_session::host::start::{self, Audience, Resumption, StartedSession};
 use posthaste_session::socket::listen::check_length;
 use posthaste_store::live::place::{Launch, Place, Record};
 use posthaste_store::report::{Code, Report, Result};
@@ -189,7 +189,7 @@ fn show(context: &mut Context, record: &Record) -> Result<Code> {
 }
 
 /// Start a new conversation in place of one that could not be resumed.
-fn start_anew(context: &Context, launch: Launch, audience: Audience) -> Result<Started> {
+fn start_anew(context: &Context, launch: Launch, audience: Audience) -> Result<StartedSession> {
     note(
         "cannot resume the conversation: the program failed at startup; starting a new conversation",
     );
@@ -240,9 +240,9 @@ fn start(
     launch: Launch,
     audience: Audience,
     resumption: Resumption,
-) -> Result<Started> {
+) -> Result<StartedSession> {
     let config = &context.config;
-    let settings = start::Settings {
+    let settings = start::SessionSettings {
         patience: config.patience,
         limits: config.limits,
         without_home: config.without_home,

@@ -235,7 +235,7 @@ fn tells_why(stage: &Stage, id: &str) {
     let door = stage.status("bot")["door"].to_string();
     assert!(door.contains("is left alone for "), "{door}");
     let log = std::fs::read_to_string(stage.home().join("sessions/bot/log")).expect("its log");
-    assert!(log.contains("its own HTTP door is not used: "), "{log}");
+    assert!(log.contains("the agent's HTTP API is not used: "), "{log}");
 }
 
 /// No program that asks for just any port gets it, from before the agent has it to the end.

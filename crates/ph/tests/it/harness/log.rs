@@ -92,7 +92,10 @@ fn the_log_tells_why_a_message_waited_and_how_it_went() {
     assert!(!log(&stage).contains("a word for nobody else"));
     assert!(!log(&stage).contains("DEBUG"), "{}", log(&stage));
     stop(&stage);
-    until_line(&stage, &["INFO session: a client asks the session to end"]);
+    until_line(
+        &stage,
+        &["INFO session: a client requests the end of the session"],
+    );
     until_line(&stage, &["INFO session: ended how="]);
 }
 
@@ -137,7 +140,7 @@ fn off_logs_nothing_and_a_wrong_filter_is_named() {
         &stage,
         &["WARN session: PH_LOG=ph::delivery=loud is invalid"],
     );
-    assert!(wrong.ends_with("the default is used: info"), "{wrong}");
+    assert!(wrong.ends_with("using the default: info"), "{wrong}");
     until_line(&stage, &["INFO session: started"]);
 }
 

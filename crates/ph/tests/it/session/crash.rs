@@ -83,7 +83,7 @@ fn a_killed_session_hurts_nobody_else_and_is_put_away() {
     assert_eq!(stage.rule(&new), "no-session");
 
     let (agent, started) = stage.agent_after_crash("bad", "--raw --paste");
-    let says = "note: the last session of bad crashed; ended what was left of it (";
+    let says = "note: the last session of bad crashed; ended its processes (";
     assert!(started.err().starts_with(says), "{}", started.err());
     until_dead(child);
     until_dead(grandchild);
@@ -294,7 +294,7 @@ fn a_home_that_vanishes() {
     until_dead(pid);
     let mut said = String::new();
     log.read_to_string(&mut said).unwrap();
-    let looks = said.matches("the mail cannot be looked at").count();
+    let looks = said.matches("the mail cannot be read").count();
     assert!(looks == 1 && said.contains(trouble), "{said}");
     until_dead(child);
     assert_eq!(stage.status("bot")["activity"], "starting");

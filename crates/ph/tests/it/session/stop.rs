@@ -154,7 +154,7 @@ fn a_restart_that_cannot_be_leaves_the_old_one_running() {
     check("no such command: ");
     executable(&tool, "#!/bin/sh\nexec sleep 1000\n");
     std::fs::remove_dir(&dir).unwrap();
-    check("work is no directory");
+    check("work is not a directory");
     std::fs::create_dir(&dir).unwrap();
     for (name, pid) in pids {
         stage.run(&format!("restart {name} --detach")).ok();

@@ -4,7 +4,7 @@
 //! the order of the tasks.
 
 use crate::Shared;
-use crate::host::left;
+use crate::host::crash_recovery;
 use crate::host::log;
 use crate::pty::keyboard::{HasDraft, Lease};
 use crate::routes::transcript;
@@ -22,11 +22,11 @@ use tracing::{info, warn};
 /// Reason for a message whose run ended without proof.
 pub(crate) const NEVER_PROVEN: &str =
     "the program ended, and nothing shows that its model was given the message";
-const GONE: &str = "the terminal is gone";
+const TERMINAL_GONE: &str = "the terminal is gone";
 
 /// The result of an action that a task has performed.
 #[derive(Debug)]
-pub(crate) enum Report {
+pub(crate) enum TaskReport {
     Input(Input),
     /// The session has leased the keyboard.
     Leased(KeyboardUser, Lease),
@@ -35,11 +35,11 @@ pub(crate) enum Report {
 }
 
 /// Take the keyboard.
-pub(crate) async fn lease(shared: Rc<Shared>, user: KeyboardUser) -> Report {
+pub(crate) async fn lease(shared: Rc<Shared>, user: KeyboardUser) -> TaskReport {
     match shared.keyboard.lease().await {
-        Some(Ok(lease)) => Report::Leased(user, lease),
-        Some(Err(HasDraft)) => Report::Input(Input::KeyboardRefused(user)),
-        None => Report::Input(Input::KeyboardGone(user)),
+        Some(Ok(lease)) => TaskReport::Leased(user, lease),
+        Some(Err(HasDraft)) => TaskReport::Input(Input::KeyboardRefused(user)),
+        None => TaskReport::Input(Input::KeyboardGone(user)),
     }
 }
 
@@ -49,9 +49,11 @@ pub(crate) async fn type_turn(
     lease: Lease,
     turn: Turn,
     mode: turn::Input,
-) -> Report {
+) -> TaskReport {
     let bytes = match turn {
-        Turn::Messages(messages) => told(&shared, &messages, |entries| turn::render(entries, mode)),
+        Turn::Messages(messages) => {
+            render_messages(&shared, &messages, |entries| turn::render(entries, mode))
+        }
         Turn::Reminder(messages) => Ok(turn::enclose(&owed::reminder(&messages), mode)),
     };
     let typed = match bytes {
@@ -62,7 +64,7 @@ pub(crate) async fn type_turn(
         }
         Err(error) => Err(error.to_string()),
     };
-    Report::Input(typed.map_or_else(
+    TaskReport::Input(typed.map_or_else(
         |why| {
             let by = KeyboardUser::Turn;
             Input::TerminalFailed { by, why }
@@ -72,16 +74,16 @@ pub(crate) async fn type_turn(
 }
 
 /// Type a line that is not a message.
-pub(crate) async fn type_line(lease: Lease, line: String) -> Report {
-    Report::Input(match lease.write(line.into_bytes()).await {
+pub(crate) async fn type_line(lease: Lease, line: String) -> TaskReport {
+    TaskReport::Input(match lease.write(line.into_bytes()).await {
         Ok(()) => Input::LineTyped,
         Err(_) => terminal_gone(KeyboardUser::Nudge),
     })
 }
 
 /// Press Enter after a text.
-pub(crate) async fn press_enter(lease: Lease, by: KeyboardUser, keys: Vec<u8>) -> Report {
-    Report::Input(match lease.write(keys).await {
+pub(crate) async fn press_enter(lease: Lease, by: KeyboardUser, keys: Vec<u8>) -> TaskReport {
+    TaskReport::Input(match lease.write(keys).await {
         Ok(()) => Input::EnterPressed(by),
         Err(error) => {
             let why = error.to_string();
@@ -91,53 +93,62 @@ pub(crate) async fn press_enter(lease: Lease, by: KeyboardUser, keys: Vec<u8>) -
 }
 
 pub(crate) fn terminal_gone(by: KeyboardUser) -> Input {
-    let why = GONE.to_owned();
+    let why = TERMINAL_GONE.to_owned();
     Input::TerminalFailed { by, why }
 }
 
 /// Read the screen once all output of the program is on it.
-pub(crate) async fn look(shared: Rc<Shared>, by: KeyboardUser) -> Report {
-    Report::Input(match shared.terminal.look().await {
+pub(crate) async fn look(shared: Rc<Shared>, by: KeyboardUser) -> TaskReport {
+    TaskReport::Input(match shared.terminal.look().await {
         Some(sighting) => Input::Looked { by, sighting },
         None => terminal_gone(by),
     })
 }
 
-/// Look up how far the journal has come, after its bell has rung. The bell rings for commits of this
-/// session too, and those need no read if their mail was read already.
-pub(crate) async fn look_up_head(shared: Rc<Shared>) -> Report {
-    Report::Input(match shared.books.ask(|journal| journal.head()).await {
+/// Look up the number of the journal's last fact, after its bell has rung. The bell also rings for
+/// commits of this session, which need no read if their mail was read already.
+pub(crate) async fn look_up_head(shared: Rc<Shared>) -> TaskReport {
+    TaskReport::Input(match shared.journal.ask(|journal| journal.head()).await {
         Ok(head) => Input::JournalChanged { head },
-        // A read reports what is wrong.
+        // The next read reports the error.
         Err(_) => Input::PeriodicCheck,
     })
 }
 
 /// Record an operation.
-pub(crate) async fn commit(shared: Rc<Shared>, commit: CommitId, operation: Operation) -> Report {
+pub(crate) async fn commit(
+    shared: Rc<Shared>,
+    commit: CommitId,
+    operation: Operation,
+) -> TaskReport {
     match operation {
         Operation::Say { ids, said } => {
-            return Report::Input(say(&shared, commit, ids, said).await);
+            return TaskReport::Input(record_delivery(&shared, commit, ids, said).await);
         }
         Operation::Expire => expire(&shared).await,
-        Operation::Converse(conversation) => converse(&shared, conversation).await,
+        Operation::Converse(conversation) => record_conversation(&shared, conversation).await,
         Operation::SettleEarlierOffers(resumed) => settle(&shared, resumed).await,
         Operation::CloseKilledHooks => close_killed_hooks(&shared).await,
     }
-    let (ids, head) = (Vec::new(), shared.books.head());
-    Report::Input(Input::Committed { commit, ids, head })
+    let (ids, head) = (Vec::new(), shared.journal.head());
+    TaskReport::Input(Input::Committed { commit, ids, head })
 }
 
-async fn say(shared: &Shared, commit: CommitId, ids: Vec<MessageId>, said: Said) -> Input {
+async fn record_delivery(
+    shared: &Shared,
+    commit: CommitId,
+    ids: Vec<MessageId>,
+    said: Said,
+) -> Input {
     let record = RecordDelivery {
         now: posthaste_store::times::now(),
         agent: shared.agent.clone(),
         ids,
         said,
     };
-    let (why, is_final) = match shared.books.commit(record).await {
+    let (why, is_final) = match shared.journal.commit(record).await {
         Ok(Ok(recorded)) => {
-            let (ids, head) = (recorded.moved, shared.books.head());
+            let (ids, head) = (recorded.moved, shared.journal.head());
             return Input::Committed { commit, ids, head };
         }
         Ok(Err(denied)) => (denied.to_string(), true),
@@ -151,20 +162,21 @@ async fn say(shared: &Shared, commit: CommitId, ids: Vec<MessageId>, said: Said)
 }
 
 /// Record the conversation that the program is in.
-async fn converse(shared: &Shared, conversation: Conversation) {
+async fn record_conversation(shared: &Shared, conversation: Conversation) {
     let record = RecordConversation {
         now: posthaste_store::times::now(),
         agent: shared.agent.clone(),
         conversation,
     };
-    if let Err(error) = shared.books.commit(record).await {
+    if let Err(error) = shared.journal.commit(record).await {
         warn!(target: log::SESSION, "the conversation could not be recorded: {error}");
     }
 }
 
 /// Settle the offers of earlier sessions by the transcript of the resumed conversation.
 async fn settle(shared: &Shared, resumed: Conversation) {
-    let settled = left::settle_unproven(&shared.books, &shared.agent, Some(&resumed)).await;
+    let settled =
+        crash_recovery::settle_unproven(&shared.journal, &shared.agent, Some(&resumed)).await;
     if let Err(report) = settled {
         let why = report.message();
         warn!(
@@ -179,7 +191,7 @@ async fn settle(shared: &Shared, resumed: Conversation) {
 async fn close_killed_hooks(shared: &Shared) {
     let agent = shared.agent.clone();
     let asked = shared
-        .books
+        .journal
         .ask(move |journal| journal.is_injecting(&agent));
     if !matches!(asked.await, Ok(true)) {
         return;
@@ -194,7 +206,7 @@ async fn close_killed_hooks(shared: &Shared) {
         offers: OpenOffers::Injected,
         reason: inject::UNPRINTED.to_owned(),
     };
-    match shared.books.commit(mark).await {
+    match shared.journal.commit(mark).await {
         Ok(done) => log_uncertain(&done, inject::UNPRINTED),
         Err(error) => warn!(
             target: log::DELIVERY,
@@ -204,14 +216,14 @@ async fn close_killed_hooks(shared: &Shared) {
 }
 
 /// Mark the messages of this run that were not proven to be accepted as uncertain.
-pub(crate) async fn never_proven(shared: &Shared) {
+pub(crate) async fn mark_unproven_uncertain(shared: &Shared) {
     let mark = MarkUncertain {
         now: posthaste_store::times::now(),
         agent: shared.agent.clone(),
         offers: OpenOffers::Unproven,
         reason: NEVER_PROVEN.to_owned(),
     };
-    match shared.books.commit(mark).await {
+    match shared.journal.commit(mark).await {
         Ok(done) => log_uncertain(&done, NEVER_PROVEN),
         Err(error) => warn!(
             target: log::DELIVERY,
@@ -229,14 +241,14 @@ pub(crate) fn log_uncertain(done: &Decided<RecordedDelivery>, reason: &str) {
     }
 }
 
-/// Record the expiry of messages whose time has run out.
+/// Record the expiry of messages.
 async fn expire(shared: &Shared) {
     let expire = Expire {
         now: posthaste_store::times::now(),
         agent: shared.agent.clone(),
     };
     loop {
-        match shared.books.commit(expire.clone()).await {
+        match shared.journal.commit(expire.clone()).await {
             Ok(Ok(expired)) => {
                 if !expired.ids.is_empty() {
                     info!(target: log::DELIVERY, messages = %log::Ids(&expired.ids), "expired");
@@ -247,7 +259,7 @@ async fn expire(shared: &Shared) {
             }
             Ok(_) => break,
             Err(error) => {
-                warn!(target: log::DELIVERY, "what expired could not be recorded: {error}");
+                warn!(target: log::DELIVERY, "expired messages could not be recorded: {error}");
                 break;
             }
         }
@@ -255,7 +267,7 @@ async fn expire(shared: &Shared) {
 }
 
 /// Make sure that each message has its file, then call `make` with the entries of the messages.
-pub(crate) fn told<T>(
+pub(crate) fn render_messages<T>(
     shared: &Shared,
     messages: &[(MessageState, Telling)],
     make: impl FnOnce(&[Entry<'_>]) -> T,

@@ -1,5 +1,5 @@
-//! What a session's program is seen and typed by, set up together: its terminal, its recording, its
-//! keyboard, and what they tell. It starts their tasks, and decides nothing.
+//! Sets up the input and output of a session's program: terminal, recording and keyboard, and the
+//! values that they publish. Starts their tasks and decides nothing.
 
 use crate::host::log;
 use crate::pty::keyboard::{Keyboard, Typing};
@@ -18,27 +18,32 @@ use tokio::io::unix::AsyncFd;
 use tokio::sync::{oneshot, watch};
 use tracing::warn;
 
-/// How many lines of scrollback are kept in memory; the recording has the rest.
-pub const SCROLLBACK: usize = 500;
-/// What a recording's files are called.
+/// Number of scrollback lines that are kept in memory. The recording has older lines.
+pub const SCROLLBACK_LINES: usize = 500;
+/// Stem of the names of a recording's files.
 pub const RECORDING_STEM: &str = "output";
-/// How large a recording gets.
-const RECORDING: u64 = 8 << 20;
+/// Maximum size of a recording.
+const MAX_RECORDING_BYTES: u64 = 8 << 20;
 
-pub(crate) struct Console {
+pub(crate) struct ProgramIo {
     pub(crate) terminal: Terminal,
     pub(crate) keyboard: Keyboard,
-    /// Who listens to what it shows.
+    /// Connections that are sent output and events.
     pub(crate) hub: Rc<Hub>,
+    pub(crate) observers: Observers,
+    /// Completes when the program's last output was read.
+    pub(crate) drained: oneshot::Receiver<()>,
+}
+
+/// Sources of what is known about the program.
+pub(crate) struct Observers {
     pub(crate) pulse: Rc<Pulse>,
     pub(crate) sighted: watch::Receiver<Sighting>,
     pub(crate) drafted: watch::Receiver<Typing>,
-    /// Told when the last output is read.
-    pub(crate) drained: oneshot::Receiver<()>,
     pub(crate) files: Rc<ProgramFiles>,
 }
 
-impl Console {
+impl ProgramIo {
     pub(crate) fn open(
         place: &Place,
         record: &Record,
@@ -58,7 +63,7 @@ impl Console {
         let (sight, sighted) = Sight::new(harness.clone(), files.clone());
         let (keyboard, typing) = Keyboard::new(pty.clone(), draft, pulse.clone());
         tokio::task::spawn_local(typing);
-        let (quiet, drained) = oneshot::channel();
+        let (drained_sender, drained) = oneshot::channel();
         let (terminal, showing) = terminal::open(Stage {
             pty,
             screen: screen(harness, size),
@@ -67,24 +72,26 @@ impl Console {
             pulse: pulse.clone(),
             sight,
             hub: hub.clone(),
-            drained: Some(quiet),
+            drained: Some(drained_sender),
         });
         tokio::task::spawn_local(showing);
         Self {
             terminal,
             keyboard,
             hub,
-            pulse,
-            sighted,
-            drafted,
+            observers: Observers {
+                pulse,
+                sighted,
+                drafted,
+                files,
+            },
             drained,
-            files,
         }
     }
 }
 
 fn screen(harness: &Manifest, size: Size) -> Screen {
-    let mut screen = Screen::new(size, SCROLLBACK);
+    let mut screen = Screen::new(size, SCROLLBACK_LINES);
     if let Some(osc) = &harness.activity.osc {
         screen.listen(osc.number);
     }
@@ -98,10 +105,10 @@ fn recorder(place: &Place, record: &Record, size: Size) -> Option<Recorder> {
         command: record.launch.command.join(" "),
         title: record.launch.name.to_string(),
     };
-    match Recorder::create(&place.dir(), RECORDING_STEM, RECORDING, about) {
+    match Recorder::create(&place.dir(), RECORDING_STEM, MAX_RECORDING_BYTES, about) {
         Ok(recorder) => Some(recorder),
         Err(error) => {
-            warn!(target: log::SESSION, "nothing is recorded: {error}");
+            warn!(target: log::SESSION, "the terminal is not recorded: {error}");
             None
         }
     }

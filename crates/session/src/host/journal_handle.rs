@@ -1,15 +1,15 @@
-//! The journal, from the session's one thread: work is handed to the thread that owns the
-//! connection, and awaited.
+//! Access to the journal from the session's thread: requests are sent to the thread that owns the
+//! connection, and their results are awaited.
 
 use posthaste_store::{Decided, Error, Journal, Operation, Writer};
 use tokio::sync::oneshot;
 
 #[derive(Debug, Clone)]
-pub(crate) struct Books {
+pub(crate) struct JournalHandle {
     writer: Writer,
 }
 
-impl Books {
+impl JournalHandle {
     pub(crate) fn new(writer: Writer) -> Self {
         Self { writer }
     }
@@ -30,20 +30,20 @@ impl Books {
         }
     }
 
-    /// The number of the journal's last fact after the latest commit of this process.
+    /// Return the number of the journal's last fact after the latest commit of this process.
     pub(crate) fn head(&self) -> u64 {
         self.writer.head()
     }
 
-    /// Asks something of the journal.
+    /// Run a query on the journal's thread.
     pub(crate) async fn ask<T: Send + 'static>(
         &self,
-        question: impl FnOnce(&mut Journal) -> Result<T, Error> + Send + 'static,
+        query: impl FnOnce(&mut Journal) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
-        let (tell, told) = oneshot::channel();
+        let (sender, receiver) = oneshot::channel();
         self.writer.ask(move |journal| {
-            let _ = tell.send(question(journal));
+            let _ = sender.send(query(journal));
         })?;
-        told.await.unwrap_or(Err(Error::WriterGone))
+        receiver.await.unwrap_or(Err(Error::WriterGone))
     }
 }

@@ -1,20 +1,20 @@
-//! Tasks that run beside the owner of the state, and report to it.
+//! Tasks that run beside the owner of the state and report to it.
 
-use crate::state::actions::Report;
+use super::tasks::TaskReport;
 use tokio::sync::mpsc;
 
 /// Maximum number of reports that wait. A task that finds the queue full waits for room.
-const REPORTS: usize = 16;
+const REPORT_QUEUE_LENGTH: usize = 16;
 
-pub(super) struct Tasks {
+pub(in crate::state) struct TaskQueue {
     running: usize,
-    reports: mpsc::Sender<Report>,
-    reported: mpsc::Receiver<Report>,
+    reports: mpsc::Sender<TaskReport>,
+    reported: mpsc::Receiver<TaskReport>,
 }
 
-impl Tasks {
-    pub(super) fn new() -> Self {
-        let (reports, reported) = mpsc::channel(REPORTS);
+impl TaskQueue {
+    pub(in crate::state) fn new() -> Self {
+        let (reports, reported) = mpsc::channel(REPORT_QUEUE_LENGTH);
         Self {
             running: 0,
             reports,
@@ -22,7 +22,7 @@ impl Tasks {
         }
     }
 
-    pub(super) fn spawn(&mut self, task: impl Future<Output = Report> + 'static) {
+    pub(in crate::state) fn spawn(&mut self, task: impl Future<Output = TaskReport> + 'static) {
         self.running += 1;
         let reports = self.reports.clone();
         tokio::task::spawn_local(async move {
@@ -32,13 +32,13 @@ impl Tasks {
     }
 
     /// Wait for the next report.
-    pub(super) async fn next(&mut self) -> Option<Report> {
+    pub(in crate::state) async fn next(&mut self) -> Option<TaskReport> {
         let report = self.reported.recv().await;
         self.running = self.running.saturating_sub(usize::from(report.is_some()));
         report
     }
 
-    pub(super) fn are_done(&self) -> bool {
+    pub(in crate::state) fn are_done(&self) -> bool {
         self.running == 0
     }
 }

@@ -1,30 +1,34 @@
-//! What was typed and shown since the driver was told last. Output and keys do not wake the owner of
-//! the state each time, so it catches up before everything else that it tells the driver.
+//! Keys and output that the driver has not been told about yet. Not every key and output wakes the owner
+//! of the state, so the owner catches up before every other input.
 
 use crate::pty::keyboard::Typing;
 use posthaste_core::driver::Input;
 use std::time::Instant;
 
-/// When the program wrote something last.
+/// Times of the program's last output.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct OutputTimes {
+pub(in crate::state) struct OutputTimes {
     /// The last output before something was due.
-    pub(super) in_time: Option<Instant>,
-    pub(super) last: Option<Instant>,
+    pub(in crate::state) in_time: Option<Instant>,
+    pub(in crate::state) last: Option<Instant>,
 }
 
-/// How far the driver was told.
+/// Position up to which the driver knows keys and output.
 #[derive(Debug, Default)]
-pub(super) struct Feed {
+pub(in crate::state) struct TypingAndOutput {
     output: Option<Instant>,
     strokes: u64,
 }
 
-impl Feed {
-    /// Return the inputs that the driver is still to be told, each with the time as of which it is
-    /// told. Output that came before something was due is told first, so that no silence is seen
-    /// where there was none; keys are told before all output that may be their echo.
-    pub(super) fn news(&mut self, typing: Typing, output: OutputTimes) -> Vec<(Instant, Input)> {
+impl TypingAndOutput {
+    /// Return the inputs that are new to the driver, each with the time at which it came. Output that
+    /// came before something was due comes first, so that the driver does not mistake the time since
+    /// for silence. Keys come before all output that may be their echo.
+    pub(in crate::state) fn news(
+        &mut self,
+        typing: Typing,
+        output: OutputTimes,
+    ) -> Vec<(Instant, Input)> {
         let keys = typing.last.filter(|_| self.strokes < typing.strokes);
         self.strokes = typing.strokes;
         let typed = |at| {
@@ -69,14 +73,14 @@ mod tests {
         };
         let keys = |millis| (at(millis), Input::KeysTyped { is_draft: true });
         let shown = |millis| (at(millis), Input::OutputSeen);
-        let mut feed = Feed::default();
+        let mut known = TypingAndOutput::default();
         let mut check = |typing, output, want: &[(Instant, Input)]| {
-            assert_eq!(feed.news(typing, output), want);
+            assert_eq!(known.news(typing, output), want);
         };
         check(typing(1, 5), output(None, 6), &[keys(5), shown(6)]);
-        // Everything was told.
+        // Nothing is new.
         check(typing(1, 5), output(None, 6), &[]);
-        // The keys may be older than the output that was told before them.
+        // Keys may be older than output that is known already.
         check(typing(2, 7), output(None, 6), &[keys(7)]);
         // Output in time comes first, with keys no later than it.
         check(

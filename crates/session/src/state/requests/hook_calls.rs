@@ -1,24 +1,25 @@
-//! The calls of the agent's hooks, and their answers.
+//! Calls of the agent's hooks, and their replies.
 
-use super::{SessionState, Tell};
+use super::ReplyFn;
 use crate::host::log;
 use crate::routes::transcript;
-use crate::state::actions;
+use crate::state::SessionState;
+use crate::state::actions::tasks;
 use posthaste_core::driver::{HookCall, HookMail, Input};
 use posthaste_core::turn;
 use posthaste_wire::method::{HookEvent, Hooked};
 use std::collections::BTreeMap;
 use tracing::debug;
 
-/// A hook call that waits for its answer.
+/// A hook call that waits for its reply.
 struct OpenHookCall {
     event: String,
-    tell: Tell<Hooked>,
+    reply: ReplyFn<Hooked>,
 }
 
-/// The hook calls that wait for their answers, by number.
+/// The hook calls that wait for their replies, by number.
 #[derive(Default)]
-pub(super) struct HookCalls {
+pub(in crate::state) struct HookCalls {
     count: u64,
     open: BTreeMap<u64, OpenHookCall>,
 }
@@ -36,55 +37,59 @@ impl HookCalls {
 }
 
 impl SessionState {
-    /// Tell the driver of a hook call. Ignore hooks of another kind of agent, which belong to a
-    /// program that this agent has started, and hooks of another run, which have outlived their
-    /// program.
-    pub(super) fn hook(&mut self, hook: HookEvent, tell: Tell<Hooked>) {
+    /// Pass a hook call to the driver. Ignore hooks of another kind of agent, which belong to a program
+    /// that this agent has started, and hooks of another run, which have outlived their program.
+    pub(super) fn handle_hook_call(&mut self, hook: HookEvent, reply: ReplyFn<Hooked>) {
         let harness = self.setup.harness.clone();
-        let is_ours = |named: &String| *named == harness.name;
+        let is_this_harness = |name: &String| *name == harness.name;
         let run = self.setup.shared.run.to_string();
-        let is_now = |named: &String| *named == run;
+        let is_this_run = |id: &String| *id == run;
         let event = &hook.event_name;
-        if !hook.harness.as_ref().is_none_or(is_ours) || !hook.run.as_ref().is_none_or(is_now) {
-            debug!(target: log::HOOKS, event, "ignored: of another program or run");
-            return tell(Hooked::noted());
+        if !hook.harness.as_ref().is_none_or(is_this_harness)
+            || !hook.run.as_ref().is_none_or(is_this_run)
+        {
+            debug!(target: log::HOOKS, event, "ignored: it belongs to another program or run");
+            return reply(Hooked::noted());
         }
         debug!(target: log::HOOKS, event, takes_context = hook.takes_context, "called");
         let report = Box::new(harness.hook.read(event, hook.payload.get()));
         let event = hook.event_name;
-        let call = self.replies.hook_calls.insert(OpenHookCall { event, tell });
-        self.tell(Input::HookCalled {
+        let call = self
+            .replies
+            .hook_calls
+            .insert(OpenHookCall { event, reply });
+        self.feed(Input::HookCalled {
             call,
             report,
             takes_mail: hook.takes_context,
         });
         // Do not delay the answer: the agent waits for its hook.
-        self.drive();
+        self.perform_actions();
     }
 
-    /// Answer a hook call, with the mail that the hook is to pass on, if any.
-    pub(super) fn answer_hook(&mut self, call: HookCall, mail: Option<HookMail>) {
-        let Some(OpenHookCall { event, tell }) = self.replies.hook_calls.take(call) else {
+    /// Reply to a hook call, with the mail that the hook is to pass on, if any.
+    pub(in crate::state) fn answer_hook(&mut self, call: HookCall, mail: Option<HookMail>) {
+        let Some(OpenHookCall { event, reply }) = self.replies.hook_calls.take(call) else {
             return;
         };
         let Some(HookMail { offer, messages }) = mail else {
-            return tell(Hooked::noted());
+            return reply(Hooked::noted());
         };
-        match actions::told(&self.setup.shared, &messages, turn::text) {
+        match tasks::render_messages(&self.setup.shared, &messages, turn::text) {
             Ok(text) => {
                 let format = self.setup.harness.hook.format;
-                tell(Hooked {
+                reply(Hooked {
                     output: Some(format.print(&event, &text)),
                     offer: Some(offer),
                     ..Hooked::noted()
                 });
             }
             Err(error) => {
-                tell(Hooked::noted());
+                reply(Hooked::noted());
                 let ids = messages
                     .iter()
                     .map(|(message_state, _)| message_state.message.id);
-                self.tell(Input::HookUnanswered {
+                self.feed(Input::HookUnanswered {
                     offer,
                     ids: ids.collect(),
                     why: error.to_string(),
@@ -94,11 +99,11 @@ impl SessionState {
     }
 
     /// Read the transcripts to their end, after the program has ended.
-    pub(super) async fn read_last(&mut self) {
+    pub(in crate::state) async fn read_transcripts_to_end(&mut self) {
         if self.driver.delivery().asks_transcript() {
             let found = transcript::read_now(self.transcripts.begin()).await;
             let shown = self.transcripts.finish(found);
-            self.tell(Input::TranscriptsRead(shown));
+            self.feed(Input::TranscriptsRead(shown));
         }
     }
 }

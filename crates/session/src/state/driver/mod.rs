@@ -1,20 +1,24 @@
-//! The session driver with the session's clock and log around it.
+//! The session driver, with the session's clock and log.
 
-use super::decisions::{DecisionLog, Holds};
-use super::feed::{Feed, OutputTimes};
+mod decision_log;
+pub(super) mod typing_and_output;
+
 use crate::pty::keyboard::Typing;
+use decision_log::{DecisionLog, Holds};
 use posthaste_core::MessageState;
 use posthaste_core::delivery::Delivery;
 use posthaste_core::driver::{Action, Input, SessionDriver, Start};
 use posthaste_core::moment::Moment;
 use posthaste_core::why::Hold;
 use std::time::{Duration, Instant};
+use typing_and_output::{OutputTimes, TypingAndOutput};
 
 pub(super) struct Driver {
     driver: SessionDriver,
     log: DecisionLog,
     holds: Holds,
-    feed: Feed,
+    typing_and_output: TypingAndOutput,
+    /// Zero of the driver's monotonic clock.
     begun: Instant,
 }
 
@@ -30,7 +34,7 @@ impl Driver {
             log: DecisionLog::new(start.manner.harness.clone()),
             driver: SessionDriver::new(start, now),
             holds: Holds::default(),
-            feed: Feed::default(),
+            typing_and_output: TypingAndOutput::default(),
             begun,
         }
     }
@@ -66,16 +70,16 @@ impl Driver {
         self.begun + mono
     }
 
-    /// Tell the driver what happened at `at`.
-    pub(super) fn tell_as_of(&mut self, at: Instant, input: Input) {
+    /// Pass an input to the driver, with the time at which it came.
+    pub(super) fn feed_as_of(&mut self, at: Instant, input: Input) {
         let now = self.moment(at);
         self.driver.handle(now, input, &mut self.log);
     }
 
-    /// Tell the driver what was typed and shown since it was told last.
+    /// Tell the driver about keys and output since the last call.
     pub(super) fn catch_up(&mut self, typing: Typing, output: OutputTimes) {
-        for (at, input) in self.feed.news(typing, output) {
-            self.tell_as_of(at, input);
+        for (at, input) in self.typing_and_output.news(typing, output) {
+            self.feed_as_of(at, input);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Decides whether a session resumes its agent's last conversation, and words the note about it.
 
-use crate::host::books::Books;
-use crate::host::start::{Orders, Resumption};
+use crate::host::journal_handle::JournalHandle;
+use crate::host::start::{Resumption, StartRequest};
 use posthaste_core::{AgentName, Conversation};
 use posthaste_store::Journal;
 use posthaste_store::report::Result;
@@ -9,12 +9,12 @@ use std::path::Path;
 
 /// Decision about the agent's last conversation.
 #[derive(Debug)]
-pub(crate) enum Resuming {
+pub(crate) enum ResumeDecision {
     /// Resuming was not requested, or the harness cannot resume.
-    NotWanted,
+    NotRequested,
     /// The conversation cannot be resumed, for this reason.
     Impossible(&'static str),
-    Resumes {
+    Resume {
         conversation: Conversation,
         args: Vec<String>,
         /// Whether a prompt on the command line is dropped.
@@ -22,24 +22,28 @@ pub(crate) enum Resuming {
     },
 }
 
-impl Resuming {
-    /// Choose the conversation that a session with these orders resumes.
-    pub(crate) async fn choose(books: &Books, orders: &Orders, has_crashed: bool) -> Result<Self> {
-        let launch = &orders.launch;
-        let said = launch.command.get(1..).unwrap_or_default();
-        let is_wanted = match orders.resumption {
+impl ResumeDecision {
+    /// Decide which conversation a session that is started by this request resumes.
+    pub(crate) async fn make(
+        journal: &JournalHandle,
+        request: &StartRequest,
+        has_crashed: bool,
+    ) -> Result<Self> {
+        let launch = &request.launch;
+        let user_args = launch.command.get(1..).unwrap_or_default();
+        let is_requested = match request.resumption {
             Resumption::Always => true,
             Resumption::AfterCrash => has_crashed,
             Resumption::Never => false,
         };
-        let Some(resume) = &orders.harness.resume else {
-            return Ok(Self::NotWanted);
+        let Some(resume) = &request.harness.resume else {
+            return Ok(Self::NotRequested);
         };
-        if !is_wanted || launch.is_loop() || !orders.harness.start.is_for(said) {
-            return Ok(Self::NotWanted);
+        if !is_requested || launch.is_loop() || !request.harness.start.is_for(user_args) {
+            return Ok(Self::NotRequested);
         }
         let agent = launch.name.clone();
-        let latest = books.ask(move |journal| latest(journal, &agent));
+        let latest = journal.ask(move |journal| latest(journal, &agent));
         let Some(conversation) = latest.await? else {
             return Ok(Self::Impossible("none is on record"));
         };
@@ -53,9 +57,9 @@ impl Resuming {
         if transcript.is_some_and(|path| path.symlink_metadata().is_err()) {
             return Ok(Self::Impossible("it has no transcript yet"));
         }
-        Ok(match resume.args(said, &conversation.id) {
-            Some(args) => Self::Resumes {
-                drops_prompt: said.iter().any(|word| !args.contains(word)),
+        Ok(match resume.args(user_args, &conversation.id) {
+            Some(args) => Self::Resume {
+                drops_prompt: user_args.iter().any(|word| !args.contains(word)),
                 conversation,
                 args,
             },
@@ -65,25 +69,25 @@ impl Resuming {
 
     pub(crate) fn conversation(&self) -> Option<&Conversation> {
         match self {
-            Self::Resumes { conversation, .. } => Some(conversation),
-            Self::NotWanted | Self::Impossible(_) => None,
+            Self::Resume { conversation, .. } => Some(conversation),
+            Self::NotRequested | Self::Impossible(_) => None,
         }
     }
 
     pub(crate) fn args(&self) -> Option<&[String]> {
         match self {
-            Self::Resumes { args, .. } => Some(args),
-            Self::NotWanted | Self::Impossible(_) => None,
+            Self::Resume { args, .. } => Some(args),
+            Self::NotRequested | Self::Impossible(_) => None,
         }
     }
 
     pub(crate) fn note(&self) -> Option<String> {
         match self {
-            Self::NotWanted => None,
+            Self::NotRequested => None,
             Self::Impossible(why) => Some(format!(
                 "cannot resume the last conversation: {why}; starting a new one"
             )),
-            Self::Resumes {
+            Self::Resume {
                 conversation,
                 drops_prompt,
                 ..
@@ -99,8 +103,8 @@ impl Resuming {
     }
 }
 
-/// Return the conversation of the latest run. A run that began a new one, and had no turn yet, has
-/// none: the conversation before it was left on purpose.
+/// Return the conversation of the latest run. A run that began a new conversation and had no turn yet
+/// has none: its user did not want to resume the earlier conversation.
 fn latest(
     journal: &mut Journal,
     agent: &AgentName,

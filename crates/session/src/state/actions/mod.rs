@@ -1,70 +1,73 @@
-//! Performs the driver's actions and tells the driver their results. Decides nothing.
+//! Performs the driver's actions and passes their results to the driver. Decides nothing.
+
+pub(super) mod task_queue;
+pub(crate) mod tasks;
 
 use super::SessionState;
-use super::replies::Reply;
+use super::requests::pending_replies::Reply;
 use crate::pty::keyboard::Typed;
-use crate::routes::door;
+use crate::routes::http;
 use crate::routes::transcript;
-use crate::state::actions::{self, Report};
 use posthaste_core::driver::{Action, Input, KeyboardUser, NudgeOutcome};
 use posthaste_wire::method::{self, Nudged};
+use tasks::TaskReport;
 
 impl SessionState {
     pub(super) fn perform(&mut self, action: Action) {
         let shared = self.setup.shared.clone();
         match action {
-            Action::ReadMail => self.mail.begin(shared),
+            Action::ReadMail => self.reader.begin(shared),
             Action::Commit { commit, operation } => {
-                self.tasks.spawn(actions::commit(shared, commit, operation));
+                self.tasks.spawn(tasks::commit(shared, commit, operation));
             }
-            Action::LeaseKeyboard(user) => self.tasks.spawn(actions::lease(shared, user)),
+            Action::LeaseKeyboard(user) => self.tasks.spawn(tasks::lease(shared, user)),
             Action::ReleaseKeyboard(user) => *self.leases.of(user) = None,
             Action::Type { turn, mode } => match self.leases.of(KeyboardUser::Turn).clone() {
                 Some(lease) => self
                     .tasks
-                    .spawn(actions::type_turn(shared, lease, turn, mode)),
-                None => self.tell(actions::terminal_gone(KeyboardUser::Turn)),
+                    .spawn(tasks::type_turn(shared, lease, turn, mode)),
+                None => self.feed(tasks::terminal_gone(KeyboardUser::Turn)),
             },
             Action::TypeLine(line) => match self.leases.of(KeyboardUser::Nudge).clone() {
-                Some(lease) => self.tasks.spawn(actions::type_line(lease, line)),
-                None => self.tell(actions::terminal_gone(KeyboardUser::Nudge)),
+                Some(lease) => self.tasks.spawn(tasks::type_line(lease, line)),
+                None => self.feed(tasks::terminal_gone(KeyboardUser::Nudge)),
             },
             Action::PressEnter { by, keys } => match self.leases.of(by).clone() {
-                Some(lease) => self.tasks.spawn(actions::press_enter(lease, by, keys)),
-                None => self.tell(actions::terminal_gone(by)),
+                Some(lease) => self.tasks.spawn(tasks::press_enter(lease, by, keys)),
+                None => self.feed(tasks::terminal_gone(by)),
             },
             Action::PressKeys(keys) => {
                 if !self.setup.shared.keyboard.try_type_in(Typed::Bytes(keys)) {
-                    self.tell(Input::KeysDropped);
+                    self.feed(Input::KeysDropped);
                 }
             }
-            Action::Look(by) => self.tasks.spawn(actions::look(shared, by)),
+            Action::Look(by) => self.tasks.spawn(tasks::look(shared, by)),
             Action::CheckInput => {
                 let is_unread = self.setup.shared.keyboard.is_unread();
-                self.tell(Input::InputChecked { is_unread });
+                self.feed(Input::InputChecked { is_unread });
             }
             Action::ForgetKeys => {
-                let times = self.setup.drafted.borrow().times;
+                let times = self.setup.observers.drafted.borrow().times;
                 self.setup.shared.keyboard.try_type_in(Typed::Forget(times));
             }
             Action::AnswerHook { call, mail } => self.answer_hook(call, mail),
             Action::CheckApi {
                 offer,
                 conversation,
-            } => self.tasks.spawn(door::check(shared, offer, conversation)),
+            } => self.tasks.spawn(http::check(shared, offer, conversation)),
             Action::PutMail {
                 offer,
                 messages,
                 conversation,
             } => self
                 .tasks
-                .spawn(door::put(shared, offer, messages, conversation)),
+                .spawn(http::put(shared, offer, messages, conversation)),
             Action::ApiInterrupt { conversation } => {
-                self.tasks.spawn(door::interrupt(shared, conversation));
+                self.tasks.spawn(http::interrupt(shared, conversation));
             }
             Action::ApiContinue { conversation } => {
                 self.tasks
-                    .spawn(door::resume_conversation(shared, conversation));
+                    .spawn(http::resume_conversation(shared, conversation));
             }
             Action::FollowTranscript { path, from_start } => {
                 self.transcripts.follow(&path, from_start);
@@ -83,23 +86,24 @@ impl SessionState {
                 }
             }
             Action::EndAnswerCheck { token, refusal } => {
-                if let Some(Reply::AnswerCheck(tell)) = self.replies.take(token) {
-                    tell(refusal);
+                if let Some(Reply::AnswerCheck(reply)) = self.replies.take(token) {
+                    reply(refusal);
                 }
             }
         }
     }
 
-    pub(super) fn hear(&mut self, report: Report) {
+    /// Apply the report of a task.
+    pub(super) fn apply_report(&mut self, report: TaskReport) {
         match report {
-            Report::Input(input) => self.tell(input),
-            Report::Leased(user, lease) => {
+            TaskReport::Input(input) => self.feed(input),
+            TaskReport::Leased(user, lease) => {
                 *self.leases.of(user) = Some(lease);
-                self.tell(Input::KeyboardLeased(user));
+                self.feed(Input::KeyboardLeased(user));
             }
-            Report::Transcripts(found) => {
+            TaskReport::Transcripts(found) => {
                 let shown = self.transcripts.finish(found);
-                self.tell(Input::TranscriptsRead(shown));
+                self.feed(Input::TranscriptsRead(shown));
             }
         }
     }

@@ -1,10 +1,10 @@
-//! What sessions leave behind: put away by the next of that name, and said. Ends processes by their
-//! pid and their start, never by a name.
+//! Recovery from a crashed session, by the next session of the agent: ends its processes and closes its
+//! offers. Identifies processes by pid and start time, never by name.
 
-use crate::host::books::Books;
+use crate::host::journal_handle::JournalHandle;
 use crate::host::log;
 use crate::routes::transcript;
-use crate::state::actions::{NEVER_PROVEN, log_uncertain};
+use crate::state::actions::tasks::{NEVER_PROVEN, log_uncertain};
 use posthaste_core::offer::Said;
 use posthaste_core::session::{Ended, Ending};
 use posthaste_core::{AgentName, Conversation, delivery};
@@ -18,17 +18,21 @@ use tracing::info;
 const CUT_OFF: &str = "the session ended while it was being offered";
 const RESUMED_SHOWS: &str = "the transcript of the resumed conversation shows the message";
 
-/// The last session of a name, as the next one finds it.
-pub(crate) struct Left {
-    /// Whether the session or its program has crashed.
+pub(crate) struct Recovery {
+    /// Whether the last session or its program crashed.
     pub(crate) has_crashed: bool,
+    /// Note for the user.
     pub(crate) note: Option<String>,
 }
 
-/// End the processes that a crashed session of this name has left, and mark its open offers uncertain.
-pub(crate) async fn take_over(books: &Books, home: &Home, name: &AgentName) -> Result<Left> {
+/// End the processes of a crashed session of this agent, and mark its open offers as uncertain.
+pub(crate) async fn recover(
+    journal: &JournalHandle,
+    home: &Home,
+    name: &AgentName,
+) -> Result<Recovery> {
     let agent = name.clone();
-    let latest = books.ask(move |journal| journal.session(&agent)).await?;
+    let latest = journal.ask(move |journal| journal.session(&agent)).await?;
     let mut note = None;
     let end = latest.as_ref().map(|run| run.end.as_ref());
     let has_crashed = match end {
@@ -46,7 +50,7 @@ pub(crate) async fn take_over(books: &Books, home: &Home, name: &AgentName) -> R
         }
         let ended = match orphans.len() {
             0 => String::new(),
-            ended => format!("; ended what was left of it ({ended} processes)"),
+            ended => format!("; ended its processes ({ended})"),
         };
         note = Some(format!("the last session of {name} crashed{ended}"));
         let end = EndRun {
@@ -57,7 +61,7 @@ pub(crate) async fn take_over(books: &Books, home: &Home, name: &AgentName) -> R
                 how: Ending::Crashed,
             },
         };
-        books.commit(end).await??;
+        journal.commit(end).await??;
     }
     let mark = MarkUncertain {
         now: posthaste_store::times::now(),
@@ -65,35 +69,38 @@ pub(crate) async fn take_over(books: &Books, home: &Home, name: &AgentName) -> R
         offers: OpenOffers::All,
         reason: CUT_OFF.to_owned(),
     };
-    let done = books.commit(mark).await?;
+    let done = journal.commit(mark).await?;
     log_uncertain(&done, CUT_OFF);
     done?;
-    Ok(Left { has_crashed, note })
+    Ok(Recovery { has_crashed, note })
 }
 
 /// Settle the offers of earlier sessions whose proof is still awaited. A message that the transcript
 /// of the resumed conversation shows is accepted; any other message is uncertain, and is offered again,
 /// marked as a repeat.
 pub(crate) async fn settle_unproven(
-    books: &Books,
+    journal: &JournalHandle,
     name: &AgentName,
     resumed: Option<&Conversation>,
 ) -> Result<()> {
     let agent = name.clone();
-    let unproven = books.ask(move |journal| journal.unproven(&agent)).await?;
+    let unproven = journal.ask(move |journal| journal.unproven(&agent)).await?;
     if unproven.is_empty() {
         return Ok(());
     }
     let (now, agent) = (posthaste_store::times::now(), name.clone());
-    let mut left: Vec<_> = unproven
+    let mut unresolved: Vec<_> = unproven
         .iter()
         .map(|message_state| message_state.message.id)
         .collect();
     if let Some(path) = resumed.and_then(|resumed| resumed.transcript.as_deref()) {
         let found = transcript::read_whole(path).await;
         let proven = delivery::proven_by(&found.text.given, &unproven);
-        left.retain(|id| !proven.contains(id));
-        for message_state in unproven.iter().filter(|l| proven.contains(&l.message.id)) {
+        unresolved.retain(|id| !proven.contains(id));
+        for message_state in unproven
+            .iter()
+            .filter(|state| proven.contains(&state.message.id))
+        {
             let routes = message_state.receipts.iter().rev();
             let route = routes.filter_map(|receipt| receipt.route.clone()).next();
             let record = RecordDelivery {
@@ -105,7 +112,7 @@ pub(crate) async fn settle_unproven(
                     evidence: RESUMED_SHOWS.to_owned(),
                 },
             };
-            books.commit(record).await??;
+            journal.commit(record).await??;
             let messages = log::Ids(&[message_state.message.id]);
             info!(target: log::DELIVERY, %messages, proof = RESUMED_SHOWS, "accepted");
         }
@@ -113,29 +120,26 @@ pub(crate) async fn settle_unproven(
     let mark = MarkUncertain {
         now,
         agent,
-        // Not all that is unproven by now: this run may have offered more during the read.
-        offers: OpenOffers::These(left),
+        // Other messages may be unproven by now: this run may have offered them during the read.
+        offers: OpenOffers::These(unresolved),
         reason: NEVER_PROVEN.to_owned(),
     };
-    let done = books.commit(mark).await?;
+    let done = journal.commit(mark).await?;
     log_uncertain(&done, NEVER_PROVEN);
     done?;
     Ok(())
 }
 
-/// Ends whatever runs as this agent by the notes of its sessions: agents of a loop, which lead
-/// process sessions of their own. Gives back how many there were.
-pub(crate) fn end_noted(home: &Home, name: &AgentName, but: u32) -> usize {
-    let mut ended = 0;
+/// End the noted processes of this agent and their descendants, except the process `except` and this
+/// one. The agents of a loop lead process sessions of their own, so only their notes find them.
+pub(crate) fn end_noted_processes(home: &Home, name: &AgentName, except: u32) {
     for (pid, began) in place::noted(home, name) {
-        if pid == but || pid == std::process::id() {
+        if pid == except || pid == std::process::id() {
             continue;
         }
-        let left = process::left_of(pid, began);
-        left.iter()
-            .for_each(|pid| process::signal(*pid, Signal::KILL));
-        ended += left.len();
+        for pid in process::left_of(pid, began) {
+            process::signal(pid, Signal::KILL);
+        }
         place::forget(home, name, pid, began);
     }
-    ended
 }

@@ -1,4 +1,4 @@
-//! Writes the driver's decisions to the session's log. Decides nothing; the words are the driver's.
+//! Writes the driver's decisions to the session's log. The texts come from the driver.
 
 use crate::host::log::DELIVERY;
 use posthaste_core::delivery::{Decision, Delivery, Effect, Event};
@@ -9,7 +9,7 @@ use posthaste_core::{MessageId, MessageState};
 use std::sync::Arc;
 use tracing::{debug, error, info, warn};
 
-/// Which messages wait and why, as far as the log has it.
+/// The waiting messages and their reasons, as they were logged last.
 #[derive(Debug, Default)]
 pub(super) struct Holds {
     log: HoldLog,

@@ -1,12 +1,16 @@
-//! What others request of a session, granted or refused. An answer goes out before what it causes is
-//! told to listeners.
+//! Requests to the owner of the state, and their replies. A reply is sent before the changes that the
+//! request causes are published.
 
-use super::replies::Reply;
-use super::{SessionState, StateRequest};
+pub(in crate::state) mod hook_calls;
+pub(in crate::state) mod pending_replies;
+
+use super::SessionState;
+use super::journal_view::loop_view::LoopView;
 use crate::host::clock;
 use crate::host::log;
 use crate::pty::viewer::ViewerId;
 use crate::socket::dispatch::Sink;
+use pending_replies::Reply;
 use posthaste_core::activity::Activity;
 use posthaste_core::delivery::PausedBy;
 use posthaste_core::driver::{Input, NudgeRequest};
@@ -19,47 +23,108 @@ use posthaste_wire::{self as wire, Mode, Run, plain};
 use std::path::Path;
 use tracing::info;
 
+/// Takes the reply to a request.
+pub(crate) type ReplyFn<T> = Box<dyn FnOnce(T)>;
+
+/// Request to the owner of a session's state.
+pub(crate) enum StateRequest {
+    Status {
+        recent: Vec<String>,
+        sink: Sink,
+    },
+    /// The current state of the loop, sent before a request whose answer depends on it.
+    Loop(LoopView),
+    Session(ReplyFn<wire::Session>),
+    /// The session, in the plain dialect.
+    Agent(ReplyFn<plain::AgentInfo>),
+    /// Call of one of the agent's hooks.
+    Hook {
+        hook: method::HookEvent,
+        reply: ReplyFn<method::Hooked>,
+    },
+    /// A hook has passed on the mail of this offer.
+    HookPassedOn(u64),
+    /// A hook has disconnected without confirming this offer.
+    HookGone(u64),
+    Why {
+        state: Box<MessageState>,
+        sink: Sink,
+    },
+    Stop(Sink),
+    Kill(Sink),
+    Checkpoint(Sink),
+    Pause {
+        on: bool,
+        sink: Sink,
+    },
+    Interactive {
+        enabled: bool,
+        sink: Sink,
+    },
+    Nudge {
+        text: String,
+        /// Time of the request. The nudge expires, because its sender stops waiting.
+        asked_at: Option<Timestamp>,
+        sink: Sink,
+    },
+    /// Check whether an answer would reach the dialog that was open at this time.
+    CheckAnswer {
+        asked_at: Timestamp,
+        /// Takes the reason for which it would not.
+        reply: ReplyFn<Option<String>>,
+    },
+    /// Give the keyboard to this viewer alone.
+    TakeKeyboard(ViewerId),
+    ReleaseKeyboard(ViewerId),
+}
+
+impl std::fmt::Debug for StateRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("StateRequest")
+    }
+}
+
 impl SessionState {
     pub(super) fn handle(&mut self, request: StateRequest) {
         self.catch_up();
         match request {
             StateRequest::Status { recent, sink } => {
-                let status = self.looped.add_to(self.status(recent));
+                let status = self.loop_watch.add_to(self.status(recent));
                 sink.answer::<method::GetStatus>(&status);
             }
-            StateRequest::Loop(view) => self.see_loop(view),
-            StateRequest::Session(tell) => tell(self.session()),
-            StateRequest::Agent(tell) => tell(self.agent_info()),
-            StateRequest::Hook { hook, tell } => self.hook(hook, tell),
-            StateRequest::Taken(offer) => self.tell(Input::HookPassedOn(offer)),
-            StateRequest::Dropped(offer) => self.tell(Input::HookGone(offer)),
+            StateRequest::Loop(view) => self.apply_loop_view(view),
+            StateRequest::Session(reply) => reply(self.session()),
+            StateRequest::Agent(reply) => reply(self.agent_info()),
+            StateRequest::Hook { hook, reply } => self.handle_hook_call(hook, reply),
+            StateRequest::HookPassedOn(offer) => self.feed(Input::HookPassedOn(offer)),
+            StateRequest::HookGone(offer) => self.feed(Input::HookGone(offer)),
             StateRequest::Why { state, sink } => sink.answer::<method::Why>(&self.why(&state)),
             StateRequest::Stop(sink) => {
                 sink.answer::<method::Stop>(&method::Stopping::StopRequested);
-                info!(target: log::SESSION, "a client asks the session to end");
-                self.end();
+                info!(target: log::SESSION, "a client requests the end of the session");
+                self.request_end();
             }
             StateRequest::Kill(sink) => {
                 sink.answer::<method::Kill>(&method::Killed::Killed);
-                self.insist();
+                self.kill();
             }
             StateRequest::Checkpoint(sink) => {
                 sink.answer::<method::Checkpoint>(&method::Checkpointing::CheckpointRequested);
-                self.is_checkpoint_asked = true;
+                self.is_checkpoint_requested = true;
             }
             StateRequest::Pause { on, sink } => self.pause(on, sink),
-            StateRequest::Interactive { enabled, sink } => self.interact(enabled, sink),
+            StateRequest::Interactive { enabled, sink } => self.set_interactive(enabled, sink),
             StateRequest::Nudge {
                 text,
                 asked_at,
                 sink,
             } => self.nudge(text, asked_at, sink),
-            StateRequest::CheckAnswer { asked_at, tell } => {
-                let token = self.replies.insert(Reply::AnswerCheck(tell));
-                self.tell(Input::AnswerRequested { token, asked_at });
+            StateRequest::CheckAnswer { asked_at, reply } => {
+                let token = self.replies.insert(Reply::AnswerCheck(reply));
+                self.feed(Input::AnswerRequested { token, asked_at });
             }
-            StateRequest::Take(viewer) => self.take(viewer),
-            StateRequest::Release(viewer) => self.release(viewer),
+            StateRequest::TakeKeyboard(viewer) => self.take_keyboard(viewer),
+            StateRequest::ReleaseKeyboard(viewer) => self.release_keyboard(viewer),
         }
     }
 
@@ -70,10 +135,12 @@ impl SessionState {
         }
         let mut why = wire::Why::live(state, now, self.driver.hold(state));
         if why.receipt == ReceiptState::Offered.as_str() {
-            let unread = self.transcripts.trouble();
-            let unread = unread.map(|why| format!("; no transcript: {why}"));
-            let doubt = self.driver.delivery().lacks_proof().or(unread);
-            why.reason = why.reason.map(|reason| reason + &doubt.unwrap_or_default());
+            let trouble = self.transcripts.trouble();
+            let trouble = trouble.map(|why| format!("; no transcript: {why}"));
+            let no_proof = self.driver.delivery().lacks_proof().or(trouble);
+            why.reason = why
+                .reason
+                .map(|reason| reason + &no_proof.unwrap_or_default());
         }
         why
     }
@@ -85,13 +152,13 @@ impl SessionState {
     fn pause(&mut self, on: bool, sink: Sink) {
         info!(target: log::DELIVERY, "{}", if on { "paused by a client" } else { "unpaused by a client" });
         if on {
-            self.tell(Input::Paused(PausedBy::Request));
+            self.feed(Input::Paused(PausedBy::Request));
         } else {
-            // Whoever resumes means all that was asked for; who sits at the keyboard stays.
+            // End every pause that was requested. A viewer that has the keyboard keeps it.
             for by in [PausedBy::Request, PausedBy::Checkpoint] {
-                self.tell(Input::Released(by));
+                self.feed(Input::Released(by));
             }
-            self.is_checkpoint_asked = false;
+            self.is_checkpoint_requested = false;
         }
         let answer = method::Paused {
             paused: self.is_paused(),
@@ -103,35 +170,35 @@ impl SessionState {
             sink.answer::<method::Resume>(&answer);
             self.set_run(Run::Running);
         }
-        self.tell_changes();
+        self.publish_changes();
     }
 
-    /// A checkpoint that was asked for comes into force at the end of a turn.
+    /// Pause at a requested checkpoint, if the turn has ended.
     pub(super) fn reach_checkpoint(&mut self) {
-        let is_at_rest = self.driver.delivery().activity().activity == Activity::Idle;
-        if self.is_checkpoint_asked && is_at_rest && !self.driver.delivery().is_writing() {
-            self.is_checkpoint_asked = false;
+        let is_idle = self.driver.delivery().activity().activity == Activity::Idle;
+        if self.is_checkpoint_requested && is_idle && !self.driver.delivery().is_writing() {
+            self.is_checkpoint_requested = false;
             info!(target: log::DELIVERY, "paused at a checkpoint");
-            self.tell(Input::Paused(PausedBy::Checkpoint));
+            self.feed(Input::Paused(PausedBy::Checkpoint));
             self.set_run(Run::Checkpointed);
         }
     }
 
     pub(super) fn set_run(&mut self, run: Run) {
         if let Some(change) = self.published.set_run(run) {
-            self.changed(change);
+            self.publish(change);
         }
     }
 
-    fn interact(&mut self, enabled: bool, sink: Sink) {
+    fn set_interactive(&mut self, enabled: bool, sink: Sink) {
         if self.setup.shared.is_loop {
-            return self.interact_in_loop(enabled, sink);
+            return self.set_interactive_in_loop(enabled, sink);
         }
-        let was = self.setup.interactive.send_replace(enabled);
+        let was = self.setup.publishers.interactive.send_replace(enabled);
         if was != enabled {
             info!(target: log::DELIVERY, enabled, "interactive mode");
         }
-        self.tell(if enabled {
+        self.feed(if enabled {
             Input::Paused(PausedBy::Interactive)
         } else {
             Input::Released(PausedBy::Interactive)
@@ -140,7 +207,7 @@ impl SessionState {
             interactive_mode: enabled,
         });
         if was != enabled {
-            self.changed(StateChange {
+            self.publish(StateChange {
                 interactive_mode: Some(enabled),
                 ..StateChange::default()
             });
@@ -148,35 +215,35 @@ impl SessionState {
     }
 
     fn nudge(&mut self, text: String, asked_at: Option<Timestamp>, sink: Sink) {
-        // Whoever is nudged is to look: so do we.
-        self.setup.shared.round.notify_one();
+        // A nudge often follows new mail, so check the script for mail too.
+        self.setup.shared.wakeups.script_check.notify_one();
         let token = self.replies.insert(Reply::Nudge(sink));
-        self.tell(Input::NudgeRequested(NudgeRequest {
+        self.feed(Input::NudgeRequested(NudgeRequest {
             token,
             text,
             expires_at: asked_at.and_then(|at| at.checked_add(method::GOOD_FOR).ok()),
         }));
     }
 
-    fn take(&mut self, viewer: ViewerId) {
-        // The last one who asks has it; that is told to both.
-        self.setup.taken.send_replace(Some(viewer));
+    fn take_keyboard(&mut self, viewer: ViewerId) {
+        // The latest viewer gets the keyboard. The previous one is notified by the watch.
+        self.setup.publishers.taken.send_replace(Some(viewer));
         info!(target: log::VIEWERS, viewer = viewer.0, "keyboard taken");
-        self.tell(Input::Paused(PausedBy::Viewer));
+        self.feed(Input::Paused(PausedBy::Viewer));
     }
 
-    fn release(&mut self, viewer: ViewerId) {
-        let is_its = *self.setup.taken.borrow() == Some(viewer);
-        if is_its {
-            self.setup.taken.send_replace(None);
-            info!(target: log::VIEWERS, viewer = viewer.0, "keyboard given back");
-            self.tell(Input::Released(PausedBy::Viewer));
+    fn release_keyboard(&mut self, viewer: ViewerId) {
+        let is_owner = *self.setup.publishers.taken.borrow() == Some(viewer);
+        if is_owner {
+            self.setup.publishers.taken.send_replace(None);
+            info!(target: log::VIEWERS, viewer = viewer.0, "keyboard released");
+            self.feed(Input::Released(PausedBy::Viewer));
         }
     }
 
     fn status(&self, recent_output: Vec<String>) -> wire::Status {
         let record = &self.setup.record;
-        let interactive_mode = *self.setup.interactive.borrow();
+        let interactive_mode = *self.setup.publishers.interactive.borrow();
         wire::Status {
             task_name: record.launch.name.to_string(),
             task_dir: task_dir(&record.launch),
@@ -195,17 +262,24 @@ impl SessionState {
 
     pub(super) fn session(&self) -> wire::Session {
         let record = &self.setup.record;
-        let judged = self.driver.delivery().activity();
-        let (activity, looped) = self.activity();
-        let told = looped.map(|looped| looped.told(posthaste_store::times::now()));
-        let since = looped.and_then(|looped| looped.since);
+        let observed = self.driver.delivery().activity();
+        let (activity, loop_status) = self.activity();
+        let loop_evidence = loop_status.map(|status| status.told(posthaste_store::times::now()));
+        let since = loop_status.and_then(|status| status.since);
         let (activity, blocked_on) = wire_activity(&activity);
-        let end = (judged.activity == Activity::Exited)
-            .then(|| (judged.since.wall, judged.evidence.clone()));
+        let end = (observed.activity == Activity::Exited)
+            .then(|| (observed.since.wall, observed.evidence.clone()));
         let (ended_at, exit) = end.unzip();
-        let version = self.setup.sighted.borrow().program.version.clone();
-        // Read anew: the program may have written it without drawing anything.
-        let handed_over = self.setup.files.handed_over();
+        let version = self
+            .setup
+            .observers
+            .sighted
+            .borrow()
+            .program
+            .version
+            .clone();
+        // The program may have written the file without drawing anything, so read it again.
+        let handed_over = self.setup.observers.files.handed_over();
         let tested_versions = self
             .setup
             .harness
@@ -217,14 +291,14 @@ impl SessionState {
             version,
             tested_versions: tested_versions.to_vec(),
             handed_over,
-            since: since.unwrap_or(judged.since.wall),
-            evidence: told.unwrap_or_else(|| judged.told(self.driver.now())),
-            unread: self.mail.unread(),
-            queued: self.mail.queued(),
+            since: since.unwrap_or(observed.since.wall),
+            evidence: loop_evidence.unwrap_or_else(|| observed.told(self.driver.now())),
+            unread: self.reader.unread(),
+            queued: self.reader.queued(),
             paused: self.driver.delivery().paused_because(),
-            mail_trouble: self.setup.shared.mail_trouble.borrow().clone(),
+            mail_trouble: self.setup.shared.watches.mail_trouble.borrow().clone(),
             door: self.driver.delivery().door_told(self.driver.now()),
-            build: self.looped.status().cloned(),
+            build: self.loop_watch.status().cloned(),
             ended_at,
             exit,
             pid: Some(record.pid),
@@ -239,9 +313,7 @@ impl SessionState {
             )
         }
     }
-}
 
-impl SessionState {
     fn agent_info(&self) -> plain::AgentInfo {
         let mut info = plain::AgentInfo::new(&self.session(), posthaste_store::times::now());
         if let (true, Some(turn)) = (info.sub_state.is_empty(), self.driver.delivery().doing()) {
@@ -255,14 +327,15 @@ impl SessionState {
     }
 }
 
-/// Where a loop's prd is, as clients of the original expect it; else where the program runs.
+/// Return the directory of a loop's prd, as clients of the original expect it, or the program's
+/// directory.
 fn task_dir(launch: &Launch) -> String {
     let prd = launch.build.as_ref().and_then(|build| build.prd.as_deref());
     let dir = prd.and_then(|prd| Path::new(prd).parent());
     dir.unwrap_or(&launch.cwd).to_string_lossy().into_owned()
 }
 
-/// An activity as the socket says it, and what it is blocked on.
+/// Convert an activity to the words of the socket, and to the dialog that blocks it.
 pub(super) fn wire_activity(activity: &Activity) -> (wire::Activity, Option<String>) {
     match activity {
         Activity::Starting => (wire::Activity::Starting, None),

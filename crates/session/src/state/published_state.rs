@@ -1,20 +1,20 @@
-//! The state as listeners were told it last.
+//! The state that was last published to listeners.
 
-use super::handle::wire_activity;
+use super::requests::wire_activity;
 use posthaste_core::Timestamp;
 use posthaste_core::activity::Activity;
 use posthaste_wire::Run;
 use posthaste_wire::event::StateChange;
 
 #[derive(Debug)]
-pub(super) struct Published {
+pub(super) struct PublishedState {
     pub(super) run: Run,
     activity: Activity,
     is_paused: bool,
     pub(super) updated_at: Timestamp,
 }
 
-impl Published {
+impl PublishedState {
     pub(super) fn new(now: Timestamp) -> Self {
         Self {
             run: Run::Running,
@@ -24,7 +24,7 @@ impl Published {
         }
     }
 
-    /// Return what listeners are to be told of a new run status, if it is new.
+    /// Set the run status. Return the change, if any.
     pub(super) fn set_run(&mut self, run: Run) -> Option<StateChange> {
         (self.run != run).then(|| {
             self.run = run;
@@ -35,7 +35,7 @@ impl Published {
         })
     }
 
-    /// Return what listeners are to be told of the activity and of pauses, if that is new.
+    /// Set the activity and whether delivery is paused. Return the changes, if any.
     pub(super) fn set_activity(
         &mut self,
         activity: Activity,
@@ -62,8 +62,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_new_is_told() {
-        let mut published = Published::new(Timestamp::UNIX_EPOCH);
+    fn only_changed_values_are_published() {
+        let mut published = PublishedState::new(Timestamp::UNIX_EPOCH);
         assert_eq!(published.set_run(Run::Running), None);
         let change = published.set_run(Run::Checkpointed).unwrap();
         assert_eq!(change.status, Some(Run::Checkpointed));

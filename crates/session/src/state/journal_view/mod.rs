@@ -1,10 +1,12 @@
 //! Reads of the journal: the mail that waits for the agent, and the steps of its messages since the
 //! last read.
 
+pub(super) mod loop_view;
+
 use super::SessionState;
-use super::loop_view::LoopView;
 use crate::Shared;
 use crate::host::log;
+use loop_view::LoopView;
 use posthaste_core::driver::{Input, MailView};
 use posthaste_core::fact::Event as Fact;
 use posthaste_core::why::{self, Why};
@@ -19,42 +21,42 @@ use tracing::{debug, warn};
 
 /// The agent's part of the journal, as of the last read.
 #[derive(Debug, Default)]
-pub(super) struct View {
+pub(super) struct JournalView {
     /// The agent's mail, which is moved to the driver after each read.
     mail: MailView,
     /// Number of messages that wait for delivery, whether they are due or not.
     queued: u64,
     unread: u64,
     /// The loop and its tasks, if this session runs a loop.
-    looped: Option<LoopView>,
-    /// Number of the last fact that listeners were told of; `None` before the first read.
+    loop_view: Option<LoopView>,
+    /// Number of the last fact whose step was published; `None` before the first read.
     seq: Option<u64>,
-    happened: Vec<Happened>,
+    steps: Vec<Step>,
 }
 
-/// A step of a message, and the message's message_state as of this read, without its body.
+/// A step of a message, and the message's state as of this read, without its body.
 #[derive(Debug)]
-struct Happened {
+struct Step {
     receipt: &'static str,
     state: MessageState,
 }
 
 /// Reads the journal, one read at a time.
-pub(super) struct MailReader {
+pub(super) struct JournalReader {
     /// The agent's part of the journal, as of the last read.
-    view: View,
+    view: JournalView,
     is_reading: bool,
     /// Why the last read failed, which is logged once.
     trouble: Option<String>,
-    views: mpsc::Sender<Result<View, Error>>,
-    viewed: mpsc::Receiver<Result<View, Error>>,
+    views: mpsc::Sender<Result<JournalView, Error>>,
+    viewed: mpsc::Receiver<Result<JournalView, Error>>,
 }
 
-impl MailReader {
+impl JournalReader {
     pub(super) fn new() -> Self {
         let (views, viewed) = mpsc::channel(1);
         Self {
-            view: View::default(),
+            view: JournalView::default(),
             is_reading: false,
             trouble: None,
             views,
@@ -74,29 +76,29 @@ impl MailReader {
     pub(super) fn begin(&mut self, shared: Rc<Shared>) {
         self.is_reading = true;
         let (views, seq) = (self.views.clone(), self.view.seq);
-        let is_listened = shared.hub.wants(Topic::Message);
+        let has_listeners = shared.hub.wants(Topic::Message);
         tokio::task::spawn_local(async move {
             let agent = shared.agent.clone();
             let is_loop = shared.is_loop;
             let run = shared.run;
-            let look = move |journal: &mut Journal| {
-                let mut view = View::of(journal, &agent, seq, is_listened)?;
+            let read = move |journal: &mut Journal| {
+                let mut view = JournalView::of(journal, &agent, seq, has_listeners)?;
                 if is_loop {
-                    view.looped = LoopView::of(journal, &agent, run)?;
+                    view.loop_view = LoopView::of(journal, &agent, run)?;
                 }
                 Ok(view)
             };
-            let _ = views.send(shared.books.ask(look).await).await;
+            let _ = views.send(shared.journal.ask(read).await).await;
         });
     }
 
     /// Wait for the result of the read.
-    pub(super) async fn next(&mut self) -> Option<Result<View, Error>> {
+    pub(super) async fn next(&mut self) -> Option<Result<JournalView, Error>> {
         self.viewed.recv().await
     }
 
     /// Keep a view whose mail and steps were taken out.
-    fn keep(&mut self, view: View) {
+    fn keep(&mut self, view: JournalView) {
         self.is_reading = false;
         self.trouble = None;
         self.view = view;
@@ -106,60 +108,60 @@ impl MailReader {
     fn fail(&mut self, error: &Error) -> Option<&str> {
         self.is_reading = false;
         let trouble = error.to_string();
-        let is_news = self.trouble.as_ref() != Some(&trouble);
+        let is_new = self.trouble.as_ref() != Some(&trouble);
         self.trouble = Some(trouble);
-        self.trouble.as_deref().filter(|_| is_news)
+        self.trouble.as_deref().filter(|_| is_new)
     }
 }
 
 impl SessionState {
     /// Read the journal for the first time, before any request is answered.
     pub(super) async fn first_read(&mut self) {
-        self.drive();
-        if let Some(view) = self.mail.next().await {
-            self.see(view);
+        self.perform_actions();
+        if let Some(view) = self.reader.next().await {
+            self.apply_read(view);
         }
     }
 
     /// Take the result of a read.
-    pub(super) fn see(&mut self, view: Result<View, Error>) {
+    pub(super) fn apply_read(&mut self, view: Result<JournalView, Error>) {
         match view {
             Ok(mut view) => {
                 let mail = std::mem::take(&mut view.mail);
-                let steps = std::mem::take(&mut view.happened);
-                let looped = view.looped.take();
-                self.mail.keep(view);
-                self.tell(Input::MailRead(mail));
+                let steps = std::mem::take(&mut view.steps);
+                let loop_view = view.loop_view.take();
+                self.reader.keep(view);
+                self.feed(Input::MailRead(mail));
                 self.driver.note_change();
-                for happened in steps {
-                    let event = event::Event::Message(self.message_event(happened));
+                for step in steps {
+                    let event = event::Event::Message(self.message_event(step));
                     self.setup.shared.hub.tell(Topic::Message, &event);
                 }
-                self.see_home(true);
-                if let Some(looped) = looped {
-                    self.see_loop(looped);
+                self.note_home(true);
+                if let Some(loop_view) = loop_view {
+                    self.apply_loop_view(loop_view);
                 }
             }
             // The next periodic check brings another read.
             Err(error) => {
-                if let Some(trouble) = self.mail.fail(&error) {
-                    warn!(target: log::DELIVERY, "the mail cannot be looked at: {trouble}");
+                if let Some(trouble) = self.reader.fail(&error) {
+                    warn!(target: log::DELIVERY, "the mail cannot be read: {trouble}");
                 }
-                self.tell(Input::MailUnreadable);
+                self.feed(Input::MailUnreadable);
                 if error.is_displaced() {
-                    self.see_home(false);
+                    self.note_home(false);
                 }
             }
         }
     }
 
-    /// Return the event that tells listeners of a step of a message. The reason for which the message
-    /// waits is known only to this session.
-    fn message_event(&self, happened: Happened) -> MessageEvent {
-        let Happened {
+    /// Return the event for a step of a message. Only this session knows the reason for which a message
+    /// waits.
+    fn message_event(&self, step: Step) -> MessageEvent {
+        let Step {
             receipt,
             state: message_state,
-        } = happened;
+        } = step;
         let held = self.driver.hold(&message_state);
         let reason = match why::why_live(&message_state, posthaste_store::times::now(), held) {
             Why::Held(hold) => Some(hold.reason),
@@ -174,32 +176,31 @@ impl SessionState {
         }
     }
 
-    /// Read the journal a last time, so that listeners are told of the last steps of messages before
-    /// they are told of the session's end.
-    pub(super) async fn last_look(&mut self, deadline: Instant) {
+    /// Read the journal a last time, to publish the last steps of messages before the session's end.
+    pub(super) async fn read_last_steps(&mut self, deadline: Instant) {
         // Only the journal knows how a loop has ended, so a loop always reads it.
         if !self.setup.shared.is_loop && !self.setup.shared.hub.wants(Topic::Message) {
             return;
         }
         // A read that is under way may have begun too early, so another one follows it.
-        let mut looks = if self.mail.is_reading { 2 } else { 1 };
-        while looks > 0 {
-            if !self.mail.is_reading {
-                self.mail.begin(self.setup.shared.clone());
+        let mut reads = if self.reader.is_reading { 2 } else { 1 };
+        while reads > 0 {
+            if !self.reader.is_reading {
+                self.reader.begin(self.setup.shared.clone());
             }
-            match tokio::time::timeout_at(deadline.into(), self.mail.next()).await {
-                Ok(Some(view)) => self.see(view),
+            match tokio::time::timeout_at(deadline.into(), self.reader.next()).await {
+                Ok(Some(view)) => self.apply_read(view),
                 Ok(None) | Err(_) => return,
             }
-            looks -= 1;
+            reads -= 1;
         }
     }
 
-    /// Tell listeners which parts of the session's state have changed since they were told last.
-    pub(super) fn tell_changes(&mut self) {
+    /// Publish the parts of the session's state that have changed since they were published last.
+    pub(super) fn publish_changes(&mut self) {
         let (activity, _) = self.activity();
         let is_paused = self.is_paused();
-        let (is, on) = super::handle::wire_activity(&activity);
+        let (is, on) = super::requests::wire_activity(&activity);
         let Some(change) = self.published.set_activity(activity, is_paused) else {
             return;
         };
@@ -211,11 +212,11 @@ impl SessionState {
             "state changed"
         );
         self.driver.note_change();
-        self.changed(change);
+        self.publish(change);
     }
 
-    /// Tell listeners of a change of the session's state.
-    pub(super) fn changed(&mut self, change: StateChange) {
+    /// Publish a change of the session's state to listeners.
+    pub(super) fn publish(&mut self, change: StateChange) {
         self.published.updated_at = posthaste_store::times::now();
         if !change.is_empty() {
             let event = event::Event::StateChange(change);
@@ -224,15 +225,15 @@ impl SessionState {
     }
 }
 
-impl View {
+impl JournalView {
     fn of(
         journal: &mut Journal,
         agent: &AgentName,
         seq: Option<u64>,
-        is_listened: bool,
+        has_listeners: bool,
     ) -> Result<Self, Error> {
         journal.expect_in_place()?;
-        // Before the rest: a fact that comes meanwhile may be seen, and is not claimed.
+        // Read this first: a fact that is added meanwhile may be included, but is not claimed.
         let head = journal.head()?;
         let now = posthaste_store::times::now();
         let pending = journal.pending(agent, now)?;
@@ -242,9 +243,9 @@ impl View {
             message_state.message.envelope.body = Body::Inline(String::new());
         }
         let unread = journal.count(agent, now)?.unread;
-        let mut happened = Vec::new();
-        if let (Some(seq), true) = (seq, is_listened) {
-            happened = happened_since(journal, agent, seq, head)?;
+        let mut steps = Vec::new();
+        if let (Some(seq), true) = (seq, has_listeners) {
+            steps = steps_since(journal, agent, seq, head)?;
         }
         let queued = pending.queued;
         let mail = MailView {
@@ -257,20 +258,20 @@ impl View {
             mail,
             queued,
             unread,
-            looped: None,
+            loop_view: None,
             seq: Some(head),
-            happened,
+            steps,
         })
     }
 }
 
 /// Return the steps of this agent's messages after the fact `seq`, up to the fact `head`.
-fn happened_since(
+fn steps_since(
     journal: &mut Journal,
     agent: &AgentName,
     mut seq: u64,
     head: u64,
-) -> Result<Vec<Happened>, Error> {
+) -> Result<Vec<Step>, Error> {
     let mut all = Vec::new();
     while seq < head {
         let mut page = journal.facts_after(seq)?;
@@ -290,7 +291,7 @@ fn happened_since(
             };
             if let Some(mut message_state) = journal.state(id)? {
                 message_state.message.envelope.body = Body::Inline(String::new());
-                all.push(Happened {
+                all.push(Step {
                     receipt,
                     state: message_state,
                 });
@@ -305,12 +306,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_is_news_once() {
-        let mut reader = MailReader::new();
+    fn a_repeated_read_failure_is_reported_once() {
+        let mut reader = JournalReader::new();
         assert!(reader.fail(&Error::WriterGone).is_some());
         assert!(reader.fail(&Error::WriterGone).is_none());
         assert!(reader.fail(&Error::Overloaded).is_some());
-        reader.keep(View::default());
+        reader.keep(JournalView::default());
         assert!(reader.fail(&Error::Overloaded).is_some());
     }
 }

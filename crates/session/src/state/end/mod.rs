@@ -1,0 +1,282 @@
+//! The end of a session: requested, enforced by a kill, and completed by the last records.
+
+mod lost_home;
+
+use super::{SessionState, StateRequest};
+use crate::host::ending;
+use crate::host::log;
+use crate::pty::terminal::Ask;
+use crate::state::actions::tasks;
+use lost_home::{HomeChange, LostHome};
+use posthaste_core::driver::Input;
+use posthaste_store::live::process;
+use posthaste_wire::Run;
+use rustix::process::Signal;
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+use tokio::signal::unix::{self, SignalKind};
+use tokio::sync::{mpsc, oneshot};
+use tracing::warn;
+
+/// How long a program that was asked to end may take.
+const PROGRAM_END_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long the session waits for its last receipts to be recorded.
+const LAST_RECEIPTS_TIMEOUT: Duration = Duration::from_secs(2);
+/// How often to check whether processes of the program are left.
+const LEFT_PROCESSES_POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum EndProgress {
+    NotRequested,
+    /// The program was asked to end.
+    Requested {
+        kill_at: Instant,
+    },
+    Killed,
+}
+
+/// Whether and when the session ends its program.
+#[derive(Debug)]
+pub(super) struct EndRequest {
+    progress: EndProgress,
+    home: LostHome,
+}
+
+impl EndRequest {
+    pub(super) fn new(without_home: Duration) -> Self {
+        Self {
+            progress: EndProgress::NotRequested,
+            home: LostHome::new(without_home),
+        }
+    }
+
+    fn is_requested(&self) -> bool {
+        self.progress != EndProgress::NotRequested
+    }
+
+    /// Note that the program is asked to end. Return whether this is the first end.
+    fn request(&mut self, now: Instant) -> bool {
+        let is_new = !self.is_requested();
+        if is_new {
+            let kill_at = now + PROGRAM_END_TIMEOUT;
+            self.progress = EndProgress::Requested { kill_at };
+        }
+        is_new
+    }
+
+    /// Note that the program is killed. Return whether this is the first time.
+    fn kill(&mut self) -> bool {
+        std::mem::replace(&mut self.progress, EndProgress::Killed) != EndProgress::Killed
+    }
+
+    /// Note whether the home was found. Return the change, if any.
+    fn note_home(&mut self, is_there: bool, now: Instant) -> Option<HomeChange> {
+        self.home.note(is_there, now)
+    }
+
+    fn grace_without_home(&self) -> Duration {
+        self.home.grace()
+    }
+
+    fn is_kill_due(&self, now: Instant) -> bool {
+        matches!(self.progress, EndProgress::Requested { kill_at } if kill_at <= now)
+    }
+
+    /// Whether the session ends because its home has not come back.
+    fn is_due_without_home(&self, now: Instant) -> bool {
+        !self.is_requested() && self.home.ends_at().is_some_and(|at| at <= now)
+    }
+
+    pub(super) fn next_timeout(&self) -> Option<Instant> {
+        match self.progress {
+            EndProgress::NotRequested => self.home.ends_at(),
+            EndProgress::Requested { kill_at } => Some(kill_at),
+            EndProgress::Killed => None,
+        }
+    }
+}
+
+impl SessionState {
+    /// Ask the program to end. Interactive shells ignore SIGTERM.
+    pub(super) fn request_end(&mut self) {
+        if !self.end.request(Instant::now()) {
+            return;
+        }
+        let (child, _) = self.setup.shared.child;
+        for signal in [Signal::HUP, Signal::TERM, Signal::CONT] {
+            process::signal_group(child, signal);
+        }
+    }
+
+    /// Kill the program and its descendants.
+    pub(super) fn kill(&mut self) {
+        if self.end.kill() {
+            warn!(target: log::SESSION, "the program is killed");
+        }
+        let (child, started) = self.setup.shared.child;
+        process::signal_all(child, started, Signal::KILL);
+    }
+
+    /// Ask the program to end, or kill it, if that is due.
+    pub(super) fn end_if_due(&mut self) {
+        let now = Instant::now();
+        if self.end.is_kill_due(now) {
+            self.kill();
+        }
+        if self.end.is_due_without_home(now) {
+            warn!(target: log::SESSION, "the home has not come back, so the session ends");
+            self.request_end();
+        }
+    }
+
+    /// Complete the session after its program has ended: read the last output, record the last receipts,
+    /// publish the end, and answer open requests.
+    pub(super) async fn finish(
+        mut self,
+        status: &std::io::Result<ExitStatus>,
+        drained: oneshot::Receiver<()>,
+        requests: &mut mpsc::Receiver<StateRequest>,
+    ) {
+        self.setup.shared.terminal.ask(Ask::End).await;
+        let _ = drained.await;
+        let how = ending(status);
+        let _ = tokio::time::timeout(LAST_RECEIPTS_TIMEOUT, self.read_transcripts_to_end()).await;
+        self.feed(Input::Exited(how));
+        self.perform_actions();
+        // Record receipts of open offers before the end of the session.
+        self.record_last(requests).await;
+        let mark = tasks::mark_unproven_uncertain(&self.setup.shared);
+        let _ = tokio::time::timeout(LAST_RECEIPTS_TIMEOUT, mark).await;
+        self.read_last_steps(Instant::now() + LAST_RECEIPTS_TIMEOUT)
+            .await;
+        let run = match status {
+            _ if self.end.is_requested() => Run::Stopped,
+            Ok(status) if status.success() => Run::Completed,
+            Ok(_) | Err(_) => Run::Failed,
+        };
+        self.set_run(self.loop_watch.ended_as().unwrap_or(run));
+        self.publish_changes();
+        self.end_left_processes(requests).await;
+        // A hook may have passed its mail on meanwhile.
+        self.record_last(requests).await;
+    }
+
+    /// Handle requests and actions until every receipt is recorded, or until the timeout: a write that
+    /// hangs never gets a receipt.
+    async fn record_last(&mut self, requests: &mut mpsc::Receiver<StateRequest>) {
+        let deadline = Instant::now() + LAST_RECEIPTS_TIMEOUT;
+        loop {
+            while let Ok(request) = requests.try_recv() {
+                self.handle(request);
+            }
+            self.perform_actions();
+            let is_done = self.tasks.are_done() && self.driver.has_committed_all();
+            if is_done || Instant::now() >= deadline {
+                return;
+            }
+            let wakeup = self.driver.next_timeout();
+            let wakeup = wakeup.map_or(deadline, |at| at.min(deadline));
+            tokio::select! {
+                Some(report) = self.tasks.next() => self.apply_report(report),
+                Some(request) = requests.recv() => self.handle(request),
+                () = tokio::time::sleep_until(wakeup.into()) => self.feed(Input::Tick),
+            }
+        }
+    }
+
+    /// End the processes that the program has left. They receive SIGHUP, as when a window is closed. If
+    /// the end of the session was requested, they also receive SIGTERM, and are killed after a timeout.
+    async fn end_left_processes(&mut self, requests: &mut mpsc::Receiver<StateRequest>) {
+        let (child, started) = self.setup.shared.child;
+        process::signal_all(child, started, Signal::HUP);
+        if !self.end.is_requested() {
+            return;
+        }
+        process::signal_all(child, started, Signal::TERM);
+        let give_up = Instant::now() + 2 * PROGRAM_END_TIMEOUT;
+        while !process::left_of(child, started).is_empty() && Instant::now() < give_up {
+            // Repeat the kill, because a process may have started another one.
+            if self
+                .end
+                .next_timeout()
+                .is_none_or(|at| at <= Instant::now())
+            {
+                self.kill();
+            }
+            // A client may still request a kill.
+            if let Ok(Some(request)) =
+                tokio::time::timeout(LEFT_PROCESSES_POLL_INTERVAL, requests.recv()).await
+            {
+                self.handle(request);
+                self.perform_actions();
+            }
+        }
+    }
+}
+
+/// The signals that ask a process to end.
+pub(super) struct Signals {
+    signals: Vec<unix::Signal>,
+}
+
+impl Signals {
+    pub(super) fn listen() -> Self {
+        // Catch SIGHUP so that it does not end the session, which has no terminal of its own.
+        let kinds = [
+            SignalKind::terminate(),
+            SignalKind::interrupt(),
+            SignalKind::hangup(),
+        ];
+        let signals = kinds.into_iter().filter_map(|kind| unix::signal(kind).ok());
+        Self {
+            signals: signals.collect(),
+        }
+    }
+
+    pub(super) async fn next(&mut self) {
+        match self.signals.as_mut_slice() {
+            [terminate, interrupt, hangup] => loop {
+                tokio::select! {
+                    _ = terminate.recv() => return,
+                    _ = interrupt.recv() => return,
+                    _ = hangup.recv() => {}
+                }
+            },
+            _ => std::future::pending().await,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_asked_to_end_once_and_killed_after_the_timeout() {
+        let now = Instant::now();
+        let mut end = EndRequest::new(Duration::from_secs(60));
+        assert_eq!(end.next_timeout(), None);
+        assert!(end.request(now));
+        assert!(
+            !end.request(now + PROGRAM_END_TIMEOUT / 2),
+            "the time is not extended"
+        );
+        assert_eq!(end.next_timeout(), Some(now + PROGRAM_END_TIMEOUT));
+        assert!(!end.is_kill_due(now) && end.is_kill_due(now + PROGRAM_END_TIMEOUT));
+        assert!(end.kill() && !end.kill());
+        assert_eq!(end.next_timeout(), None);
+        assert!(!end.request(now) && end.is_requested());
+    }
+
+    #[test]
+    fn a_session_that_is_ending_does_not_end_because_of_its_home() {
+        let now = Instant::now();
+        let minute = Duration::from_secs(60);
+        let mut end = EndRequest::new(minute);
+        end.note_home(false, now);
+        assert_eq!(end.next_timeout(), Some(now + minute));
+        assert!(end.is_due_without_home(now + minute));
+        end.request(now);
+        assert!(!end.is_due_without_home(now + minute));
+    }
+}

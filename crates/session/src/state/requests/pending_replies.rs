@@ -1,0 +1,33 @@
+//! Requests that wait for a decision of the driver, and the way to reply to each.
+
+use super::ReplyFn;
+use super::hook_calls::HookCalls;
+use crate::socket::dispatch::Sink;
+use posthaste_core::driver::RequestToken;
+use std::collections::BTreeMap;
+
+/// Sends the reply to a request.
+pub(in crate::state) enum Reply {
+    Nudge(Sink),
+    /// Takes the reason for which an answer is refused, or `None` if it can be recorded.
+    AnswerCheck(ReplyFn<Option<String>>),
+}
+
+#[derive(Default)]
+pub(in crate::state) struct PendingReplies {
+    count: u64,
+    replies: BTreeMap<u64, Reply>,
+    pub(in crate::state) hook_calls: HookCalls,
+}
+
+impl PendingReplies {
+    pub(in crate::state) fn insert(&mut self, reply: Reply) -> RequestToken {
+        self.count += 1;
+        self.replies.insert(self.count, reply);
+        RequestToken(self.count)
+    }
+
+    pub(in crate::state) fn take(&mut self, token: RequestToken) -> Option<Reply> {
+        self.replies.remove(&token.0)
+    }
+}
