@@ -208,9 +208,9 @@ impl UserSettings {
             Err(error) => format!(" ({error})"),
         };
         Err(Report::usage(format!(
-            "the settings of {source} are not a JSON object{fault}, so hooks cannot be added to them"
+            "{source} is not a JSON object{fault}, so the settings of Posthaste cannot be added to it"
         ))
-        .hint("remove comments, which JSON does not allow; or run it without hooks, with --harness generic"))
+        .hint("remove comments, which JSON does not allow, or use --harness generic, which adds no settings"))
     }
 }
 

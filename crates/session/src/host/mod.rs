@@ -42,7 +42,7 @@ use uuid::Uuid;
 /// Signal that the program receives if its session is killed. The next session ends a program that
 /// ignores it.
 const ORPHAN_SIGNAL: Signal = Signal::HUP;
-/// How long to wait for a lock whose holder does not listen.
+/// Timeout for the lock of an agent's name, if a session that starts or ends holds it.
 const NAME_LOCK_TIMEOUT: Duration = CLOSE_TIMEOUT.saturating_mul(3);
 
 /// Run this process as a session.

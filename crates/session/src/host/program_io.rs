@@ -37,9 +37,9 @@ pub(crate) struct ProgramIo {
 
 /// Sources of what is known about the program.
 pub(crate) struct Observers {
-    pub(crate) pulse: Rc<Pulse>,
-    pub(crate) sighted: watch::Receiver<Sighting>,
-    pub(crate) drafted: watch::Receiver<Typing>,
+    pub(crate) output: Rc<Pulse>,
+    pub(crate) screen: watch::Receiver<Sighting>,
+    pub(crate) typing: watch::Receiver<Typing>,
     pub(crate) files: Rc<ProgramFiles>,
 }
 
@@ -57,16 +57,16 @@ impl ProgramIo {
         };
         let hub = Rc::new(Hub::default());
         let pulse = Rc::new(Pulse::default());
-        let (draft, drafted) = watch::channel(Typing::default());
+        let (typing_sender, typing) = watch::channel(Typing::default());
         let child = (record.child_pid, record.child_started);
         let files = Rc::new(ProgramFiles::of(harness, &record.launch, child));
-        let (sight, sighted) = Sight::new(harness.clone(), files.clone());
-        let (keyboard, typing) = Keyboard::new(pty.clone(), draft, pulse.clone());
-        tokio::task::spawn_local(typing);
+        let (sight, screen) = Sight::new(harness.clone(), files.clone());
+        let (keyboard, keyboard_task) = Keyboard::new(pty.clone(), typing_sender, pulse.clone());
+        tokio::task::spawn_local(keyboard_task);
         let (drained_sender, drained) = oneshot::channel();
-        let (terminal, showing) = terminal::open(Stage {
+        let (terminal, terminal_task) = terminal::open(Stage {
             pty,
-            screen: screen(harness, size),
+            screen: screen_model(harness, size),
             recorder: recorder(place, record, size),
             keyboard: keyboard.clone(),
             pulse: pulse.clone(),
@@ -74,15 +74,15 @@ impl ProgramIo {
             hub: hub.clone(),
             drained: Some(drained_sender),
         });
-        tokio::task::spawn_local(showing);
+        tokio::task::spawn_local(terminal_task);
         Self {
             terminal,
             keyboard,
             hub,
             observers: Observers {
-                pulse,
-                sighted,
-                drafted,
+                output: pulse,
+                screen,
+                typing,
                 files,
             },
             drained,
@@ -90,7 +90,7 @@ impl ProgramIo {
     }
 }
 
-fn screen(harness: &Manifest, size: Size) -> Screen {
+fn screen_model(harness: &Manifest, size: Size) -> Screen {
     let mut screen = Screen::new(size, SCROLLBACK_LINES);
     if let Some(osc) = &harness.activity.osc {
         screen.listen(osc.number);

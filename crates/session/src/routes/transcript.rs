@@ -19,7 +19,7 @@ const MAX_READ_BYTES: u64 = 4 << 20;
 
 /// A transcript, and how far it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Followed {
+pub(crate) struct FollowedFile {
     path: PathBuf,
     offset: u64,
     /// Number of the file's inode when it was read last; zero before.
@@ -28,18 +28,18 @@ pub(crate) struct Followed {
 
 /// Result of one read.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct TranscriptRead {
     pub(crate) text: transcript::Shown,
-    files: Vec<Followed>,
+    files: Vec<FollowedFile>,
     trouble: Option<String>,
 }
 
 /// The transcripts that the agent's hooks have named in this run.
 #[derive(Debug, Default)]
 pub(crate) struct Transcripts {
-    files: Vec<Followed>,
+    files: Vec<FollowedFile>,
     /// The files as they were when the read began.
-    began: Vec<Followed>,
+    began: Vec<FollowedFile>,
     trouble: Option<String>,
 }
 
@@ -53,7 +53,7 @@ impl Transcripts {
         if self.files.len() == MAX_FILES {
             self.files.remove(0);
         }
-        let mut file = Followed {
+        let mut file = FollowedFile {
             path,
             offset: 0,
             inode: 0,
@@ -67,22 +67,22 @@ impl Transcripts {
     /// Move the read offsets to the ends of the transcripts before an offer, because earlier rows
     /// cannot prove the offer.
     pub(crate) fn skip_to_end(&mut self) {
-        self.files.iter_mut().for_each(Followed::skip_to_end);
+        self.files.iter_mut().for_each(FollowedFile::skip_to_end);
     }
 
     /// The files to read now. The result is passed to [`Self::finish`].
-    pub(crate) fn begin(&mut self) -> Vec<Followed> {
+    pub(crate) fn begin(&mut self) -> Vec<FollowedFile> {
         self.began = self.files.clone();
         self.files.clone()
     }
 
     /// Note how far the files were read, and return what they show.
-    pub(crate) fn finish(&mut self, found: Found) -> transcript::Shown {
+    pub(crate) fn finish(&mut self, found: TranscriptRead) -> transcript::Shown {
         self.trouble = found.trouble;
         for read in found.files {
             // An offset that was moved meanwhile counts.
             let is_unmoved =
-                |file: &&mut Followed| file.path == read.path && self.began.contains(file);
+                |file: &&mut FollowedFile| file.path == read.path && self.began.contains(file);
             if let Some(file) = self.files.iter_mut().find(is_unmoved) {
                 *file = read;
             }
@@ -96,7 +96,7 @@ impl Transcripts {
     }
 }
 
-impl Followed {
+impl FollowedFile {
     fn skip_to_end(&mut self) {
         let meta = open(&self.path).and_then(|file| file.metadata());
         (self.offset, self.inode) = meta.map_or((0, 0), |meta| (meta.len(), meta.ino()));
@@ -104,13 +104,13 @@ impl Followed {
 }
 
 /// Read the rows added to these transcripts, on a blocking thread outside the state's owner.
-pub(crate) async fn read(files: Vec<Followed>) -> TaskReport {
+pub(crate) async fn read(files: Vec<FollowedFile>) -> TaskReport {
     TaskReport::Transcripts(read_now(files).await)
 }
 
-pub(crate) async fn read_now(files: Vec<Followed>) -> Found {
+pub(crate) async fn read_now(files: Vec<FollowedFile>) -> TranscriptRead {
     let read = tokio::task::spawn_blocking(move || read_files(files)).await;
-    read.unwrap_or_else(|_| Found {
+    read.unwrap_or_else(|_| TranscriptRead {
         text: transcript::Shown::default(),
         files: Vec::new(),
         trouble: Some("the transcript could not be read".to_owned()),
@@ -118,8 +118,8 @@ pub(crate) async fn read_now(files: Vec<Followed>) -> Found {
 }
 
 /// Read the whole transcript of an earlier run.
-pub(crate) async fn read_whole(path: &str) -> Found {
-    let file = Followed {
+pub(crate) async fn read_whole(path: &str) -> TranscriptRead {
+    let file = FollowedFile {
         path: path.into(),
         offset: 0,
         inode: 0,
@@ -127,7 +127,7 @@ pub(crate) async fn read_whole(path: &str) -> Found {
     read_now(vec![file]).await
 }
 
-fn read_files(mut files: Vec<Followed>) -> Found {
+fn read_files(mut files: Vec<FollowedFile>) -> TranscriptRead {
     let mut text = transcript::Shown::default();
     let mut trouble = None;
     for file in &mut files {
@@ -144,7 +144,7 @@ fn read_files(mut files: Vec<Followed>) -> Found {
     }
     // Report an error only if no transcript yielded any text.
     let trouble = trouble.filter(|_| text.is_empty());
-    Found {
+    TranscriptRead {
         text,
         files,
         trouble,
@@ -153,7 +153,7 @@ fn read_files(mut files: Vec<Followed>) -> Found {
 
 /// Read complete lines after the offset, and advance the offset past them. Return `None` at the end;
 /// an incomplete last line is left for the next read.
-fn read_lines(followed: &mut Followed) -> std::io::Result<Option<String>> {
+fn read_lines(followed: &mut FollowedFile) -> std::io::Result<Option<String>> {
     let mut file = open(&followed.path)?;
     let meta = file.metadata()?;
     let is_replaced = followed.inode != 0 && followed.inode != meta.ino();
@@ -198,7 +198,7 @@ mod tests {
         format!("{}\n", ROW.replace("TEXT", text))
     }
 
-    fn given(files: Vec<Followed>) -> (String, Vec<Followed>) {
+    fn given(files: Vec<FollowedFile>) -> (String, Vec<FollowedFile>) {
         let found = read_files(files);
         (found.text.given, found.files)
     }

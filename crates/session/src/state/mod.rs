@@ -159,9 +159,9 @@ impl SessionState {
         let mut end_signals = Signals::listen();
         let mut tick = tokio::time::interval(bell::TICK);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let pulse = self.setup.observers.pulse.clone();
-        let mut drafted = self.setup.observers.drafted.clone();
-        let mut sighted = self.setup.observers.sighted.clone();
+        let output = self.setup.observers.output.clone();
+        let mut typing = self.setup.observers.typing.clone();
+        let mut screen = self.setup.observers.screen.clone();
         self.first_read().await;
         let status = loop {
             self.update();
@@ -179,10 +179,10 @@ impl SessionState {
                     self.tasks.spawn(tasks::look_up_head(self.setup.shared.clone()));
                 },
                 // `update` passes keys and output to the driver.
-                Ok(()) = drafted.changed() => {}
-                () = pulse.next() => {}
-                Ok(()) = sighted.changed() => {
-                    let sighting = sighted.borrow_and_update().clone();
+                Ok(()) = typing.changed() => {}
+                () = output.next() => {}
+                Ok(()) = screen.changed() => {
+                    let sighting = screen.borrow_and_update().clone();
                     self.feed(Input::ScreenChanged(sighting));
                 }
                 () = end_signals.next() => {
@@ -221,7 +221,7 @@ impl SessionState {
         let output = delivery.heeds_output_from().map(instant);
         let due = delivery.next_wakeup().map(instant);
         let heeds_keys = !delivery.is_at_rest();
-        self.setup.observers.pulse.heed(output, heeds_keys, due);
+        self.setup.observers.output.heed(output, heeds_keys, due);
     }
 
     /// Perform every action that the driver requests.
@@ -233,15 +233,15 @@ impl SessionState {
 
     /// Tell the driver about keys and output since the last input, with the times at which they came.
     fn catch_up(&mut self) {
-        let typing = *self.setup.observers.drafted.borrow();
-        let pulse = &self.setup.observers.pulse;
+        let typing = *self.setup.observers.typing.borrow();
+        let program_output = &self.setup.observers.output;
         let output = OutputTimes {
-            in_time: pulse.last_until(),
-            last: pulse.last(),
+            in_time: program_output.last_until(),
+            last: program_output.last(),
         };
         self.driver.catch_up(typing, output);
         let delivery = self.driver.delivery();
-        let paste = delivery.paste().applies(pulse.wants_paste());
+        let paste = delivery.paste().applies(program_output.wants_paste());
         if paste != (delivery.input() == turn::Input::Pasted) {
             let now = Instant::now();
             self.driver.feed_as_of(now, Input::PasteMode(paste));

@@ -1,10 +1,14 @@
 //! The state that was last published to listeners.
 
+use super::SessionState;
 use super::requests::wire_activity;
+use crate::host::log;
 use posthaste_core::Timestamp;
 use posthaste_core::activity::Activity;
 use posthaste_wire::Run;
-use posthaste_wire::event::StateChange;
+use posthaste_wire::event::{Event, StateChange};
+use posthaste_wire::topic::Topic;
+use tracing::debug;
 
 #[derive(Debug)]
 pub(super) struct PublishedState {
@@ -54,6 +58,36 @@ impl PublishedState {
         };
         (self.activity, self.is_paused) = (activity, is_paused);
         Some(change)
+    }
+}
+
+impl SessionState {
+    /// Publish the parts of the session's state that have changed since they were published last.
+    pub(super) fn publish_changes(&mut self) {
+        let (activity, _) = self.activity();
+        let is_paused = self.is_paused();
+        let (is, on) = wire_activity(&activity);
+        let Some(change) = self.published.set_activity(activity, is_paused) else {
+            return;
+        };
+        debug!(
+            target: log::SESSION,
+            activity = is.as_str(),
+            blocked_on = change.blocked_on.is_some().then_some(on).flatten(),
+            paused = self.driver.delivery().paused_because(),
+            "state changed"
+        );
+        self.driver.note_change();
+        self.publish(change);
+    }
+
+    /// Publish a change of the session's state to listeners.
+    pub(super) fn publish(&mut self, change: StateChange) {
+        self.published.updated_at = posthaste_store::times::now();
+        if !change.is_empty() {
+            let event = Event::StateChange(change);
+            self.setup.shared.hub.tell(Topic::StateChange, &event);
+        }
     }
 }
 

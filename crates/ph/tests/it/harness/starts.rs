@@ -169,9 +169,9 @@ fn what_cannot_be_added_to_is_told_and_nothing_starts() {
     };
     run("none.json").fails(2, "cannot read");
     run(".").fails(2, "it is not a file");
-    run("odd.json").fails(2, "are not a JSON object");
-    run("list.json").fails(2, "are not a JSON object");
-    run("{").fails(2, "the settings of --settings are not a JSON object");
+    run("odd.json").fails(2, "is not a JSON object");
+    run("list.json").fails(2, "is not a JSON object");
+    run("{").fails(2, "--settings is not a JSON object");
     stage.until_nothing_runs();
     let left = stage.home().join("sessions/claude");
     assert!(!left.exists(), "a start that failed leaves nothing");
@@ -282,10 +282,7 @@ fn content_is_never_taken_for_a_path() {
     for content in ["[]", "// mine\n{}", "settings.json", "{\"a\": 1,}"] {
         let theirs = format!("OPENCODE_CONFIG_CONTENT={content}");
         let done = opencode.call(&["--env", &theirs], &[]).run();
-        done.fails(
-            2,
-            "the settings of OPENCODE_CONFIG_CONTENT are not a JSON object",
-        );
+        done.fails(2, "OPENCODE_CONFIG_CONTENT is not a JSON object");
         assert!(done.err().contains("comments"), "{}", done.err());
     }
     stage.until_nothing_runs();

@@ -47,7 +47,7 @@ impl SessionState {
                 self.feed(Input::InputChecked { is_unread });
             }
             Action::ForgetKeys => {
-                let times = self.setup.observers.drafted.borrow().times;
+                let times = self.setup.observers.typing.borrow().times;
                 self.setup.shared.keyboard.try_type_in(Typed::Forget(times));
             }
             Action::AnswerHook { call, mail } => self.answer_hook(call, mail),

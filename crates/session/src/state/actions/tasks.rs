@@ -31,7 +31,7 @@ pub(crate) enum TaskReport {
     /// The session has leased the keyboard.
     Leased(KeyboardUser, Lease),
     /// What the agent's transcripts show as given to its model.
-    Transcripts(transcript::Found),
+    Transcripts(transcript::TranscriptRead),
 }
 
 /// Take the keyboard.

@@ -54,7 +54,7 @@ impl EndRequest {
         self.progress != EndProgress::NotRequested
     }
 
-    /// Note that the program is asked to end. Return whether this is the first end.
+    /// Note that the program is asked to end. Return whether this is the first request.
     fn request(&mut self, now: Instant) -> bool {
         let is_new = !self.is_requested();
         if is_new {
@@ -97,7 +97,7 @@ impl EndRequest {
 }
 
 impl SessionState {
-    /// Ask the program to end. Interactive shells ignore SIGTERM.
+    /// Ask the program to end. Interactive shells ignore SIGTERM, so send SIGHUP too.
     pub(super) fn request_end(&mut self) {
         if !self.end.request(Instant::now()) {
             return;

@@ -12,12 +12,12 @@ use posthaste_core::fact::Event as Fact;
 use posthaste_core::why::{self, Why};
 use posthaste_core::{AgentName, Body, MessageId, MessageState, ReceiptState};
 use posthaste_store::{Error, Journal};
-use posthaste_wire::event::{self, MessageEvent, StateChange};
+use posthaste_wire::event::{self, MessageEvent};
 use posthaste_wire::topic::Topic;
 use std::rc::Rc;
 use std::time::Instant;
 use tokio::sync::mpsc;
-use tracing::{debug, warn};
+use tracing::warn;
 
 /// The agent's part of the journal, as of the last read.
 #[derive(Debug, Default)]
@@ -104,7 +104,7 @@ impl JournalReader {
         self.view = view;
     }
 
-    /// Note that a read has failed. Return the reason if it is another than last time.
+    /// Note that a read has failed. Return the reason if it differs from the last one.
     fn fail(&mut self, error: &Error) -> Option<&str> {
         self.is_reading = false;
         let trouble = error.to_string();
@@ -123,7 +123,7 @@ impl SessionState {
         }
     }
 
-    /// Take the result of a read.
+    /// Apply the result of a read.
     pub(super) fn apply_read(&mut self, view: Result<JournalView, Error>) {
         match view {
             Ok(mut view) => {
@@ -193,34 +193,6 @@ impl SessionState {
                 Ok(None) | Err(_) => return,
             }
             reads -= 1;
-        }
-    }
-
-    /// Publish the parts of the session's state that have changed since they were published last.
-    pub(super) fn publish_changes(&mut self) {
-        let (activity, _) = self.activity();
-        let is_paused = self.is_paused();
-        let (is, on) = super::requests::wire_activity(&activity);
-        let Some(change) = self.published.set_activity(activity, is_paused) else {
-            return;
-        };
-        debug!(
-            target: log::SESSION,
-            activity = is.as_str(),
-            blocked_on = change.blocked_on.is_some().then_some(on).flatten(),
-            paused = self.driver.delivery().paused_because(),
-            "state changed"
-        );
-        self.driver.note_change();
-        self.publish(change);
-    }
-
-    /// Publish a change of the session's state to listeners.
-    pub(super) fn publish(&mut self, change: StateChange) {
-        self.published.updated_at = posthaste_store::times::now();
-        if !change.is_empty() {
-            let event = event::Event::StateChange(change);
-            self.setup.shared.hub.tell(Topic::StateChange, &event);
         }
     }
 }

@@ -270,14 +270,7 @@ impl SessionState {
         let end = (observed.activity == Activity::Exited)
             .then(|| (observed.since.wall, observed.evidence.clone()));
         let (ended_at, exit) = end.unzip();
-        let version = self
-            .setup
-            .observers
-            .sighted
-            .borrow()
-            .program
-            .version
-            .clone();
+        let version = self.setup.observers.screen.borrow().program.version.clone();
         // The program may have written the file without drawing anything, so read it again.
         let handed_over = self.setup.observers.files.handed_over();
         let tested_versions = self
