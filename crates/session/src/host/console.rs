@@ -2,11 +2,11 @@
 //! keyboard, and what they tell. It starts their tasks, and decides nothing.
 
 use crate::host::log;
-use crate::pty::keyboard::{Keyboard, Typing};
+use crate::pty::keyboard::{Keyboard, TypingState};
+use crate::pty::output_activity::OutputActivity;
 use crate::pty::program::ProgramFiles;
-use crate::pty::pulse::Pulse;
-use crate::pty::sight::Sight;
-use crate::pty::terminal::{self, Stage, Terminal};
+use crate::pty::screen_watch::ScreenWatch;
+use crate::pty::terminal::{self, Terminal, TerminalParts};
 use crate::socket::hub::Hub;
 use posthaste_core::harness::{Manifest, Sighting};
 use posthaste_screen::{About, Recorder, Screen, Size};
@@ -30,9 +30,9 @@ pub(crate) struct Console {
     pub(crate) keyboard: Keyboard,
     /// Who listens to what it shows.
     pub(crate) hub: Rc<Hub>,
-    pub(crate) pulse: Rc<Pulse>,
+    pub(crate) output_activity: Rc<OutputActivity>,
     pub(crate) sighted: watch::Receiver<Sighting>,
-    pub(crate) drafted: watch::Receiver<Typing>,
+    pub(crate) drafted: watch::Receiver<TypingState>,
     /// Told when the last output is read.
     pub(crate) drained: oneshot::Receiver<()>,
     pub(crate) files: Rc<ProgramFiles>,
@@ -51,21 +51,21 @@ impl Console {
             rows: record.launch.rows,
         };
         let hub = Rc::new(Hub::default());
-        let pulse = Rc::new(Pulse::default());
-        let (draft, drafted) = watch::channel(Typing::default());
+        let output_activity = Rc::new(OutputActivity::default());
+        let (draft, drafted) = watch::channel(TypingState::default());
         let child = (record.child_pid, record.child_started);
         let files = Rc::new(ProgramFiles::of(harness, &record.launch, child));
-        let (sight, sighted) = Sight::new(harness.clone(), files.clone());
-        let (keyboard, typing) = Keyboard::new(pty.clone(), draft, pulse.clone());
+        let (screen_watch, sighted) = ScreenWatch::new(harness.clone(), files.clone());
+        let (keyboard, typing) = Keyboard::new(pty.clone(), draft, output_activity.clone());
         tokio::task::spawn_local(typing);
         let (quiet, drained) = oneshot::channel();
-        let (terminal, showing) = terminal::open(Stage {
+        let (terminal, showing) = terminal::open(TerminalParts {
             pty,
             screen: screen(harness, size),
             recorder: recorder(place, record, size),
             keyboard: keyboard.clone(),
-            pulse: pulse.clone(),
-            sight,
+            output_activity: output_activity.clone(),
+            screen_watch,
             hub: hub.clone(),
             drained: Some(quiet),
         });
@@ -74,7 +74,7 @@ impl Console {
             terminal,
             keyboard,
             hub,
-            pulse,
+            output_activity,
             sighted,
             drafted,
             drained,

@@ -13,7 +13,7 @@ use crate::Shared;
 use crate::pty::child;
 use crate::routes::carrier::Carrier;
 use crate::routes::door::Key;
-use crate::socket::listen::{self, Listening};
+use crate::socket::listen::{self, SessionSocket};
 use crate::state::{SessionState, Setup};
 use books::Books;
 use console::Console;
@@ -136,7 +136,7 @@ struct Running {
     door: Option<Key>,
     /// The conversation that the program was told to resume.
     resumed: Option<Conversation>,
-    sockets: Vec<Listening>,
+    sockets: Vec<SessionSocket>,
     /// Held until the very end.
     _name: Claim,
 }
@@ -237,10 +237,10 @@ fn joined(notes: [Option<String>; 2]) -> Option<String> {
 }
 
 /// Its own socket, and those that were asked for.
-fn listen_on(socket: &Path, claim: &Claim, launch: &Launch) -> Result<Vec<Listening>> {
-    let mut sockets = vec![listen::own(socket, &claim.lock)?];
+fn listen_on(socket: &Path, claim: &Claim, launch: &Launch) -> Result<Vec<SessionSocket>> {
+    let mut sockets = vec![listen::listen_with_lock(socket, &claim.lock)?];
     for path in &launch.sockets {
-        sockets.push(listen::chosen(path)?);
+        sockets.push(listen::listen_at_chosen_path(path)?);
     }
     Ok(sockets)
 }
@@ -382,13 +382,13 @@ impl Running {
             keyboard: console.keyboard,
             hub: console.hub,
             requests,
-            mail: Rc::new(Notify::new()),
-            ring: Arc::new(Notify::new()),
-            round: Rc::new(Notify::new()),
-            room: Rc::new(Cell::new(0)),
+            mail_changed: Rc::new(Notify::new()),
+            bell: Arc::new(Notify::new()),
+            script_check: Rc::new(Notify::new()),
+            buffered_bytes: Rc::new(Cell::new(0)),
             viewers: Cell::new(0),
             silent_connections: Cell::new(0),
-            taken: taken_by,
+            keyboard_owner: taken_by,
             interactive: is_interactive,
             mail_trouble,
             notice: noticed,
@@ -399,7 +399,7 @@ impl Running {
         let state = SessionState::new(Setup {
             shared: shared.clone(),
             record,
-            pulse: console.pulse,
+            output_activity: console.output_activity,
             harness: self.harness.clone(),
             has_hooks: self.has_hooks,
             sighted: console.sighted,
@@ -424,7 +424,7 @@ impl Running {
     fn open_doors(&mut self, shared: &Rc<Shared>) -> Vec<JoinHandle<()>> {
         let sockets = std::mem::take(&mut self.sockets).into_iter();
         let doors = sockets.map(|socket| {
-            let accepting = listen::keep(socket, shared.clone());
+            let accepting = listen::accept_connections(socket, shared.clone());
             tokio::task::spawn_local(accepting)
         });
         doors.collect()

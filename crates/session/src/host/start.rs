@@ -177,7 +177,7 @@ pub fn start(
     // A loop's agent is its runner's to start; the session sees the runner alone.
     let harness = match launch.is_loop() {
         true => Manifest::generic(),
-        false => Catalogue::of(home, &settings.status_rows)?.take(&launch.harness)?,
+        false => Catalogue::load(home, &settings.status_rows)?.take(&launch.harness)?,
     };
     home.prepare()?;
     let place = Place::of(home, &launch.name);

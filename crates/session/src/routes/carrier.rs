@@ -88,7 +88,7 @@ impl Carrier {
         let script = Script::new(
             settings.path.clone(),
             settings.timeout,
-            crate::pty::child::end_with_us,
+            crate::pty::child::kill_with_parent,
         )
         .asked_by(&shared.home)
         .until(stopped)
@@ -183,7 +183,7 @@ impl Round {
             let pause = pause.min(REST.max(self.tick));
             self.tell(trouble.as_deref(), pause);
             self.trouble = trouble;
-            let _ = tokio::time::timeout(pause, self.shared.round.notified()).await;
+            let _ = tokio::time::timeout(pause, self.shared.script_check.notified()).await;
         }
     }
 
@@ -277,7 +277,7 @@ impl Round {
         };
         match self.shared.books.commit(post).await.map_err(text)? {
             Ok(_) => {
-                self.shared.mail.notify_one();
+                self.shared.mail_changed.notify_one();
                 Ok(None)
             }
             Err(denied) => Ok(Some(format!("message {id}: {denied}"))),

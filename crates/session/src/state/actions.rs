@@ -97,7 +97,7 @@ pub(crate) fn terminal_gone(by: KeyboardUser) -> Input {
 
 /// Read the screen once all output of the program is on it.
 pub(crate) async fn look(shared: Rc<Shared>, by: KeyboardUser) -> Report {
-    Report::Input(match shared.terminal.look().await {
+    Report::Input(match shared.terminal.recognise().await {
         Some(sighting) => Input::Looked { by, sighting },
         None => terminal_gone(by),
     })

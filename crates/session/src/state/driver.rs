@@ -2,7 +2,7 @@
 
 use super::decisions::{DecisionLog, Holds};
 use super::feed::{Feed, OutputTimes};
-use crate::pty::keyboard::Typing;
+use crate::pty::keyboard::TypingState;
 use posthaste_core::MessageState;
 use posthaste_core::delivery::Delivery;
 use posthaste_core::driver::{Action, Input, SessionDriver, Start};
@@ -73,7 +73,7 @@ impl Driver {
     }
 
     /// Tell the driver what was typed and shown since it was told last.
-    pub(super) fn catch_up(&mut self, typing: Typing, output: OutputTimes) {
+    pub(super) fn catch_up(&mut self, typing: TypingState, output: OutputTimes) {
         for (at, input) in self.feed.news(typing, output) {
             self.tell_as_of(at, input);
         }

@@ -4,7 +4,7 @@ use super::lost_home::{HomeNews, LostHome};
 use super::{SessionState, StateRequest};
 use crate::host::ending;
 use crate::host::log;
-use crate::pty::terminal::Ask;
+use crate::pty::terminal::TerminalRequest;
 use crate::state::actions;
 use posthaste_core::driver::Input;
 use posthaste_store::live::process;
@@ -136,7 +136,11 @@ impl SessionState {
         drained: oneshot::Receiver<()>,
         requests: &mut mpsc::Receiver<StateRequest>,
     ) {
-        self.setup.shared.terminal.ask(Ask::End).await;
+        self.setup
+            .shared
+            .terminal
+            .request(TerminalRequest::End)
+            .await;
         let _ = drained.await;
         let how = ending(status);
         let _ = tokio::time::timeout(LAST_RECEIPTS, self.read_last()).await;

@@ -1,7 +1,7 @@
 //! What was typed and shown since the driver was told last. Output and keys do not wake the owner of
 //! the state each time, so it catches up before everything else that it tells the driver.
 
-use crate::pty::keyboard::Typing;
+use crate::pty::keyboard::TypingState;
 use posthaste_core::driver::Input;
 use std::time::Instant;
 
@@ -17,18 +17,24 @@ pub(super) struct OutputTimes {
 #[derive(Debug, Default)]
 pub(super) struct Feed {
     output: Option<Instant>,
-    strokes: u64,
+    draft_inputs: u64,
 }
 
 impl Feed {
     /// Return the inputs that the driver is still to be told, each with the time as of which it is
     /// told. Output that came before something was due is told first, so that no silence is seen
     /// where there was none; keys are told before all output that may be their echo.
-    pub(super) fn news(&mut self, typing: Typing, output: OutputTimes) -> Vec<(Instant, Input)> {
-        let keys = typing.last.filter(|_| self.strokes < typing.strokes);
-        self.strokes = typing.strokes;
+    pub(super) fn news(
+        &mut self,
+        typing: TypingState,
+        output: OutputTimes,
+    ) -> Vec<(Instant, Input)> {
+        let keys = typing
+            .last_at
+            .filter(|_| self.draft_inputs < typing.draft_inputs);
+        self.draft_inputs = typing.draft_inputs;
         let typed = |at| {
-            let is_draft = typing.is_open;
+            let is_draft = typing.has_draft;
             (at, Input::KeysTyped { is_draft })
         };
         let mut news = Vec::new();
@@ -57,11 +63,11 @@ mod tests {
     fn keys_come_before_the_output_that_may_be_their_echo() {
         let begin = Instant::now();
         let at = |millis| begin + Duration::from_millis(millis);
-        let typing = |strokes, last| Typing {
-            is_open: true,
-            strokes,
-            times: strokes,
-            last: Some(at(last)),
+        let typing = |draft_inputs, last| TypingState {
+            has_draft: true,
+            draft_inputs,
+            key_inputs: draft_inputs,
+            last_at: Some(at(last)),
         };
         let output = |in_time: Option<u64>, last: u64| OutputTimes {
             in_time: in_time.map(at),

@@ -149,7 +149,7 @@ impl SessionState {
 
     fn nudge(&mut self, text: String, asked_at: Option<Timestamp>, sink: Sink) {
         // Whoever is nudged is to look: so do we.
-        self.setup.shared.round.notify_one();
+        self.setup.shared.script_check.notify_one();
         let token = self.replies.insert(Reply::Nudge(sink));
         self.tell(Input::NudgeRequested(NudgeRequest {
             token,

@@ -133,7 +133,7 @@ impl SessionState {
                 self.driver.note_change();
                 for happened in steps {
                     let event = event::Event::Message(self.message_event(happened));
-                    self.setup.shared.hub.tell(Topic::Message, &event);
+                    self.setup.shared.hub.publish(Topic::Message, &event);
                 }
                 self.see_home(true);
                 if let Some(looped) = looped {
@@ -219,7 +219,7 @@ impl SessionState {
         self.published.updated_at = posthaste_store::times::now();
         if !change.is_empty() {
             let event = event::Event::StateChange(change);
-            self.setup.shared.hub.tell(Topic::StateChange, &event);
+            self.setup.shared.hub.publish(Topic::StateChange, &event);
         }
     }
 }

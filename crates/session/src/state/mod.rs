@@ -20,9 +20,9 @@ mod tasks;
 
 use crate::Shared;
 use crate::host::log;
-use crate::pty::keyboard::{Lease, Typing};
+use crate::pty::keyboard::{Lease, TypingState};
+use crate::pty::output_activity::OutputActivity;
 use crate::pty::program::ProgramFiles;
-use crate::pty::pulse::Pulse;
 use crate::pty::viewer::ViewerId;
 use crate::routes::transcript::Transcripts;
 use crate::socket::dispatch::Sink;
@@ -115,12 +115,12 @@ impl std::fmt::Debug for StateRequest {
 pub(crate) struct Setup {
     pub(crate) shared: Rc<Shared>,
     pub(crate) record: Record,
-    pub(crate) pulse: Rc<Pulse>,
+    pub(crate) output_activity: Rc<OutputActivity>,
     pub(crate) harness: Arc<Manifest>,
     /// Whether the program was started with our hooks, or has them in its own settings.
     pub(crate) has_hooks: bool,
     pub(crate) sighted: watch::Receiver<Sighting>,
-    pub(crate) drafted: watch::Receiver<Typing>,
+    pub(crate) drafted: watch::Receiver<TypingState>,
     pub(crate) files: Rc<ProgramFiles>,
     pub(crate) taken: watch::Sender<Option<ViewerId>>,
     pub(crate) interactive: watch::Sender<bool>,
@@ -206,8 +206,8 @@ impl SessionState {
         child: &mut Child,
         drained: oneshot::Receiver<()>,
     ) -> std::io::Result<ExitStatus> {
-        let mail = self.setup.shared.mail.clone();
-        let ring = self.setup.shared.ring.clone();
+        let mail = self.setup.shared.mail_changed.clone();
+        let ring = self.setup.shared.bell.clone();
         let _watch = Watch::on(
             &self.setup.shared.home,
             Some(&self.setup.shared.agent),
@@ -218,11 +218,11 @@ impl SessionState {
         .inspect_err(|error| {
             warn!(target: log::DELIVERY, "mail is looked for by the clock alone: {error}");
         });
-        let bell = self.setup.shared.ring.clone();
+        let bell = self.setup.shared.bell.clone();
         let mut asked_to_end = Signals::listen();
         let mut tick = tokio::time::interval(bell::TICK);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let pulse = self.setup.pulse.clone();
+        let output_activity = self.setup.output_activity.clone();
         let mut drafted = self.setup.drafted.clone();
         let mut sighted = self.setup.sighted.clone();
         self.first_read().await;
@@ -243,7 +243,7 @@ impl SessionState {
                 },
                 // What they are about is looked up before anything else is told.
                 Ok(()) = drafted.changed() => {}
-                () = pulse.next() => {}
+                () = output_activity.next() => {}
                 Ok(()) = sighted.changed() => {
                     let sighting = sighted.borrow_and_update().clone();
                     self.tell(Input::ScreenChanged(sighting));
@@ -284,7 +284,7 @@ impl SessionState {
         let output = delivery.heeds_output_from().map(instant);
         let due = delivery.next_wakeup().map(instant);
         let heeds_keys = !delivery.is_at_rest();
-        self.setup.pulse.heed(output, heeds_keys, due);
+        self.setup.output_activity.wake_on(output, heeds_keys, due);
     }
 
     /// Perform every action that the driver wants by now.
@@ -297,14 +297,14 @@ impl SessionState {
     /// Tell the driver what was typed and shown since the last input, as of when that was.
     fn catch_up(&mut self) {
         let typing = *self.setup.drafted.borrow();
-        let pulse = &self.setup.pulse;
+        let output_activity = &self.setup.output_activity;
         let output = OutputTimes {
-            in_time: pulse.last_until(),
-            last: pulse.last(),
+            in_time: output_activity.last_before_deadline(),
+            last: output_activity.last_at(),
         };
         self.driver.catch_up(typing, output);
         let delivery = self.driver.delivery();
-        let paste = delivery.paste().applies(pulse.wants_paste());
+        let paste = delivery.paste().applies(output_activity.wants_paste());
         if paste != (delivery.input() == turn::Input::Pasted) {
             let now = Instant::now();
             self.driver.tell_as_of(now, Input::PasteMode(paste));

@@ -2,7 +2,7 @@
 
 use super::SessionState;
 use super::replies::Reply;
-use crate::pty::keyboard::Typed;
+use crate::pty::keyboard::KeyboardInput;
 use crate::routes::door;
 use crate::routes::transcript;
 use crate::state::actions::{self, Report};
@@ -34,7 +34,12 @@ impl SessionState {
                 None => self.tell(actions::terminal_gone(by)),
             },
             Action::PressKeys(keys) => {
-                if !self.setup.shared.keyboard.try_type_in(Typed::Bytes(keys)) {
+                if !self
+                    .setup
+                    .shared
+                    .keyboard
+                    .try_type_in(KeyboardInput::Bytes(keys))
+                {
                     self.tell(Input::KeysDropped);
                 }
             }
@@ -44,8 +49,11 @@ impl SessionState {
                 self.tell(Input::InputChecked { is_unread });
             }
             Action::ForgetKeys => {
-                let times = self.setup.drafted.borrow().times;
-                self.setup.shared.keyboard.try_type_in(Typed::Forget(times));
+                let key_inputs = self.setup.drafted.borrow().key_inputs;
+                self.setup
+                    .shared
+                    .keyboard
+                    .try_type_in(KeyboardInput::ResetDraft(key_inputs));
             }
             Action::AnswerHook { call, mail } => self.answer_hook(call, mail),
             Action::CheckApi {
