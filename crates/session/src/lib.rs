@@ -1,9 +1,9 @@
 //! A session: one run of an agent in a terminal that outlives the window.
 //!
-//! [`host::start`] starts a session from another process; the rest runs in the session's own process.
-//! One thread runs a few tasks, each of which owns a part: `pty::terminal` the screen and its viewers,
-//! `pty::keyboard` the program's input, `state` the session state and the delivery of mail. The
-//! journal has a thread of its own, because a disk may be slow.
+//! [`host::start`] starts a session from another process; the rest runs in the session's own
+//! process. One thread runs a few tasks, each of which owns a part: `pty::terminal` the screen and
+//! its viewers, `pty::keyboard` the program's input, `state` the session state and the delivery of
+//! mail. The journal has a thread of its own, because a disk may be slow.
 
 pub mod harness;
 pub mod host;
@@ -76,8 +76,8 @@ impl Shared {
         let _ = self.requests.send(request).await;
     }
 
-    /// Like [`Self::request`], but send the current state of a loop first: a client that was told that
-    /// its request is recorded must see its effect.
+    /// Like [`Self::request`], but send the current state of a loop first: a client that was told
+    /// that its request is recorded must see its effect.
     async fn request_current(&self, request: StateRequest) {
         if self.is_loop
             && let Some(view) = LoopView::now(self).await

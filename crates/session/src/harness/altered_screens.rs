@@ -1,5 +1,5 @@
-//! Tests that altered screens never show an empty input box. The screens are recorded ones with an empty
-//! box, altered in every way in which a dialog or an unknown view could alter them.
+//! Tests that altered screens never show an empty input box. The screens are recorded ones with an
+//! empty box, altered in every way in which a dialog or an unknown view could alter them.
 
 use super::recorded_screens::{FOLDERS, SIZES, dir, manifest, screen, states};
 use posthaste_core::harness::{Below, BoxState, Glance, Manifest};
@@ -146,8 +146,8 @@ fn check(size: usize) {
     assert!(checked > 20, "{checked}");
 }
 
-/// Return the rows that the manifest checks: from the top of the box to the end of the screen, or to the
-/// bottom of the box if any row may follow.
+/// Return the rows that the manifest checks: from the top of the box to the end of the screen, or
+/// to the bottom of the box if any row may follow.
 fn checked_rows(harness: &Manifest, shown: &Shown) -> std::ops::Range<usize> {
     let top = shown.cursor.0 - 1;
     let input_box = harness.input_box.as_ref().unwrap();
@@ -209,8 +209,8 @@ fn lacks_optional_footer(harness: &Manifest, shown: &Shown, other: &Shown) -> bo
         && below(other) >= required.count()
 }
 
-/// Insert rows of dialogs and unknown views at every position from the top of the box down, except rows
-/// that another screen of the agent shows there with an empty box.
+/// Insert rows of dialogs and unknown views at every position from the top of the box down, except
+/// rows that another screen of the agent shows there with an empty box.
 fn foreign_rows(
     harness: &Manifest,
     shown: &Shown,

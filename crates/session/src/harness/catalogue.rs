@@ -1,6 +1,6 @@
-//! All manifests: built in, the user's own, and the home's. A later one replaces an earlier one of the
-//! same name. Manifests in a project's home are ignored: a manifest starts programs, and a project may
-//! come from anyone.
+//! All manifests: built in, the user's own, and the home's. A later one replaces an earlier one of
+//! the same name. Manifests in a project's home are ignored: a manifest starts programs, and a
+//! project may come from anyone.
 //!
 //! A manifest's file is named after its harness, so that an invalid file affects only that harness.
 

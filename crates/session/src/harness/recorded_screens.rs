@@ -1,5 +1,5 @@
-//! Tests of the built-in manifests on screens of the real programs. The lab recorded the screens; the
-//! expected results are here.
+//! Tests of the built-in manifests on screens of the real programs. The lab recorded the screens;
+//! the expected results are here.
 
 use super::Catalogue;
 use crate::pty::screen_watch::read_screen;
@@ -127,8 +127,8 @@ fn input_box(sighting: &Sighting) -> String {
     }
 }
 
-/// Check the activity and the input box on every screen of an agent, at every size. Each screen follows
-/// an idle one, except the question at the start.
+/// Check the activity and the input box on every screen of an agent, at every size. Each screen
+/// follows an idle one, except the question at the start.
 fn check(folder: &str, expected: &[(&str, &str)]) {
     let (_, agent) = FOLDERS.iter().find(|(name, _)| *name == folder).unwrap();
     let harness = manifest(agent);

@@ -1,6 +1,6 @@
-//! Tries a harness on a program: runs it on a terminal of its own, and reports each change of what the
-//! harness recognises. This is not a session: nothing is stored, the program gets no mail, and all its
-//! processes end with the trial.
+//! Tries a harness on a program: runs it on a terminal of its own, and reports each change of what
+//! the harness recognises. This is not a session: nothing is stored, the program gets no mail, and
+//! all its processes end with the trial.
 
 use crate::host::ending;
 use crate::host::layer::{Outfit, Told};

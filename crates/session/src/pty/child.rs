@@ -1,5 +1,6 @@
-//! Starts programs on terminals of their own. The only module with unsafe code: the steps of a child
-//! between fork and exec, and a few calls to the kernel and the C library that have no safe form.
+//! Starts programs on terminals of their own. The only module with unsafe code: the steps of a
+//! child between fork and exec, and a few calls to the kernel and the C library that have no safe
+//! form.
 #![allow(unsafe_code)]
 
 use crate::harness::install_hint;
@@ -16,8 +17,8 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::process::Child;
 
-/// Variables that a program must not inherit. Most describe the terminal of the process that started
-/// the session.
+/// Variables that a program must not inherit. Most describe the terminal of the process that
+/// started the session.
 const REMOVED_VARIABLES: [&str; 11] = [
     "TMUX",
     "TMUX_PANE",
@@ -190,8 +191,8 @@ pub fn kill_with_parent(command: &mut std::process::Command) {
     let _ = command;
 }
 
-/// Close all inherited descriptors except the standard streams: a session must not hold pipes or locks
-/// of the process that started it. Must be called before this process opens a descriptor.
+/// Close all inherited descriptors except the standard streams: a session must not hold pipes or
+/// locks of the process that started it. Must be called before this process opens a descriptor.
 pub(crate) fn close_inherited() {
     const FIRST: libc::c_uint = 3;
     #[cfg(target_os = "linux")]

@@ -1,8 +1,8 @@
 //! Tracks whether a person has typed text that is not submitted.
 //!
-//! Reads keys on their way to the program and changes none. Keys alone do not determine the contents
-//! of a program's input line. In doubt there is a draft: a message that waits until Enter is better
-//! than one that is typed into a half-written line.
+//! Reads keys on their way to the program and changes none. Keys alone do not determine the
+//! contents of a program's input line. In doubt there is a draft: a message that waits until Enter
+//! is better than one that is typed into a half-written line.
 
 /// The contents of the input line, as far as keys determine them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,7 +1,7 @@
 //! The queue of everything that is typed into the program, by people and by the session.
 //!
-//! One task writes to the terminal, so that no person's key falls between a message and its Enter. A
-//! program that does not read delays only those who type; its output goes on.
+//! One task writes to the terminal, so that no person's key falls between a message and its Enter.
+//! A program that does not read delays only those who type; its output goes on.
 
 use crate::pty::child;
 use crate::pty::draft::{DraftTracker, LineFeed};
@@ -16,8 +16,8 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 
-/// How many inputs may wait. If the queue is full, a client waits; replies to the program's terminal
-/// queries are dropped, because the program does not read them.
+/// How many inputs may wait. If the queue is full, a client waits; replies to the program's
+/// terminal queries are dropped, because the program does not read them.
 const QUEUE_LENGTH: usize = 64;
 
 /// How many bytes may wait. A larger input waits until the queue is empty.
@@ -101,8 +101,8 @@ struct QueuedInput {
 }
 
 impl Keyboard {
-    /// Create the keyboard and its writer task. Receivers of `typing` are woken when a draft begins or
-    /// ends, and by other keys of a draft if `activity` says so.
+    /// Create the keyboard and its writer task. Receivers of `typing` are woken when a draft begins
+    /// or ends, and by other keys of a draft if `activity` says so.
     pub(crate) fn new(
         pty: Rc<AsyncFd<OwnedFd>>,
         typing: watch::Sender<TypingState>,
@@ -276,8 +276,8 @@ async fn write_all(pty: &AsyncFd<OwnedFd>, mut bytes: &[u8]) -> std::io::Result<
     Ok(())
 }
 
-/// Wait until a full terminal has room. Writability is registered only here: otherwise the kernel would
-/// wake the session for every key that the program reads, in the middle of the key's echo.
+/// Wait until a full terminal has room. Writability is registered only here: otherwise the kernel
+/// would wake the session for every key that the program reads, in the middle of the key's echo.
 async fn writable(pty: &OwnedFd) -> std::io::Result<()> {
     let duplicate = child::register(pty.try_clone()?, Interest::WRITABLE)?;
     let ready = duplicate.writable().await?;

@@ -10,8 +10,8 @@ use tokio::sync::Notify;
 #[derive(Debug)]
 pub(crate) struct OutputActivity {
     last_at: Cell<Option<Instant>>,
-    /// The last output until `deadline`. The owner may wake after the deadline, and must know whether
-    /// there was output before it.
+    /// The last output until `deadline`. The owner may wake after the deadline, and must know
+    /// whether there was output before it.
     last_before_deadline: Cell<Option<Instant>>,
     deadline: Cell<Option<Instant>>,
     wants_paste: Cell<bool>,

@@ -5,8 +5,8 @@ use rustix::io::Errno;
 
 /// How many bytes are read before other tasks run.
 pub(crate) const BATCH_BYTES: usize = 64 * 1024;
-/// Limit for the events of one batch: an empty outbox must have room for all of them, although every
-/// byte may be a line.
+/// Limit for the events of one batch: an empty outbox must have room for all of them, although
+/// every byte may be a line.
 const MAX_EVENT_BYTES: usize = 512 * 1024;
 /// Upper bound for the size of an output event without its text.
 const EVENT_OVERHEAD_BYTES: usize = 128;
@@ -28,7 +28,8 @@ pub(crate) enum Read {
 /// Wait for output, and read what is available up to the buffer's size.
 ///
 /// The kernel returns output in small pieces. The screen processes each piece before the next read,
-/// while the kernel prepares the next one: reading sooner would find nothing and sleep once per piece.
+/// while the kernel prepares the next one: reading sooner would find nothing and sleep once per
+/// piece.
 pub(crate) async fn read(parts: &mut TerminalParts, buffer: &mut [u8]) -> Read {
     let pty = parts.pty.clone();
     let Ok(mut ready) = pty.readable().await else {
@@ -79,8 +80,8 @@ pub(crate) fn read_now(parts: &mut TerminalParts, buffer: &mut [u8]) -> Read {
     }
 }
 
-/// Return an upper bound for the size of the events of this output. JSON writes some characters as two
-/// bytes.
+/// Return an upper bound for the size of the events of this output. JSON writes some characters as
+/// two bytes.
 fn max_event_bytes(piece: &[u8]) -> usize {
     let ends_line = |byte: &&u8| matches!(byte, 0x0a..=0x0c | 0x85);
     2 * piece.len() + EVENT_OVERHEAD_BYTES * piece.iter().filter(ends_line).count()

@@ -1,6 +1,6 @@
 //! Reads the screen by the program's manifest: when its output pauses, and at least every
-//! [`SCREEN_READ_INTERVAL`] while it does not. Reads nothing while the program writes nothing, or if
-//! the manifest recognises nothing.
+//! [`SCREEN_READ_INTERVAL`] while it does not. Reads nothing while the program writes nothing, or
+//! if the manifest recognises nothing.
 //!
 //! Reads only the screen and the program's own files. Output does not wait for it.
 
@@ -109,8 +109,8 @@ impl ScreenWatch {
         }
     }
 
-    /// Return the version of the program. Its banner takes precedence over its installed files, which
-    /// may be newer than the running program.
+    /// Return the version of the program. Its banner takes precedence over its installed files,
+    /// which may be newer than the running program.
     fn version(&mut self, screen: &Screen, is_ready: bool) -> Option<String> {
         if self.expects_banner {
             let (rows, _) = screen.foot(screen.size().rows.into());

@@ -1,9 +1,9 @@
-//! The program's terminal: reads its output, keeps its screen, and passes the output to viewers, the
-//! recording and subscribers.
+//! The program's terminal: reads its output, keeps its screen, and passes the output to viewers,
+//! the recording and subscribers.
 //!
-//! Output never passes through the owner of the session state, which only learns when there was some.
-//! A viewer that cannot keep up is redrawn from the screen later, so nothing waits for it and no queue
-//! grows.
+//! Output never passes through the owner of the session state, which only learns when there was
+//! some. A viewer that cannot keep up is redrawn from the screen later, so nothing waits for it and
+//! no queue grows.
 
 use crate::host::clock;
 use crate::host::log;
@@ -170,7 +170,8 @@ impl Task {
     async fn run(mut self, mut requests: mpsc::Receiver<TerminalRequest>) {
         let mut buffer = vec![0; BATCH_BYTES];
         let mut ends_at: Option<Instant> = None;
-        // Resetting a timer costs more than comparing its deadline, which most output does not change.
+        // Resetting a timer costs more than comparing its deadline, which most output does not
+        // change.
         let mut alarm = pin!(tokio::time::sleep_until(Instant::now().into()));
         loop {
             let wakeup = self.wakeup(ends_at).map(Into::into);
@@ -278,8 +279,8 @@ impl Task {
         self.keep_unfinished(bytes);
     }
 
-    /// Whether any connection subscribes to the output. A new subscriber gets the line that is already
-    /// begun as a whole.
+    /// Whether any connection subscribes to the output. A new subscriber gets the line that is
+    /// already begun as a whole.
     fn has_subscribers(&mut self) -> bool {
         let is_wanted = self.parts.hub.wants_output();
         if is_wanted && !self.publishes_lines {
@@ -423,8 +424,8 @@ impl Task {
         ids.into_iter().for_each(|id| self.redraw(id));
     }
 
-    /// Publish the last line and finish the recording. Then answer requests about the last screen until
-    /// the session ends.
+    /// Publish the last line and finish the recording. Then answer requests about the last screen
+    /// until the session ends.
     async fn finish(mut self, mut requests: mpsc::Receiver<TerminalRequest>) {
         if self.has_subscribers() {
             let at = clock::local_now();

@@ -1,7 +1,7 @@
 //! One attached terminal, on the session's side.
 //!
-//! A viewer with the program's terminal size gets the program's bytes unchanged; any other is painted
-//! from the screen. A viewer that reads too slowly misses output and is redrawn later.
+//! A viewer with the program's terminal size gets the program's bytes unchanged; any other is
+//! painted from the screen. A viewer that reads too slowly misses output and is redrawn later.
 
 use crate::socket::Socket;
 use posthaste_screen::{Painter, Screen, Size};
@@ -11,8 +11,8 @@ use std::io::IoSlice;
 use std::rc::Rc;
 use tokio::sync::mpsc;
 
-/// How many frames may wait for one viewer. A frame holds at most one batch of output. If the queue is
-/// full, the viewer falls behind.
+/// How many frames may wait for one viewer. A frame holds at most one batch of output. If the queue
+/// is full, the viewer falls behind.
 const MAX_QUEUED_FRAMES: usize = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -23,9 +23,9 @@ pub(crate) type Framed = Vec<u8>;
 
 /// Writes frames to a viewer's socket.
 ///
-/// The terminal's task writes output directly if nothing waits, and queues it otherwise. The viewer's
-/// task writes the queue with [`Self::write_all`], during which nothing is written directly. Both tasks
-/// run on one thread.
+/// The terminal's task writes output directly if nothing waits, and queues it otherwise. The
+/// viewer's task writes the queue with [`Self::write_all`], during which nothing is written
+/// directly. Both tasks run on one thread.
 #[derive(Debug)]
 pub(crate) struct ViewerWriter {
     socket: Rc<Socket>,
@@ -162,8 +162,8 @@ impl Viewer {
     }
 
     /// Write as much as the socket has room for, and return the number of bytes. Writes nothing if
-    /// other bytes must come first, or if the viewer's task has ended and cannot write the rest. Errors
-    /// are left to that task.
+    /// other bytes must come first, or if the viewer's task has ended and cannot write the rest.
+    /// Errors are left to that task.
     fn write_now(&self, header: &[u8], bytes: &[u8]) -> usize {
         let is_queued = self.frames.capacity() < MAX_QUEUED_FRAMES;
         let must_wait = is_queued || self.writer.has_partial_frame();

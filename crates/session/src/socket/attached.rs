@@ -1,7 +1,8 @@
 //! The connection of an attached terminal: passes its keys to the program, and output to it.
 //!
 //! The two directions do not wait for each other. A viewer that stops reading misses output and is
-//! redrawn when it reads again. If the program does not read keys, only the viewer that sent them waits.
+//! redrawn when it reads again. If the program does not read keys, only the viewer that sent them
+//! waits.
 
 use crate::Shared;
 use crate::host::log;
@@ -148,7 +149,8 @@ async fn write_output(
     }
 }
 
-/// Write the queued frames of a session that has ended, and the last screen if this viewer is behind.
+/// Write the queued frames of a session that has ended, and the last screen if this viewer is
+/// behind.
 async fn write_last(
     shared: &Shared,
     id: ViewerId,

@@ -1,7 +1,7 @@
 //! Carries out the JSON-RPC requests of a connection.
 //!
-//! A request is answered before its effects are published as events, so the code that carries it out
-//! also answers it, through a [`Sink`].
+//! A request is answered before its effects are published as events, so the code that carries it
+//! out also answers it, through a [`Sink`].
 
 use crate::Shared;
 use crate::pty::keyboard::KeyboardInput;

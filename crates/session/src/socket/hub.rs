@@ -1,8 +1,8 @@
 //! All connections of a session, and the events that they subscribe to.
 //!
-//! An event is serialized once for all subscribers. A subscriber whose outbox is full misses it, and
-//! learns later how many events it missed; others are not delayed. Only if no person watches the
-//! terminal, the output waits briefly for subscribers that are behind and still read, within a
+//! An event is serialized once for all subscribers. A subscriber whose outbox is full misses it,
+//! and learns later how many events it missed; others are not delayed. Only if no person watches
+//! the terminal, the output waits briefly for subscribers that are behind and still read, within a
 //! [`WaitBudget`] that all of them share.
 
 use crate::host::clock;
@@ -16,7 +16,8 @@ use tokio::sync::Notify;
 
 /// How long the output waits for all subscribers together.
 const WAIT_BUDGET: Duration = Duration::from_secs(3);
-/// The budget is refilled at a fraction of the time in which nothing waits: one part in this number.
+/// The budget is refilled at a fraction of the time in which nothing waits: one part in this
+/// number.
 const REFILL_DIVISOR: u32 = 10;
 
 /// How much longer the output may wait for its subscribers.

@@ -20,8 +20,8 @@ use tokio::sync::oneshot;
 use tracing::info;
 use uuid::Uuid;
 
-/// Determine the sender. A process in an agent's session is that agent. Any other name that the client
-/// gives is accepted, because no evidence is proof against the same user.
+/// Determine the sender. A process in an agent's session is that agent. Any other name that the
+/// client gives is accepted, because no evidence is proof against the same user.
 fn sender(
     shared: &Shared,
     peer: &Peer,
@@ -117,8 +117,8 @@ async fn find(shared: &Shared, prefix: IdPrefix) -> Result<MessageId, Failure> {
     Ok(found.map_err(|error| failure(&error))?.message.id)
 }
 
-/// Check that an answer would reach the question that was open when it was asked for. The driver waits
-/// while that question has only just appeared.
+/// Check that an answer would reach the question that was open when it was asked for. The driver
+/// waits while that question has only just appeared.
 async fn check_answer(shared: &Shared, to: &AgentName, asked_at: Timestamp) -> Result<(), Failure> {
     let refused = |why: &str| Failure::invalid_params(format!("{to}: {why}"));
     if *to != shared.agent {
@@ -183,8 +183,8 @@ pub(crate) async fn send_plain(
     }
 }
 
-/// Find the request that a message of the plain dialect closes. A trigger id that is unknown or not this
-/// sender's closes nothing, as in the original program.
+/// Find the request that a message of the plain dialect closes. A trigger id that is unknown or not
+/// this sender's closes nothing, as in the original program.
 async fn closes(
     shared: &Shared,
     from: &AgentName,

@@ -1,5 +1,5 @@
-//! Splits a connection's input into lines. The length of a line is limited, and so is the memory for
-//! unfinished lines of all connections together.
+//! Splits a connection's input into lines. The length of a line is limited, and so is the memory
+//! for unfinished lines of all connections together.
 
 use crate::socket::Socket;
 use posthaste_wire::rpc::MAX_LINE;

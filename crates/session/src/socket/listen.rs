@@ -1,5 +1,5 @@
-//! The listening sockets of a session. A path is used only if no other process listens there; a socket
-//! that is removed is created again; all are removed when the session ends.
+//! The listening sockets of a session. A path is used only if no other process listens there; a
+//! socket that is removed is created again; all are removed when the session ends.
 
 use crate::Shared;
 use crate::host::log;
@@ -92,8 +92,8 @@ fn taken(path: &Path, why: &str) -> Report {
         .hint("choose another path for --socket, or end the process that listens there")
 }
 
-/// Accept connections for as long as the session lives. If the socket is removed, listen again: cleaners
-/// of temporary directories and logouts remove sockets that are in use.
+/// Accept connections for as long as the session lives. If the socket is removed, listen again:
+/// cleaners of temporary directories and logouts remove sockets that are in use.
 pub(crate) async fn accept_connections(mut socket: SessionSocket, shared: Rc<Shared>) {
     while let Some(listener) = socket.listener.take() {
         tokio::select! {
@@ -193,8 +193,8 @@ fn bind(path: &Path) -> std::io::Result<UnixListener> {
     let address = SocketAddrUnix::new(path)?;
     let fd = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
     rustix::io::fcntl_setfd(&fd, rustix::io::FdFlags::CLOEXEC)?;
-    // On some systems the mode of the descriptor applies to the path, so that no other user can connect
-    // before `set_permissions`. Setting the umask would affect files of other threads.
+    // On some systems the mode of the descriptor applies to the path, so that no other user can
+    // connect before `set_permissions`. Setting the umask would affect files of other threads.
     let _ = rustix::fs::fchmod(&fd, Mode::RUSR | Mode::WUSR);
     rustix::net::bind(&fd, &address)?;
     std::fs::set_permissions(path, Permissions::from_mode(0o600))?;

@@ -1,5 +1,5 @@
-//! Requests to a loop over its session's socket. The session commits the request before it responds;
-//! the runner is woken by the journal's bell and carries it out.
+//! Requests to a loop over its session's socket. The session commits the request before it
+//! responds; the runner is woken by the journal's bell and carries it out.
 
 use crate::Shared;
 use crate::socket::dispatch::{Sink, confirm_injected, denial, failure};

@@ -1,9 +1,9 @@
-//! The session's sockets: listening, connections, requests and subscriptions. This file has the socket
-//! of one connection.
+//! The session's sockets: listening, connections, requests and subscriptions. This file has the
+//! socket of one connection.
 //!
-//! [`Socket`] is registered for reading alone. A stream of the runtime is registered for writing too,
-//! and every read by the peer makes room to write: it would wake this process for nothing. Writability
-//! is registered only while the socket is full.
+//! [`Socket`] is registered for reading alone. A stream of the runtime is registered for writing
+//! too, and every read by the peer makes room to write: it would wake this process for nothing.
+//! Writability is registered only while the socket is full.
 
 pub(crate) mod attached;
 pub(crate) mod connection;
@@ -84,8 +84,8 @@ impl Socket {
         retry_on_intr(|| rustix::io::writev(self.fd.get_ref(), bytes)).map_err(Into::into)
     }
 
-    /// Wait until the socket has room. Uses a duplicate, because a descriptor can be registered only
-    /// once. If no descriptor is free, waits for a fixed time.
+    /// Wait until the socket has room. Uses a duplicate, because a descriptor can be registered
+    /// only once. If no descriptor is free, waits for a fixed time.
     pub(crate) async fn writable(&self) -> Result<()> {
         let duplicate = self.fd.get_ref().try_clone();
         let duplicate = duplicate.and_then(|fd| register(fd, Interest::WRITABLE));

@@ -146,8 +146,8 @@ impl Outbox {
         self.filled.notify_one();
     }
 
-    /// Whether the output must wait for this connection: it subscribes to the output, is behind, and
-    /// still reads.
+    /// Whether the output must wait for this connection: it subscribes to the output, is behind,
+    /// and still reads.
     pub(super) fn delays_output(&self, now: Instant) -> bool {
         self.state.borrow_mut().delays_output(now)
     }
@@ -179,7 +179,8 @@ impl Outbox {
                 let mut state = self.state.borrow_mut();
                 state.queue.advance(count);
                 state.written += count as u64;
-                // A subscriber that reads again learns how much it missed, even if no event follows.
+                // A subscriber that reads again learns how much it missed, even if no event
+                // follows.
                 state.report_missed();
                 drop(state);
                 self.drained.notify_waiters();

@@ -10,8 +10,8 @@ use tokio::net::UnixStream;
 pub(crate) struct Peer {
     uid: u32,
     pid: Option<u32>,
-    /// The leader of the peer's process session. Looked up once: a peer that first runs in an agent's
-    /// session stays that agent.
+    /// The leader of the peer's process session. Looked up once: a peer that first runs in an
+    /// agent's session stays that agent.
     leader: OnceCell<Option<u32>>,
     /// The peer's ancestors with their start times. Looked up once, like `leader`.
     ancestry: OnceCell<Vec<(u32, u64)>>,
