@@ -107,7 +107,7 @@ async fn serve_requests(
 ) -> RequestsEnd {
     let mut first_line = Some(FirstLineWait::start(shared));
     loop {
-        outbox.has_room().await;
+        outbox.wait_for_room().await;
         let line = match &first_line {
             Some(wait) => wait.next(lines).await,
             None => Some(lines.next().await),

@@ -134,7 +134,7 @@ pub(crate) async fn batch(
     });
     outbox.hold_events();
     for request in requests {
-        outbox.has_room().await;
+        outbox.wait_for_room().await;
         if outbox.is_dead() {
             return;
         }

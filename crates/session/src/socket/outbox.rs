@@ -54,7 +54,7 @@ impl Outbox {
         }
     }
 
-    /// Queue a response. Requesters wait for room before the next request, see [`Self::has_room`].
+    /// Queue a response. Requesters wait for room before the next request, see [`Self::wait_for_room`].
     pub(crate) fn push(&self, response: &[u8]) {
         self.state.borrow_mut().queue.push(response);
         self.filled.notify_one();
@@ -99,7 +99,7 @@ impl Outbox {
     }
 
     /// Wait until there is room for a response, or the connection is dead.
-    pub(crate) async fn has_room(&self) {
+    pub(crate) async fn wait_for_room(&self) {
         loop {
             let drained = self.drained.notified();
             {
