@@ -22,7 +22,7 @@ use pty::terminal::Terminal;
 use pty::viewer::ViewerId;
 use routes::http::HttpRoute;
 use socket::hub::Hub;
-use socket::lines::Room;
+use socket::lines::BufferedBytes;
 use state::{LoopView, StateRequest};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -68,7 +68,7 @@ struct Wakeups {
 /// Counts that limit connections.
 #[derive(Debug, Default)]
 struct ConnectionCounts {
-    room: Room,
+    buffered_bytes: BufferedBytes,
     /// Number of viewers that have attached so far.
     viewers: Cell<u64>,
     /// Number of connections that have not sent their first line.
@@ -79,7 +79,7 @@ struct ConnectionCounts {
 #[derive(Debug)]
 struct Watches {
     /// The viewer that has taken the keyboard.
-    taken: watch::Receiver<Option<ViewerId>>,
+    keyboard_owner: watch::Receiver<Option<ViewerId>>,
     interactive: watch::Receiver<bool>,
     /// Current failure of the script that keeps the mail.
     mail_trouble: watch::Receiver<Option<posthaste_wire::MailTrouble>>,

@@ -150,7 +150,7 @@ pub(super) fn complete_harnesses() -> ArgValueCompleter {
         let current = current.to_string_lossy().into_owned();
         let context = crate::context::Context::with_any_settings(&crate::context::Said::default());
         let catalogue = context.and_then(|context| {
-            posthaste_session::harness::Catalogue::of(
+            posthaste_session::harness::Catalogue::load(
                 &context.home,
                 &context.config.harnesses.status_rows(),
             )

@@ -30,7 +30,7 @@ fn agent_name(call: &Call) -> Result<Option<AgentName>, String> {
 
 fn try_inject(call: &Call, agent: &AgentName, event: &str, payload: &str) -> Result<(), Report> {
     let mut context = Context::new(&Said::default())?;
-    let manifest = Catalogue::of(&context.home, &context.config.harnesses.status_rows())?
+    let manifest = Catalogue::load(&context.home, &context.config.harnesses.status_rows())?
         .take(&call.harness)?;
     let hooks = &manifest.hook;
     if !hooks.read(event, payload).is_prompt_that_takes() {

@@ -1,9 +1,8 @@
-//! The manifests there are: those that are built in, the user's own, and the home's. The later
-//! ones take the place of the earlier ones of the same name. A project's home brings none: a manifest
-//! says how a program is started, and the project may come from anybody.
+//! All manifests: built in, the user's own, and the home's. A later one replaces an earlier one of
+//! the same name. Manifests in a project's home are ignored: a manifest starts programs, and a
+//! project may come from anyone.
 //!
-//! A file is named after its harness, so that one that cannot be read stands in the way of its
-//! own name and of no other.
+//! A manifest's file is named after its harness, so that an invalid file affects only that harness.
 
 use etcetera::BaseStrategy;
 use posthaste_core::harness::Manifest;
@@ -16,7 +15,7 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Works for any command.
+/// The harness that works for any command.
 pub const GENERIC: &str = "generic";
 
 const BUILT_IN: [(&str, &str); 5] = [
@@ -26,9 +25,9 @@ const BUILT_IN: [(&str, &str); 5] = [
     (GENERIC, include_str!("../../harness/generic.toml")),
     ("opencode", include_str!("../../harness/opencode.toml")),
 ];
-/// How large a manifest may be, and how many a directory may hold.
-const LARGEST: u64 = 64 << 10;
-const MOST: usize = 500;
+const MAX_MANIFEST_BYTES: u64 = 64 << 10;
+/// How many entries of a directory are read.
+const MAX_DIR_ENTRIES: usize = 500;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
@@ -46,27 +45,27 @@ impl std::fmt::Display for Origin {
 }
 
 #[derive(Debug)]
-pub struct Entry {
+pub struct CatalogueEntry {
     pub name: String,
     pub origin: Origin,
-    /// Its text, where that is ours.
+    /// The text of a built-in manifest.
     pub text: Option<&'static str>,
-    /// Or what is wrong with it.
+    /// The manifest, or why it is invalid.
     pub manifest: Result<Manifest>,
 }
 
-/// How many rows of its screen a person's status line has, by harness.
+/// The number of rows of the person's status line, by harness.
 pub type StatusRows = BTreeMap<String, usize>;
 
 /// All manifests, by name.
 #[derive(Debug)]
 pub struct Catalogue {
-    entries: Vec<Entry>,
+    entries: Vec<CatalogueEntry>,
 }
 
 impl Catalogue {
     /// Read all manifests, and apply the person's settings to them.
-    pub fn of(home: &Home, status_rows: &StatusRows) -> Result<Self> {
+    pub fn load(home: &Home, status_rows: &StatusRows) -> Result<Self> {
         let mut catalogue = Self::built_in();
         let user = etcetera::choose_base_strategy().ok();
         if let Some(dir) = user.map(|dirs| dirs.config_dir().join("posthaste/harness")) {
@@ -90,7 +89,7 @@ impl Catalogue {
     }
 
     pub(crate) fn built_in() -> Self {
-        let entries = BUILT_IN.map(|(name, text)| Entry {
+        let entries = BUILT_IN.map(|(name, text)| CatalogueEntry {
             name: name.to_owned(),
             origin: Origin::BuiltIn,
             text: Some(text),
@@ -114,7 +113,7 @@ impl Catalogue {
             }
             Err(error) => return Err(cannot(&error)),
         };
-        for entry in listed.take(MOST) {
+        for entry in listed.take(MAX_DIR_ENTRIES) {
             let path = entry.map_err(|error| cannot(&error))?.path();
             let stem = path.file_stem().and_then(|stem| stem.to_str());
             let Some(name) = stem.filter(|_| path.extension().is_some_and(|e| e == "toml")) else {
@@ -122,14 +121,14 @@ impl Catalogue {
             };
             let name = name.to_owned();
             let origin = Origin::File(path.clone());
-            let read = data_file::read(&path, flags, LARGEST);
+            let read = data_file::read(&path, flags, MAX_MANIFEST_BYTES);
             let read = read.map_err(|error| {
                 let shown = text::visible(&path.to_string_lossy());
                 Report::usage(format!("cannot read {shown}: {error}"))
             });
             let manifest = read.and_then(|text| parse(&name, &text, &origin));
             self.entries.retain(|entry| entry.name != name);
-            self.entries.push(Entry {
+            self.entries.push(CatalogueEntry {
                 name,
                 origin,
                 text: None,
@@ -140,34 +139,33 @@ impl Catalogue {
         Ok(())
     }
 
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[CatalogueEntry] {
         &self.entries
     }
 
-    /// The harness that a command is run with where none is named.
-    pub fn chosen_for(&self, program: &str) -> &str {
+    /// Return the harness that is used for a command if the user names none.
+    pub fn default_for(&self, program: &str) -> &str {
         let base = Path::new(program)
             .file_name()
             .and_then(|name| name.to_str());
-        let fits = |entry: &&Entry| {
+        let fits = |entry: &&CatalogueEntry| {
             let manifest = entry.manifest.as_ref();
             manifest.is_ok_and(|m| m.commands.iter().any(|c| Some(c.as_str()) == base))
-                // One that should be mended is not passed over in silence.
+                // An invalid manifest must cause an error, not be ignored.
                 || (manifest.is_err() && Some(entry.name.as_str()) == base)
         };
-        // A user's own before one of ours.
+        // The user's manifests take precedence over built-in ones.
         let of_files = self.entries.iter().filter(|e| e.origin != Origin::BuiltIn);
         let built_in = self.entries.iter().filter(|e| e.origin == Origin::BuiltIn);
         let mut all = of_files.chain(built_in);
         all.find(fits).map_or(GENERIC, |entry| &entry.name)
     }
 
-    /// The manifest of this name.
     pub fn take(self, name: &str) -> Result<Manifest> {
         self.take_entry(name)?.manifest
     }
 
-    pub fn take_entry(self, name: &str) -> Result<Entry> {
+    pub fn take_entry(self, name: &str) -> Result<CatalogueEntry> {
         let nearest = self.nearest(name);
         let entry = self.entries.into_iter().find(|entry| entry.name == name);
         match entry {
@@ -197,40 +195,43 @@ impl Catalogue {
     }
 }
 
-fn parse(name: &str, said: &str, origin: &Origin) -> Result<Manifest> {
-    let wrong = |line: Option<usize>, what: &str| {
+fn parse(name: &str, source: &str, origin: &Origin) -> Result<Manifest> {
+    let invalid = |line: Option<usize>, what: &str| {
         let line = line.map_or(String::new(), |line| format!(", line {line}"));
         let what = text::one_line(what, 300);
         Report::usage(format!(
-            "the harness {name} ({origin}{line}) is not right: {what}"
+            "the harness {name} ({origin}{line}) is invalid: {what}"
         ))
-        .hint("'ph harness show generic' shows every word there is")
+        .hint("'ph harness show generic' shows all keys")
     };
-    let manifest: Manifest = toml::from_str(said).map_err(|error| {
-        let before = error.span().and_then(|span| said.get(..span.start));
+    let manifest: Manifest = toml::from_str(source).map_err(|error| {
+        let before = error.span().and_then(|span| source.get(..span.start));
         let line = before.map(|before| before.matches('\n').count() + 1);
-        wrong(line, error.message())
+        invalid(line, error.message())
     })?;
     manifest
         .check()
-        .map_err(|fault| wrong(line_of(said, &fault.key), &fault.to_string()))?;
+        .map_err(|fault| invalid(line_of(source, &fault.key), &fault.to_string()))?;
     if manifest.name != name {
-        let what = format!("its name is {}, and its file's {name}", manifest.name);
-        return Err(wrong(line_of(said, "name"), &what));
+        let what = format!(
+            "its name is {}, but its file is named {name}",
+            manifest.name
+        );
+        return Err(invalid(line_of(source, "name"), &what));
     }
     Ok(manifest)
 }
 
-/// Where a key is likely to stand: the line of its last part, else of its table.
-fn line_of(said: &str, key: &str) -> Option<usize> {
+/// Guess the line of a key: the line of its last part, or else of its table.
+fn line_of(source: &str, key: &str) -> Option<usize> {
     let parts: Vec<&str> = key.rsplit('.').collect();
     parts.iter().find_map(|part| {
-        let stands = |line: &str| {
+        let has_part = |line: &str| {
             let line = line.trim_start().trim_start_matches('[');
             let rest = line.strip_prefix(part);
             rest.is_some_and(|rest| rest.trim_start().starts_with(['=', ']', '.']))
         };
-        said.lines().position(stands).map(|at| at + 1)
+        source.lines().position(has_part).map(|at| at + 1)
     })
 }
 
@@ -263,26 +264,26 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_generic() {
+    fn omitted_keys_have_the_generic_values() {
         let generic = Catalogue::built_in().take(GENERIC).unwrap();
         assert_eq!(generic, Manifest::generic());
-        let mut least = parsed("").unwrap();
-        assert!(!least.looks() && !least.knows_dialogs());
-        least.name.clone_from(&generic.name);
-        least.description.clone_from(&generic.description);
-        assert_eq!(least, generic);
-        // What is shown of one says the same.
+        let mut minimal = parsed("").unwrap();
+        assert!(!minimal.looks() && !minimal.knows_dialogs());
+        minimal.name.clone_from(&generic.name);
+        minimal.description.clone_from(&generic.description);
+        assert_eq!(minimal, generic);
+        // A printed manifest parses to the same manifest.
         let shown = toml::to_string(&generic).unwrap();
         assert_eq!(parse(GENERIC, &shown, &Origin::BuiltIn).unwrap(), generic);
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_line() {
+    fn an_error_names_its_line() {
         let check = |more: &str, line: usize, says: &str| {
             let report = parsed(more).unwrap_err();
             let message = report.message();
-            let where_ = format!("the harness x (built in, line {line}) is not right: ");
-            let what = message.strip_prefix(&where_);
+            let prefix = format!("the harness x (built in, line {line}) is invalid: ");
+            let what = message.strip_prefix(&prefix);
             let is_said = what.is_some_and(|what| what.contains(says));
             assert!(is_said, "{more:?}: {message}");
             assert!(report.advice().is_some());
@@ -319,18 +320,22 @@ mod tests {
             6,
             "between 1 and 60",
         );
-        let boxed = |prompt: &str, top: &str| {
+        let input_box = |prompt: &str, top: &str| {
             format!("[input_box]\nprompt = '{prompt}'\ntop = {top}\nbottom = ['-+']")
         };
-        check(&boxed("> (", "['-']"), 4, "unclosed group");
-        check(&boxed("> .*", "['-']"), 4, "(?<text>.*)");
+        check(&input_box("> (", "['-']"), 4, "unclosed group");
+        check(&input_box("> .*", "['-']"), 4, "(?<text>.*)");
         check(
-            &boxed("> (?<text>.*)", "[]"),
+            &input_box("> (?<text>.*)", "[]"),
             3,
             "at least one pattern each",
         );
         check("[broken", 3, "");
         let other = parse("y", HEAD, &Origin::BuiltIn).unwrap_err();
-        assert!(other.message().contains("its name is x, and its file's y"));
+        assert!(
+            other
+                .message()
+                .contains("its name is x, but its file is named y")
+        );
     }
 }

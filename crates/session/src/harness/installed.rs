@@ -6,10 +6,10 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// How far above a program the `package.json` of its package is looked for.
-const LEVELS: usize = 4;
-/// A `package.json` that is longer is not one of a program that we know.
-const PACKAGE_BYTES: u64 = 1 << 20;
+/// How many directories above a program are searched for its `package.json`.
+const MAX_PARENT_DIRS: usize = 4;
+/// Only this much of a `package.json` is read.
+const MAX_PACKAGE_BYTES: u64 = 1 << 20;
 
 #[derive(Deserialize)]
 struct Package {
@@ -21,7 +21,7 @@ struct Package {
 pub fn version_of(program: &Path, known: &Version) -> Option<String> {
     let program = program.canonicalize().ok()?;
     let packaged = known.package.as_ref().and_then(|name| {
-        let dirs = program.ancestors().skip(1).take(LEVELS);
+        let dirs = program.ancestors().skip(1).take(MAX_PARENT_DIRS);
         let package = dirs.filter_map(package_in).find(|it| it.name == *name)?;
         version::readable(&package.version)
     });
@@ -31,7 +31,9 @@ pub fn version_of(program: &Path, known: &Version) -> Option<String> {
 fn package_in(dir: &Path) -> Option<Package> {
     let file = File::open(dir.join("package.json")).ok()?;
     let mut text = String::new();
-    file.take(PACKAGE_BYTES).read_to_string(&mut text).ok()?;
+    file.take(MAX_PACKAGE_BYTES)
+        .read_to_string(&mut text)
+        .ok()?;
     serde_json::from_str(&text).ok()
 }
 

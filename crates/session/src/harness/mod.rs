@@ -1,13 +1,13 @@
-//! What ph knows of kinds of agents: finding the manifests, and trying one on a program.
+//! Finds the manifests of harnesses, and tries a manifest on a program.
 //!
-//! What a manifest says, and what a screen means by it, is the core's.
+//! The contents of a manifest, and the recognition of screens by it, are in the core.
 
+#[cfg(test)]
+mod altered_screens;
 pub mod catalogue;
 pub mod installed;
 #[cfg(test)]
-mod known;
-#[cfg(test)]
-mod mutated;
+mod recorded_screens;
 pub mod trial;
 
 pub use catalogue::{Catalogue, GENERIC, StatusRows};
@@ -16,7 +16,7 @@ use posthaste_core::harness::Manifest;
 use posthaste_core::text;
 use posthaste_store::report::Report;
 
-/// Says with a report that a program is not there how a person gets it.
+/// Add a hint on how to install a program that was not found.
 pub(crate) fn install_hint(report: Report, harness: &Manifest, program: &str) -> Report {
     match harness.install_of(program) {
         Some(how) => report.hint(format!("to install it: {}", text::one_line(how, 200))),

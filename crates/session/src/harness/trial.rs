@@ -1,12 +1,12 @@
-//! A harness tried on a program: it runs on a terminal of its own, and what is recognised is told
-//! as it changes. No session: nothing is stored, nobody can write to it, and whatever it starts
-//! ends with the trial.
+//! Tries a harness on a program: runs it on a terminal of its own, and reports each change of what
+//! the harness recognises. This is not a session: nothing is stored, the program gets no mail, and
+//! all its processes end with the trial.
 
 use crate::host::ending;
 use crate::host::launch_files::{LaunchContext, PreparedLaunch};
 use crate::pty::child;
 use crate::pty::program::ProgramFiles;
-use crate::pty::sight::Sight;
+use crate::pty::screen_watch::ScreenWatch;
 use crate::routes::http::HttpRoute;
 use posthaste_core::activity::Activity;
 use posthaste_core::delivery::{Delivery, Event, Manner};
@@ -32,46 +32,50 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use uuid::Uuid;
 
-/// How long a program that was asked to end may take.
-const GRACE: Duration = Duration::from_secs(2);
-/// What ends it where we are killed: nobody comes after us who would.
-const ORPHANED: Signal = Signal::KILL;
-/// How much is read before the rest gets its turn.
-const PIECE: usize = 64 << 10;
+/// How long the program may take to exit after it was asked to.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
+/// Signal to the program if this process is killed.
+const ORPHAN_SIGNAL: Signal = Signal::KILL;
+/// How many bytes of output are read at once.
+const READ_BYTES: usize = 64 << 10;
 
-/// Something that was recognised, or happened.
+/// A change that the trial reports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Noted {
+pub struct Observation {
     pub kind: &'static str,
     pub is: String,
     pub evidence: String,
 }
 
-fn noted(kind: &'static str, is: impl Into<String>, evidence: impl Into<String>) -> Noted {
-    Noted {
+fn observation(
+    kind: &'static str,
+    is: impl Into<String>,
+    evidence: impl Into<String>,
+) -> Observation {
+    Observation {
         kind,
         is: is.into(),
         evidence: evidence.into(),
     }
 }
 
-/// How a trial ended.
+/// Whether the program was recognised as ready during a trial.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum Readiness {
     WasReady,
     NeverReady,
 }
 
-/// Tells what is noted, and how long after the start.
-pub(crate) type Tell<'a> = &'a mut dyn FnMut(Duration, &Noted) -> Result<()>;
+/// Called with each observation, and the time since the start.
+pub(crate) type OnObservation<'a> = &'a mut dyn FnMut(Duration, &Observation) -> Result<()>;
 
-/// Runs the program until it exits, the limit is reached or somebody presses Ctrl+C.
+/// Run the program until it exits, the limit is reached or the user presses Ctrl+C.
 pub fn run(
     harness: Manifest,
     launch: &Launch,
     limit: Option<Duration>,
-    tell: Tell<'_>,
-) -> Result<Outcome> {
+    report: OnObservation<'_>,
+) -> Result<Readiness> {
     let cannot = |error: std::io::Error| Report::storage(format!("cannot try a harness: {error}"));
     let dir = tempfile::tempdir().map_err(cannot)?;
     let home = Home::open(dir.path(), None)?;
@@ -92,28 +96,28 @@ pub fn run(
         };
         let outfit = PreparedLaunch::prepare(&told, &harness.start)?;
         let files = rustix::process::getrlimit(Resource::Nofile);
-        let (pty, child) = child::spawn(&told, &harness, &outfit, files, ORPHANED)?;
+        let (pty, child) = child::spawn(&told, &harness, &outfit, files, ORPHAN_SIGNAL)?;
         let pid = child.id().unwrap_or_default();
         let started = process::started(pid).unwrap_or_default();
         let files = ProgramFiles::of(&harness, launch, (pid, started));
         let mut trial = Trial::new(Arc::new(harness), launch, pty, files);
-        trial.watch(child, limit, tell).await
+        trial.watch(child, limit, report).await
     })
 }
 
 struct Trial {
     pty: AsyncFd<OwnedFd>,
     screen: Screen,
-    sight: Sight,
-    sighted: watch::Receiver<Sighting>,
+    screen_watch: ScreenWatch,
+    sightings: watch::Receiver<Sighting>,
     delivery: Delivery,
-    begun: Instant,
-    shown: Shown,
+    started: Instant,
+    reported: Reported,
 }
 
-/// What was told last.
+/// The values that were reported last.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Shown {
+struct Reported {
     activity: Option<(Activity, String)>,
     input_box: BoxState,
     title: Option<String>,
@@ -136,23 +140,23 @@ impl Trial {
         if let Some(osc) = &harness.activity.osc {
             screen.listen(osc.number);
         }
-        let (sight, sighted) = Sight::new(harness.clone(), Rc::new(files));
+        let (screen_watch, sightings) = ScreenWatch::new(harness.clone(), Rc::new(files));
         let manner = Manner {
             harness,
             path_bytes: 0,
             reach: posthaste_core::delivery::Reach::Terminal,
             has_hooks: false,
         };
-        let begun = Instant::now();
-        let now = moment(begun);
+        let started = Instant::now();
+        let now = moment(started);
         Self {
             pty,
             screen,
-            sight,
-            sighted,
+            screen_watch,
+            sightings,
             delivery: Delivery::new(manner, now),
-            begun,
-            shown: Shown::default(),
+            started,
+            reported: Reported::default(),
         }
     }
 
@@ -160,18 +164,18 @@ impl Trial {
         &mut self,
         mut child: Child,
         limit: Option<Duration>,
-        tell: Tell<'_>,
-    ) -> Result<Outcome> {
+        report: OnObservation<'_>,
+    ) -> Result<Readiness> {
         let cannot =
             |error: std::io::Error| Report::storage(format!("cannot try a harness: {error}"));
         let mut interrupt = signal(SignalKind::interrupt()).map_err(cannot)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(cannot)?;
         let pid = child.id().unwrap_or_default();
         let started = process::started(pid).unwrap_or_default();
-        let ends_at = limit.map(|limit| self.begun + limit);
+        let ends_at = limit.map(|limit| self.started + limit);
         let mut is_open = true;
         let status = loop {
-            self.say(tell)?;
+            self.report_changes(report)?;
             let wakeup = self.wakeup().into_iter().chain(ends_at).min();
             let wakeup = wakeup.unwrap_or_else(|| Instant::now() + Duration::from_secs(3_600));
             tokio::select! {
@@ -179,7 +183,7 @@ impl Trial {
                 _ = interrupt.recv() => break None,
                 _ = terminate.recv() => break None,
                 status = child.wait() => break Some(status),
-                is_more = read(&self.pty, &mut self.screen), if is_open => match is_more {
+                has_output = read(&self.pty, &mut self.screen), if is_open => match has_output {
                     Some(true) => self.output(),
                     Some(false) => {}
                     None => is_open = false,
@@ -193,119 +197,124 @@ impl Trial {
         };
         let how = match status {
             Some(status) => {
-                // Its last words, as far as they are there.
+                // Read the rest of the output.
                 while read_now(&self.pty, &mut self.screen) == Some(true) {
                     self.output();
                 }
-                self.sight.finish(&self.screen);
+                self.screen_watch.finish(&self.screen);
                 self.tick();
-                self.say(tell)?;
+                self.report_changes(report)?;
                 ending(&status)
             }
             None => {
                 let how = end(&mut child, pid, started).await;
-                tell(self.begun.elapsed(), &noted("ended", "by us", ""))?;
+                report(self.started.elapsed(), &observation("ended", "by us", ""))?;
                 how
             }
         };
         process::signal_all(pid, started, Signal::KILL);
-        self.exit(&how, tell)?;
-        Ok(if self.shown.was_ready {
-            Outcome::WasReady
+        self.exit(&how, report)?;
+        Ok(if self.reported.was_ready {
+            Readiness::WasReady
         } else {
-            Outcome::NeverReady
+            Readiness::NeverReady
         })
     }
 
-    fn exit(&mut self, how: &Ending, tell: Tell<'_>) -> Result<()> {
+    fn exit(&mut self, how: &Ending, report: OnObservation<'_>) -> Result<()> {
         self.delivery
-            .on(moment(self.begun), Event::Exited(how.clone()));
-        self.say(tell)
+            .on(moment(self.started), Event::Exited(how.clone()));
+        self.report_changes(report)
     }
 
     fn wakeup(&self) -> Option<Instant> {
-        let delivery = self.delivery.next_wakeup().map(|at| self.begun + at);
+        let delivery = self.delivery.next_wakeup().map(|at| self.started + at);
         let sync = self.screen.sync_deadline();
-        let look = self.sight.due(&self.screen);
-        [delivery, sync, look].into_iter().flatten().min()
+        let screen_watch = self.screen_watch.due(&self.screen);
+        [delivery, sync, screen_watch].into_iter().flatten().min()
     }
 
     fn output(&mut self) {
-        let answers = self.screen.take_replies();
-        // A program that does not read its answers gets none.
-        let _ = rustix::io::write(self.pty.get_ref(), &answers);
-        self.sight.changed(Instant::now());
-        self.delivery.on(moment(self.begun), Event::Output);
+        let replies = self.screen.take_replies();
+        // Replies are dropped if the program does not read them.
+        let _ = rustix::io::write(self.pty.get_ref(), &replies);
+        self.screen_watch.changed(Instant::now());
+        self.delivery.on(moment(self.started), Event::Output);
     }
 
     fn tick(&mut self) {
         let now = Instant::now();
         if self.screen.sync_deadline().is_some_and(|at| at <= now) {
             self.screen.stop_sync();
-            self.sight.changed(now);
+            self.screen_watch.changed(now);
         }
-        self.sight.tick(now, &self.screen);
-        let event = match self.sighted.has_changed() {
-            Ok(true) => Event::Seen(self.sighted.borrow_and_update().clone()),
+        self.screen_watch.tick(now, &self.screen);
+        let event = match self.sightings.has_changed() {
+            Ok(true) => Event::Seen(self.sightings.borrow_and_update().clone()),
             Ok(false) | Err(_) => Event::Tick,
         };
-        self.delivery.on(moment(self.begun), event);
+        self.delivery.on(moment(self.started), event);
     }
 
-    /// Tells what has changed.
-    fn say(&mut self, tell: Tell<'_>) -> Result<()> {
-        let at = self.begun.elapsed();
-        let judged = self.delivery.activity();
+    fn report_changes(&mut self, report: OnObservation<'_>) -> Result<()> {
+        let at = self.started.elapsed();
+        let judgement = self.delivery.activity();
         let title = self.screen.title().map(|title| text::one_line(title, 80));
-        if title != self.shown.title {
+        if title != self.reported.title {
             let is = title.clone().unwrap_or_default();
-            tell(at, &noted("title", is, ""))?;
-            self.shown.title = title;
+            report(at, &observation("title", is, ""))?;
+            self.reported.title = title;
         }
         let paste = self.screen.bracketed_paste();
-        if paste != self.shown.paste {
+        if paste != self.reported.paste {
             let is = if paste { "wanted" } else { "not wanted" };
-            tell(at, &noted("paste", is, ""))?;
-            self.shown.paste = paste;
+            report(at, &observation("paste", is, ""))?;
+            self.reported.paste = paste;
         }
-        let input_box = self.sighted.borrow().input_box.clone();
-        if input_box != self.shown.input_box {
+        let input_box = self.sightings.borrow().input_box.clone();
+        if input_box != self.reported.input_box {
             let (is, what) = match &input_box {
                 BoxState::Undescribed => ("undescribed", String::new()),
                 BoxState::Unrecognised(mismatch) => ("unrecognised", mismatch.to_string()),
                 BoxState::Empty => ("empty", String::new()),
                 BoxState::Holds(held) => ("draft", text::one_line(&held.text, 60)),
             };
-            tell(at, &noted("input", is, what))?;
-            self.shown.input_box = input_box;
+            report(at, &observation("input", is, what))?;
+            self.reported.input_box = input_box;
         }
-        let activity = (judged.activity, judged.evidence);
-        if Some(&activity) == self.shown.activity.as_ref() {
+        let activity = (judgement.activity, judgement.evidence);
+        if Some(&activity) == self.reported.activity.as_ref() {
             return Ok(());
         }
         let is_up = !matches!(activity.0, Activity::Starting | Activity::Exited);
-        if is_up && !self.delivery.is_starting() && !self.shown.was_ready {
-            self.shown.was_ready = true;
-            tell(at, &noted("ready", "yes", self.delivery.ready_evidence()))?;
+        if is_up && !self.delivery.is_starting() && !self.reported.was_ready {
+            self.reported.was_ready = true;
+            report(
+                at,
+                &observation("ready", "yes", self.delivery.ready_evidence()),
+            )?;
         }
         let is = match &activity.0 {
             Activity::Blocked(on) => format!("blocked on {}", text::one_line(on, 80)),
             other => other.to_string(),
         };
-        tell(at, &noted("activity", is, text::one_line(&activity.1, 100)))?;
-        self.shown.activity = Some(activity);
+        report(
+            at,
+            &observation("activity", is, text::one_line(&activity.1, 100)),
+        )?;
+        self.reported.activity = Some(activity);
         Ok(())
     }
 }
 
-fn moment(begun: Instant) -> Moment {
+fn moment(started: Instant) -> Moment {
     Moment {
         wall: posthaste_store::times::now(),
-        mono: begun.elapsed(),
+        mono: started.elapsed(),
     }
 }
 
-/// Whether there was something to read; nothing at the end.
+/// Wait for output, and return whether any was read. `None` at the end of the output.
 async fn read(pty: &AsyncFd<OwnedFd>, screen: &mut Screen) -> Option<bool> {
     let mut ready = pty.readable().await.ok()?;
     let read = read_now(pty, screen);
@@ -316,7 +325,7 @@ async fn read(pty: &AsyncFd<OwnedFd>, screen: &mut Screen) -> Option<bool> {
 }
 
 fn read_now(pty: &AsyncFd<OwnedFd>, screen: &mut Screen) -> Option<bool> {
-    let mut buffer = vec![0; PIECE];
+    let mut buffer = vec![0; READ_BYTES];
     match rustix::io::read(pty.get_ref(), &mut buffer[..]) {
         Ok(count @ 1..) => {
             screen.feed(&buffer[..count]);
@@ -327,12 +336,12 @@ fn read_now(pty: &AsyncFd<OwnedFd>, screen: &mut Screen) -> Option<bool> {
     }
 }
 
-/// Asks the program to end, and insists.
+/// Ask the program to exit, and kill it if it does not exit in time.
 async fn end(child: &mut Child, pid: u32, started: u64) -> Ending {
     for signal in [Signal::HUP, Signal::TERM, Signal::CONT] {
         process::signal_group(pid, signal);
     }
-    let status = match tokio::time::timeout(GRACE, child.wait()).await {
+    let status = match tokio::time::timeout(EXIT_TIMEOUT, child.wait()).await {
         Ok(status) => status,
         Err(_) => {
             process::signal_all(pid, started, Signal::KILL);

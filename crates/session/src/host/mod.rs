@@ -12,7 +12,7 @@ pub mod start;
 
 use crate::pty::child;
 use crate::routes::http::HttpRoute;
-use crate::socket::listen::{self, Listening};
+use crate::socket::listen::{self, SessionSocket};
 use journal_handle::JournalHandle;
 use launch_files::{LaunchContext, PreparedLaunch};
 use log::Log;
@@ -208,10 +208,10 @@ fn joined(notes: [Option<String>; 2]) -> Option<String> {
 }
 
 /// Listen on the session's own socket, and on the sockets that were requested.
-fn listen_on(socket: &Path, claim: &Claim, launch: &Launch) -> Result<Vec<Listening>> {
-    let mut sockets = vec![listen::own(socket, &claim.lock)?];
+fn listen_on(socket: &Path, claim: &Claim, launch: &Launch) -> Result<Vec<SessionSocket>> {
+    let mut sockets = vec![listen::listen_with_lock(socket, &claim.lock)?];
     for path in &launch.sockets {
-        sockets.push(listen::chosen(path)?);
+        sockets.push(listen::listen_at_chosen_path(path)?);
     }
     Ok(sockets)
 }

@@ -2,11 +2,11 @@
 //! values that they publish. Starts their tasks and decides nothing.
 
 use crate::host::log;
-use crate::pty::keyboard::{Keyboard, Typing};
+use crate::pty::keyboard::{Keyboard, TypingState};
+use crate::pty::output_activity::OutputActivity;
 use crate::pty::program::ProgramFiles;
-use crate::pty::pulse::Pulse;
-use crate::pty::sight::Sight;
-use crate::pty::terminal::{self, Stage, Terminal};
+use crate::pty::screen_watch::ScreenWatch;
+use crate::pty::terminal::{self, Terminal, TerminalParts};
 use crate::socket::hub::Hub;
 use posthaste_core::harness::{Manifest, Sighting};
 use posthaste_screen::{About, Recorder, Screen, Size};
@@ -37,9 +37,9 @@ pub(crate) struct ProgramIo {
 
 /// Sources of what is known about the program.
 pub(crate) struct Observers {
-    pub(crate) output: Rc<Pulse>,
+    pub(crate) output: Rc<OutputActivity>,
     pub(crate) screen: watch::Receiver<Sighting>,
-    pub(crate) typing: watch::Receiver<Typing>,
+    pub(crate) typing: watch::Receiver<TypingState>,
     pub(crate) files: Rc<ProgramFiles>,
 }
 
@@ -56,21 +56,22 @@ impl ProgramIo {
             rows: record.launch.rows,
         };
         let hub = Rc::new(Hub::default());
-        let pulse = Rc::new(Pulse::default());
-        let (typing_sender, typing) = watch::channel(Typing::default());
+        let output_activity = Rc::new(OutputActivity::default());
+        let (typing_sender, typing) = watch::channel(TypingState::default());
         let child = (record.child_pid, record.child_started);
         let files = Rc::new(ProgramFiles::of(harness, &record.launch, child));
-        let (sight, screen) = Sight::new(harness.clone(), files.clone());
-        let (keyboard, keyboard_task) = Keyboard::new(pty.clone(), typing_sender, pulse.clone());
+        let (screen_watch, screen) = ScreenWatch::new(harness.clone(), files.clone());
+        let (keyboard, keyboard_task) =
+            Keyboard::new(pty.clone(), typing_sender, output_activity.clone());
         tokio::task::spawn_local(keyboard_task);
         let (drained_sender, drained) = oneshot::channel();
-        let (terminal, terminal_task) = terminal::open(Stage {
+        let (terminal, terminal_task) = terminal::open(TerminalParts {
             pty,
             screen: screen_model(harness, size),
             recorder: recorder(place, record, size),
             keyboard: keyboard.clone(),
-            pulse: pulse.clone(),
-            sight,
+            output_activity: output_activity.clone(),
+            screen_watch,
             hub: hub.clone(),
             drained: Some(drained_sender),
         });
@@ -80,7 +81,7 @@ impl ProgramIo {
             keyboard,
             hub,
             observers: Observers {
-                output: pulse,
+                output: output_activity,
                 screen,
                 typing,
                 files,

@@ -7,7 +7,7 @@ use super::program_io::ProgramIo;
 use super::start::Audience;
 use crate::routes::http::HttpRoute;
 use crate::routes::script_mail::ScriptMail;
-use crate::socket::listen::{self, Listening};
+use crate::socket::listen::{self, SessionSocket};
 use crate::state::{Publishers, SessionState, Setup};
 use crate::{ConnectionCounts, Shared, Wakeups, Watches};
 use posthaste_core::build::{LoopOrder, Settings};
@@ -53,7 +53,7 @@ pub(super) struct Running {
     pub(super) http: Option<HttpRoute>,
     /// The conversation that the program was told to resume.
     pub(super) resumed: Option<Conversation>,
-    pub(super) sockets: Vec<Listening>,
+    pub(super) sockets: Vec<SessionSocket>,
     /// Held until the process ends.
     pub(super) _name: Claim,
 }
@@ -133,7 +133,7 @@ impl Running {
             wakeups: Wakeups::default(),
             connections: ConnectionCounts::default(),
             watches: Watches {
-                taken,
+                keyboard_owner: taken,
                 interactive,
                 mail_trouble,
                 notice,
@@ -175,8 +175,9 @@ impl Running {
     /// Start to accept connections on every socket.
     fn accept_connections(&mut self, shared: &Rc<Shared>) -> Vec<JoinHandle<()>> {
         let sockets = std::mem::take(&mut self.sockets).into_iter();
-        let tasks =
-            sockets.map(|socket| tokio::task::spawn_local(listen::keep(socket, shared.clone())));
+        let tasks = sockets.map(|socket| {
+            tokio::task::spawn_local(listen::accept_connections(socket, shared.clone()))
+        });
         tasks.collect()
     }
 

@@ -174,7 +174,7 @@ pub fn start(
     // The runner of a loop starts the agent. The session's own program is the runner.
     let harness = match launch.is_loop() {
         true => Manifest::generic(),
-        false => Catalogue::of(home, &settings.status_rows)?.take(&launch.harness)?,
+        false => Catalogue::load(home, &settings.status_rows)?.take(&launch.harness)?,
     };
     home.prepare()?;
     let place = Place::of(home, &launch.name);

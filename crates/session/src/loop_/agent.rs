@@ -103,7 +103,7 @@ impl Agent {
         let (cols, rows) = call.size;
         let size = pty_process::Size::new(rows, cols);
         let (terminal, child) =
-            child::spawn_within(command, input, size).map_err(|error| not_started(call, &error))?;
+            child::spawn_nested(command, input, size).map_err(|error| not_started(call, &error))?;
         unblocked(&terminal).map_err(|error| broken(&error))?;
         let pid = child.id();
         let started = process::started(pid).unwrap_or_default();

@@ -341,7 +341,7 @@ impl Mail<'_> {
 /// How long a prompt may be. A harness that is not there any more is told by who starts the agent.
 fn room(home: &Home, settings: &Settings) -> usize {
     let harness =
-        Catalogue::of(home, &StatusRows::new()).and_then(|known| known.take(&settings.harness));
+        Catalogue::load(home, &StatusRows::new()).and_then(|known| known.take(&settings.harness));
     harness.map_or(usize::MAX, |harness| plan::room(settings, &harness))
 }
 
@@ -380,7 +380,7 @@ fn ended(status: &std::io::Result<ExitStatus>) -> std::result::Result<(), Failur
 fn ready(runner: &Runner, state: &LoopState) -> Result<Ready> {
     let settings = &state.settings;
     let session = &runner.record.launch;
-    let harness = Catalogue::of(&runner.home, &StatusRows::new())?.take(&settings.harness)?;
+    let harness = Catalogue::load(&runner.home, &StatusRows::new())?.take(&settings.harness)?;
     plan::check(settings, &harness, &session.cwd, &session.env)?;
     let program = plan::program(settings, &harness)?.to_owned();
     let said = settings.command.get(1..).unwrap_or_default();

@@ -48,10 +48,10 @@ pub fn plan(home: &Home, status_rows: &StatusRows, said: Plan<'_>) -> Result<Set
     if let Some(path) = &said.template {
         files::template(path)?;
     }
-    let catalogue = Catalogue::of(home, status_rows)?;
+    let catalogue = Catalogue::load(home, status_rows)?;
     let harness = match (&said.harness, said.command.first()) {
         (Some(harness), _) => harness.clone(),
-        (None, Some(program)) => catalogue.chosen_for(program).to_owned(),
+        (None, Some(program)) => catalogue.default_for(program).to_owned(),
         (None, None) => USUAL.to_owned(),
     };
     let manifest = catalogue.take(&harness)?;

@@ -1,5 +1,6 @@
-//! The program on its own terminal. Has unsafe code: what a child must do between fork and exec, and
-//! the few calls to the kernel and the C library that have no safe form.
+//! Starts programs on terminals of their own. The only module with unsafe code: the steps of a
+//! child between fork and exec, and a few calls to the kernel and the C library that have no safe
+//! form.
 #![allow(unsafe_code)]
 
 use crate::harness::install_hint;
@@ -16,8 +17,9 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::process::Child;
 
-/// Variables by which a program would take the starter's terminal for its own.
-const NOT_INHERITED: [&str; 11] = [
+/// Variables that a program must not inherit. Most describe the terminal of the process that
+/// started the session.
+const REMOVED_VARIABLES: [&str; 11] = [
     "TMUX",
     "TMUX_PANE",
     "STY",
@@ -26,16 +28,16 @@ const NOT_INHERITED: [&str; 11] = [
     "TERM_PROGRAM_VERSION",
     "COLUMNS",
     "LINES",
-    // Another agent's, where this is started in a loop.
+    // Belongs to the loop in which the session may have been started.
     "PH_ITERATION",
-    // The session's own: hooks of the program would answer it on the agent's screen.
+    // Configures the session's log: hooks of the program would log to the agent's screen.
     crate::host::log::VARIABLE,
-    // Whoever asks a script for mail, it is not the program.
+    // Marks a process that asks a mail script; the program is not one.
     posthaste_provider::asking::ASKING,
 ];
 
-/// Starts the program; the answer's file descriptor is its terminal's other side. It gets the
-/// signal where we are killed.
+/// Start the program, and return the session's side of its terminal. The program gets the signal
+/// `orphaned` if this process is killed.
 pub(crate) fn spawn(
     told: &LaunchContext<'_>,
     harness: &Manifest,
@@ -62,7 +64,7 @@ pub(crate) fn spawn(
         .current_dir(&launch.cwd)
         .env("TERM", "xterm-256color")
         .env("COLORTERM", "truecolor");
-    for name in NOT_INHERITED {
+    for name in REMOVED_VARIABLES {
         command = command.env_remove(name);
     }
     for (name, value) in [&outfit.env, &launch.env, &outfit.overriding_env]
@@ -88,13 +90,13 @@ pub(crate) fn spawn(
     let child = command
         .spawn(pts)
         .map_err(|error| not_started(launch, harness, &error))?;
-    let pty = watched(pty.into(), Interest::READABLE).map_err(|error| no_terminal(&error))?;
+    let pty = register(pty.into(), Interest::READABLE).map_err(|error| no_terminal(&error))?;
     Ok((pty, child))
 }
 
-/// Starts a program on another terminal of its own, from a program that is itself on one; the
-/// answer's first part is that terminal's other side. It is killed where we are.
-pub(crate) fn spawn_within(
+/// Start a program of a loop on a new terminal, and return this process's side of the terminal. The
+/// program is killed if this process is.
+pub(crate) fn spawn_nested(
     command: std::process::Command,
     input: Option<std::process::Stdio>,
     size: pty_process::Size,
@@ -112,9 +114,9 @@ pub(crate) fn spawn_within(
     Ok((pty.into(), child))
 }
 
-/// A descriptor of which the kernel tells when it can be read, or written.
-pub(crate) fn watched(fd: OwnedFd, interest: Interest) -> std::io::Result<AsyncFd<OwnedFd>> {
-    // SAFETY: an owned descriptor gives the same one for as long as it is registered.
+/// Register a descriptor with the runtime, which then waits until it is readable or writable.
+pub(crate) fn register(fd: OwnedFd, interest: Interest) -> std::io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: an `OwnedFd` returns the same descriptor for as long as it is registered.
     let fd = unsafe { AsyncFd::register_with_interest(fd, interest) };
     fd.map_err(Into::into)
 }
@@ -128,10 +130,11 @@ fn before_exec(files: Rlimit, orphaned: Signal) -> std::io::Result<()> {
         libc::SIGTERM,
         libc::SIGTSTP,
     ] {
-        // SAFETY: resets a signal to its default; an ignored one would stay ignored past exec.
+        // Ignored signals would stay ignored after exec.
+        // SAFETY: only resets a signal to its default.
         unsafe { libc::signal(ignored, libc::SIG_DFL) };
     }
-    // So that nothing outlives a session that was killed.
+    // No program outlives a session that is killed.
     #[cfg(target_os = "linux")]
     rustix::process::set_parent_process_death_signal(Some(orphaned))?;
     #[cfg(not(target_os = "linux"))]
@@ -149,14 +152,14 @@ fn not_started(launch: &Launch, harness: &Manifest, error: &pty_process::Error) 
     };
     match kind {
         _ if !launch.cwd.is_dir() => Report::usage(format!(
-            "cannot start in {}: it is no directory",
+            "cannot start in {}: it is not a directory",
             launch.cwd.display()
         )),
         Some(ErrorKind::NotFound) if program.contains('/') && launch.cwd.join(program).exists() => {
             Report::usage(format!(
-                "cannot start {shown}: its interpreter is not there"
+                "cannot start {shown}: its interpreter does not exist"
             ))
-            .hint("the first line of a script names it, after '#!'")
+            .hint("the first line of a script names its interpreter, after '#!'")
         }
         Some(ErrorKind::NotFound) => {
             let report = Report::usage(format!("no such command: {shown}"));
@@ -164,17 +167,17 @@ fn not_started(launch: &Launch, harness: &Manifest, error: &pty_process::Error) 
         }
         Some(ErrorKind::PermissionDenied) if launch.cwd.join(program).is_dir() => {
             Report::usage(format!("{shown} is a directory, not a command"))
-                .hint("name a program in it; --cwd DIR says where to run one")
+                .hint("name a program in it; --cwd DIR sets the directory to run it in")
         }
-        Some(ErrorKind::PermissionDenied) => Report::usage(format!("{shown} may not be executed"))
-            .hint("'chmod +x' makes a script a command"),
+        Some(ErrorKind::PermissionDenied) => Report::usage(format!("{shown} is not executable"))
+            .hint("make it executable with 'chmod +x'"),
         _ => Report::usage(format!("cannot start {shown}: {error}")),
     }
 }
 
-/// Has a command end with the thread that starts it, however that ends: a script that hangs must
-/// not outlive whoever waits for it.
-pub fn end_with_us(command: &mut std::process::Command) {
+/// Have the kernel kill a command when the thread that starts it ends: a script that hangs must not
+/// outlive the process that waits for it.
+pub fn kill_with_parent(command: &mut std::process::Command) {
     #[cfg(target_os = "linux")]
     // SAFETY: only prctl(2), which is async-signal-safe.
     unsafe {
@@ -188,49 +191,47 @@ pub fn end_with_us(command: &mut std::process::Command) {
     let _ = command;
 }
 
-/// Closes what was left open to this process beyond its standard streams: a pipe or a lock of the
-/// starter's must not be held for as long as a session lives. To be called before anything else
-/// is opened.
+/// Close all inherited descriptors except the standard streams: a session must not hold pipes or
+/// locks of the process that started it. Must be called before this process opens a descriptor.
 pub(crate) fn close_inherited() {
     const FIRST: libc::c_uint = 3;
     #[cfg(target_os = "linux")]
-    // SAFETY: nothing in this process has a descriptor of its own yet.
+    // SAFETY: nothing in this process owns one of these descriptors yet.
     let closed = unsafe { libc::syscall(libc::SYS_close_range, FIRST, libc::c_uint::MAX, 0) } == 0;
     #[cfg(not(target_os = "linux"))]
     let closed = false;
     if !closed {
         for descriptor in FIRST..1_024 {
-            // SAFETY: as above; one that is not open is an error that changes nothing.
+            // SAFETY: as above. Closing a descriptor that is not open fails and changes nothing.
             unsafe { libc::close(descriptor as libc::c_int) };
         }
     }
 }
 
-/// Gives memory that was used and is free again back to the system; the C library keeps what does
-/// not lie at the end.
+/// Return free heap memory to the system. glibc does so by itself only at the end of the heap.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-pub(crate) fn give_back_memory() {
-    // SAFETY: it touches nothing but free memory, under the allocator's own locks.
+pub(crate) fn trim_heap() {
+    // SAFETY: touches only free memory, under the allocator's own locks.
     let _ = unsafe { libc::malloc_trim(0) };
 }
 
 /// Other allocators return free memory by themselves.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-pub(crate) fn give_back_memory() {}
+pub(crate) fn trim_heap() {}
 
-/// How much of what was written to a socket its other side has not read yet.
+/// Return the number of bytes written to a socket that the peer has not read yet.
 #[cfg(target_os = "linux")]
 pub(crate) fn unread_by_peer(socket: impl AsFd) -> std::io::Result<i32> {
     let mut bytes: libc::c_int = 0;
     // SAFETY: SIOCOUTQ (the same number as TIOCOUTQ) writes one int.
-    let asked = unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), libc::TIOCOUTQ, &mut bytes) };
-    if asked < 0 {
+    let result = unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), libc::TIOCOUTQ, &mut bytes) };
+    if result < 0 {
         return Err(std::io::Error::last_os_error());
     }
     Ok(bytes)
 }
 
-/// Elsewhere it cannot be asked; the caller's own patience must do.
+/// Other systems do not report this, so the caller falls back to a timeout.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn unread_by_peer(_: impl AsFd) -> std::io::Result<i32> {
     Err(ErrorKind::Unsupported.into())

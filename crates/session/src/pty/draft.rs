@@ -1,198 +1,204 @@
-//! What a person has typed and not submitted.
+//! Tracks whether a person has typed text that is not submitted.
 //!
-//! Looks at keys on their way to the program and changes none. Nobody can tell from keys alone
-//! what stands in a program's line, so it errs on the side of a draft: a message that waits until
-//! Enter is better than one that lands in a half-typed line.
+//! Reads keys on their way to the program and changes none. Keys alone do not determine the
+//! contents of a program's input line. In doubt there is a draft: a message that waits until Enter
+//! is better than one that is typed into a half-written line.
 
-/// What stands in the line that is being typed, as far as the keys tell.
+/// The contents of the input line, as far as keys determine them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Line {
     #[default]
     Empty,
-    /// So many plain characters, and nothing else since the line was empty.
+    /// A number of plain characters, typed one after the other into an empty line.
     Plain(usize),
-    /// Something: it was edited, recalled, completed or pasted.
+    /// Text that was edited, recalled, completed or pasted.
     Unknown,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Draft {
+pub(crate) struct DraftTracker {
     line: Line,
-    state: Reading,
+    state: ParserState,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Reading {
+enum ParserState {
     #[default]
     Keys,
     Escape,
-    /// `ESC [`, and its parameters so far.
+    /// After `ESC [`, with the parameters so far.
     Control(Parameters),
-    /// `ESC [ M`: three bytes of a mouse event follow.
+    /// After `ESC [ M`, with the number of bytes of the mouse event that follow.
     Mouse(u8),
-    /// `ESC O`: one more byte.
+    /// After `ESC O`, which one byte completes.
     Single,
-    /// An answer of the terminal: a string that ends with `ESC \` or a bell.
-    Answer,
-    AnswerEscape,
-    /// Within a bracketed paste, line breaks submit nothing.
+    /// In a reply of the terminal: a string that ends with `ESC \` or BEL.
+    Reply,
+    ReplyEscape,
+    /// In a bracketed paste, where line breaks submit nothing.
     Paste,
     PasteEscape,
     PasteControl(u32),
 }
 
-/// The first parameters of a control sequence. In the newer way of writing keys they are the key,
-/// what is held with it, and whether it was pressed or let go: `ESC [ 13 ; 2 : 1 u`.
+/// The first parameters of a control sequence. In the kitty keyboard protocol they are the key, its
+/// modifiers, and whether it was pressed or released: `ESC [ 13 ; 2 : 1 u`.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Parameters {
     number: u32,
-    held: u32,
+    modifiers: u32,
     event: u32,
-    /// How many `;` came, and how many `:` since.
-    place: (u8, u8),
-    /// Whether there is anything but one number.
-    is_odd: bool,
+    /// The number of `;` so far, and of `:` since the last one.
+    position: (u8, u8),
+    /// Whether the parameters are more than one number.
+    is_compound: bool,
 }
 
 impl Parameters {
     fn and(mut self, key: u8) -> Self {
-        let (field, part) = self.place;
-        match (key, self.place) {
+        let (field, part) = self.position;
+        match (key, self.position) {
             (b'0'..=b'9', (0, 0)) => self.number = digit(self.number, key),
-            (b'0'..=b'9', (1, 0)) => self.held = digit(self.held, key),
+            (b'0'..=b'9', (1, 0)) => self.modifiers = digit(self.modifiers, key),
             (b'0'..=b'9', (1, 1)) => self.event = digit(self.event, key),
             (b'0'..=b'9', _) => {}
-            (b';', _) => self.place = (field.saturating_add(1), 0),
-            (b':', _) => self.place = (field, part.saturating_add(1)),
+            (b';', _) => self.position = (field.saturating_add(1), 0),
+            (b':', _) => self.position = (field, part.saturating_add(1)),
             (_, _) => {}
         }
-        self.is_odd |= !key.is_ascii_digit();
+        self.is_compound |= !key.is_ascii_digit();
         self
     }
 
-    /// Enter, with nothing held but the locks of a keyboard.
+    /// Whether this is Enter without modifiers. Caps Lock and Num Lock do not count.
     fn is_enter(self) -> bool {
         const LOCKS: u32 = 64 | 128;
-        let held = self.held.saturating_sub(1) & !LOCKS;
-        matches!(self.number, ENTER | KEYPAD_ENTER) && held == 0
+        let modifiers = self.modifiers.saturating_sub(1) & !LOCKS;
+        matches!(self.number, ENTER | KEYPAD_ENTER) && modifiers == 0
     }
 
-    fn is_let_go(self) -> bool {
+    fn is_release(self) -> bool {
         self.event == 3
     }
 }
 
-/// What a line feed among the keys does, which keys alone do not tell.
+/// The effect of a line feed, which depends on the program and its terminal mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LineFeed {
-    /// The terminal gives the program whole lines, and this ends one.
+    /// It submits: the terminal is in canonical mode and passes on whole lines.
     Submits,
-    /// At the end of a text it is meant to, and is a line break before that.
-    SubmitsAtTheEnd,
-    /// It may be a line break within what is typed.
+    /// It submits at the end of a text; before that it is a line break.
+    SubmitsAtEnd,
+    /// It may be a line break in the input.
     Breaks,
 }
 
 const ENTER: u32 = 13;
 const KEYPAD_ENTER: u32 = 57_414;
-const PASTE_BEGINS: u32 = 200;
-const PASTE_ENDS: u32 = 201;
+const PASTE_START: u32 = 200;
+const PASTE_END: u32 = 201;
 
-impl Draft {
+impl DraftTracker {
     pub(crate) fn is_open(&self) -> bool {
         self.line != Line::Empty
     }
 
-    pub(crate) fn see(&mut self, keys: &[u8], line_feed: LineFeed) {
+    /// Process keys that are about to be typed.
+    pub(crate) fn feed(&mut self, keys: &[u8], line_feed: LineFeed) {
         for (index, key) in keys.iter().enumerate() {
             let submits = match line_feed {
                 LineFeed::Submits => true,
-                LineFeed::SubmitsAtTheEnd => index + 1 == keys.len(),
+                LineFeed::SubmitsAtEnd => index + 1 == keys.len(),
                 LineFeed::Breaks => false,
             };
             match (self.state, key) {
-                (Reading::Keys, b'\n') if submits => self.line = Line::Empty,
-                (_, key) => self.see_one(*key),
+                (ParserState::Keys, b'\n') if submits => self.line = Line::Empty,
+                (_, key) => self.feed_one(*key),
             }
         }
-        // A lone Escape is a key of its own, not the beginning of something. Some programs clear
-        // their line by it, some do not.
-        if self.state == Reading::Escape {
-            self.state = Reading::Keys;
+        // A lone Escape is a key, not the start of a sequence. Some programs clear their line with
+        // it, others do not.
+        if self.state == ParserState::Escape {
+            self.state = ParserState::Keys;
         }
     }
 
-    fn see_one(&mut self, key: u8) {
+    fn feed_one(&mut self, key: u8) {
         self.state = match (self.state, key) {
-            (Reading::Keys, 0x1b) => Reading::Escape,
-            (Reading::Keys, key) => {
+            (ParserState::Keys, 0x1b) => ParserState::Escape,
+            (ParserState::Keys, key) => {
                 self.key(key);
-                Reading::Keys
+                ParserState::Keys
             }
-            (Reading::Escape, b'[') => Reading::Control(Parameters::default()),
-            (Reading::Escape, b'O') => Reading::Single,
-            (Reading::Escape, b']' | b'P' | b'_' | b'^') => Reading::Answer,
-            // Alt and a key, Alt and an arrow: editing.
-            (Reading::Escape | Reading::Single, _) => {
+            (ParserState::Escape, b'[') => ParserState::Control(Parameters::default()),
+            (ParserState::Escape, b'O') => ParserState::Single,
+            (ParserState::Escape, b']' | b'P' | b'_' | b'^') => ParserState::Reply,
+            // Alt with a key or an arrow edits the line.
+            (ParserState::Escape | ParserState::Single, _) => {
                 self.line = Line::Unknown;
-                Reading::Keys
+                ParserState::Keys
             }
-            (Reading::Control(said), key) => self.control(said, key),
-            (Reading::Mouse(1), _) => Reading::Keys,
-            (Reading::Mouse(left), _) => Reading::Mouse(left - 1),
-            (Reading::Answer, 0x07) | (Reading::AnswerEscape, b'\\') => Reading::Keys,
-            (Reading::Answer, 0x1b) => Reading::AnswerEscape,
-            (Reading::Answer | Reading::AnswerEscape, _) => Reading::Answer,
-            (Reading::Paste, 0x1b) => Reading::PasteEscape,
-            (Reading::PasteEscape, b'[') => Reading::PasteControl(0),
-            (Reading::PasteControl(sum), b'0'..=b'9') => Reading::PasteControl(digit(sum, key)),
-            (Reading::PasteControl(PASTE_ENDS), b'~') => Reading::Keys,
-            (Reading::Paste | Reading::PasteEscape | Reading::PasteControl(_), _) => {
+            (ParserState::Control(parameters), key) => self.control(parameters, key),
+            (ParserState::Mouse(1), _) => ParserState::Keys,
+            (ParserState::Mouse(remaining), _) => ParserState::Mouse(remaining - 1),
+            (ParserState::Reply, 0x07) | (ParserState::ReplyEscape, b'\\') => ParserState::Keys,
+            (ParserState::Reply, 0x1b) => ParserState::ReplyEscape,
+            (ParserState::Reply | ParserState::ReplyEscape, _) => ParserState::Reply,
+            (ParserState::Paste, 0x1b) => ParserState::PasteEscape,
+            (ParserState::PasteEscape, b'[') => ParserState::PasteControl(0),
+            (ParserState::PasteControl(sum), b'0'..=b'9') => {
+                ParserState::PasteControl(digit(sum, key))
+            }
+            (ParserState::PasteControl(PASTE_END), b'~') => ParserState::Keys,
+            (ParserState::Paste | ParserState::PasteEscape | ParserState::PasteControl(_), _) => {
                 self.line = Line::Unknown;
-                Reading::Paste
+                ParserState::Paste
             }
         };
     }
 
-    fn control(&mut self, said: Parameters, key: u8) -> Reading {
+    /// Process a byte of a control sequence.
+    fn control(&mut self, parameters: Parameters, key: u8) -> ParserState {
         match key {
-            0x20..=0x3f => Reading::Control(said.and(key)),
-            b'~' if said.number == PASTE_BEGINS && !said.is_odd => Reading::Paste,
-            b'M' if said.number == 0 && !said.is_odd => Reading::Mouse(3),
-            // A key that is let go has done what it does.
-            b'u' if said.is_let_go() => Reading::Keys,
-            b'u' if said.is_enter() => {
-                self.line = Line::Empty;
-                Reading::Keys
+            0x20..=0x3f => ParserState::Control(parameters.and(key)),
+            b'~' if parameters.number == PASTE_START && !parameters.is_compound => {
+                ParserState::Paste
             }
-            // What a terminal says by itself: the mouse, the focus, where the cursor is, what it
-            // is, which modes it has.
-            b'M' | b'm' | b'I' | b'R' | b'c' | b'n' | b'y' | b't' => Reading::Keys,
-            // The focus was lost; `ESC [ O` is no key.
-            b'O' => Reading::Keys,
-            // Arrows, Home, Delete, and keys in the newer ways of writing them.
+            b'M' if parameters.number == 0 && !parameters.is_compound => ParserState::Mouse(3),
+            // Only pressing a key has an effect.
+            b'u' if parameters.is_release() => ParserState::Keys,
+            b'u' if parameters.is_enter() => {
+                self.line = Line::Empty;
+                ParserState::Keys
+            }
+            // Reports of the terminal: mouse, focus, cursor position, device attributes, modes.
+            b'M' | b'm' | b'I' | b'R' | b'c' | b'n' | b'y' | b't' => ParserState::Keys,
+            // `ESC [ O` reports that the focus was lost.
+            b'O' => ParserState::Keys,
+            // Arrows, Home, Delete, and keys in other encodings.
             _ => {
                 self.line = Line::Unknown;
-                Reading::Keys
+                ParserState::Keys
             }
         }
     }
 
+    /// Process a byte outside any sequence.
     fn key(&mut self, key: u8) {
         self.line = match (key, self.line) {
             // Enter submits; an interrupt clears.
             (b'\r' | 0x03, _) => Line::Empty,
             (0x08 | 0x7f, Line::Plain(1) | Line::Empty) => Line::Empty,
             (0x08 | 0x7f, Line::Plain(count)) => Line::Plain(count - 1),
-            // The rest of a character that was counted.
+            // A continuation byte of a character that is already counted.
             (0x80..=0xbf, Line::Plain(count)) => Line::Plain(count),
             (0x20..=0x7e | 0xc0.., Line::Empty) => Line::Plain(1),
             (0x20..=0x7e | 0xc0.., Line::Plain(count)) => Line::Plain(count.saturating_add(1)),
-            // Of a line of plain characters whose end is here, all of it is before the cursor.
+            // Ctrl+U deletes to the left of the cursor, which is at the end of a plain line.
             (0x15, Line::Plain(_)) => Line::Empty,
-            // End of file, and keys that show, suspend or draw again leave the line as it is.
+            // End of file, flow control, suspend and redraw do not change the line.
             (0x04 | 0x0c | 0x11 | 0x13 | 0x1a | 0x1c, line) => line,
-            // Completion, recalling, yanking, a line break within: whatever stands there now.
+            // Completion, history, yank or a line break: the new contents are unknown.
             (_, _) => Line::Unknown,
         };
     }
@@ -207,11 +213,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_typed_and_not_submitted_is_a_draft() {
+    fn unsubmitted_keys_are_a_draft() {
         let check = |keys: &[&[u8]], want: bool| {
-            let mut draft = Draft::default();
+            let mut draft = DraftTracker::default();
             for part in keys {
-                draft.see(part, LineFeed::Breaks);
+                draft.feed(part, LineFeed::Breaks);
             }
             assert_eq!(draft.is_open(), want, "{keys:?}");
         };
@@ -227,7 +233,7 @@ mod tests {
         check(&[b"ab", b"\x03"], false);
         check(&[b"ab", b"\x04"], true);
         check(&[b"\x04"], false);
-        // Editing and recalling: what stands there is not known until it is submitted.
+        // After editing or recalling a line, its contents are unknown until it is submitted.
         check(&[b"\x1b[A"], true);
         check(&[b"\x1bOA"], true);
         check(&[b"\x1b[A", b"\x7f\x7f\x7f"], true);
@@ -241,7 +247,7 @@ mod tests {
         check(&[b"\x1bb"], true);
         check(&[b"\x1b[97;5u"], true);
         check(&[b"\x1b", b"[A"], true);
-        // What a terminal says by itself.
+        // Reports of the terminal.
         check(&[b"\x1b[<0;10;20M", b"\x1b[<0;10;20m"], false);
         check(&[b"\x1b[M !!"], false);
         check(&[b"\x1b[I", b"\x1b[O"], false);
@@ -249,7 +255,7 @@ mod tests {
         check(&[b"\x1b[?62;c", b"\x1b[24;80R", b"\x1b[?2026;2$y"], false);
         check(&[b"\x1b[200~one\rtwo\x1b[201~"], true);
         check(&[b"\x1b[200~one\rtwo\x1b[201~", b"\r"], false);
-        // Enter in the newer way: not with Shift, and not when it is let go.
+        // Enter in the kitty keyboard protocol submits without Shift, when it is pressed.
         check(&[b"ab", b"\x1b[13u"], false);
         check(&[b"ab", b"\x1b[13;1u"], false);
         check(&[b"ab", b"\x1b[13;1:1u", b"\x1b[13;1:3u"], false);
@@ -263,16 +269,12 @@ mod tests {
     }
 
     #[test]
-    fn a_line_feed_submits_where_it_is_known_to() {
+    fn a_line_feed_submits_according_to_its_mode() {
         let check = |keys: &[&[u8]], want: [bool; 3]| {
-            let modes = [
-                LineFeed::Submits,
-                LineFeed::SubmitsAtTheEnd,
-                LineFeed::Breaks,
-            ];
+            let modes = [LineFeed::Submits, LineFeed::SubmitsAtEnd, LineFeed::Breaks];
             let got = modes.map(|line_feed| {
-                let mut draft = Draft::default();
-                keys.iter().for_each(|part| draft.see(part, line_feed));
+                let mut draft = DraftTracker::default();
+                keys.iter().for_each(|part| draft.feed(part, line_feed));
                 draft.is_open()
             });
             assert_eq!(got, want, "{keys:?}");

@@ -1,12 +1,11 @@
-//! The way into the program: everything that is typed, by people and by us, in one line.
+//! The queue of everything that is typed into the program, by people and by the session.
 //!
-//! One task writes to the terminal, so what belongs together arrives together: no person's key
-//! falls between a message and its Enter. A program that does not read makes only its writers
-//! wait; the terminal's output goes on.
+//! One task writes to the terminal, so that no person's key falls between a message and its Enter.
+//! A program that does not read delays only those who type; its output goes on.
 
 use crate::pty::child;
-use crate::pty::draft::{Draft, LineFeed};
-use crate::pty::pulse::Pulse;
+use crate::pty::draft::{DraftTracker, LineFeed};
+use crate::pty::output_activity::OutputActivity;
 use rustix::fs::{Mode, OFlags};
 use rustix::termios::LocalModes;
 use std::os::fd::OwnedFd;
@@ -17,108 +16,110 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 
-/// How many things may wait to be typed. A client whose keys find it full waits, and with it only
-/// that client; answers to the program's questions are dropped, because it does not read them.
-const QUEUE: usize = 64;
+/// How many inputs may wait. If the queue is full, a client waits; replies to the program's
+/// terminal queries are dropped, because the program does not read them.
+const QUEUE_LENGTH: usize = 64;
 
-/// How many bytes may wait to be typed. Who brings more waits until all else is typed.
-const ROOM: u32 = 1 << 20;
-/// How long a terminal is left alone that nobody reads and nobody can.
-const FULL: Duration = Duration::from_millis(50);
+/// How many bytes may wait. A larger input waits until the queue is empty.
+const MAX_QUEUED_BYTES: u32 = 1 << 20;
+/// Delay before a full terminal whose other side is closed is tried again.
+const CLOSED_TERMINAL_DELAY: Duration = Duration::from_millis(50);
 
-/// What is to be typed.
 #[derive(Debug)]
-pub(crate) enum Typed {
+pub(crate) enum KeyboardInput {
     /// A person's keys.
     Keys(Vec<u8>),
-    /// A person's text, by a program that writes it for them: its last line feed is an Enter.
+    /// A person's text, typed by a client. A line feed at its end is an Enter.
     Text(Vec<u8>),
-    /// The terminal's answer to a question of the program's.
-    Answer(Vec<u8>),
-    /// Keys that no person typed: interrupts, and what a program types through the socket.
+    /// The reply to a terminal query of the program.
+    QueryReply(Vec<u8>),
+    /// Keys of the session itself, such as an interrupt.
     Bytes(Vec<u8>),
-    /// Somebody wants the keyboard for a whole turn.
-    Turn(LeaseRequest),
-    /// The screen shows that nothing came of the keys so far: they are no draft. They are known by
-    /// how many times there were some.
-    Forget(u64),
+    Lease(LeaseRequest),
+    /// Reset the draft, because the screen shows an empty input box. Ignored if `key_inputs` is no
+    /// longer this number.
+    ResetDraft(u64),
 }
 
-/// What a person has typed and not submitted, as far as the keys tell.
+/// Whether a person has typed text that is not submitted, as far as keys determine that.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Typing {
-    pub(crate) is_open: bool,
-    /// How many times there were keys of a draft, or of its end.
-    pub(crate) strokes: u64,
-    /// How many times there were keys.
-    pub(crate) times: u64,
-    pub(crate) last: Option<Instant>,
+pub(crate) struct TypingState {
+    pub(crate) has_draft: bool,
+    /// The number of inputs that belonged to a draft or ended one.
+    pub(crate) draft_inputs: u64,
+    /// The number of inputs with a person's keys.
+    pub(crate) key_inputs: u64,
+    pub(crate) last_at: Option<Instant>,
 }
 
-/// Asks for the keyboard for a whole turn. It is given back when its strokes end.
+/// A request to have the keyboard alone. The lease ends when `writes` is closed.
 #[derive(Debug)]
 pub(crate) struct LeaseRequest {
-    /// Told once it is this one's turn; an error where a person has a draft.
     granted: oneshot::Sender<Result<(), HasDraft>>,
-    strokes: mpsc::Receiver<Stroke>,
+    writes: mpsc::Receiver<LeasedWrite>,
 }
 
-/// A person has typed something and not submitted it.
+/// A lease is refused because a person has typed text and not submitted it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct HasDraft;
 
 #[derive(Debug)]
-struct Stroke {
+struct LeasedWrite {
     bytes: Vec<u8>,
     written: oneshot::Sender<std::io::Result<()>>,
 }
 
-/// The keyboard, for one turn: nobody else's key is written while it is kept.
+/// Exclusive use of the keyboard, until it is dropped.
 #[derive(Debug, Clone)]
 pub(crate) struct Lease {
-    strokes: mpsc::Sender<Stroke>,
+    writes: mpsc::Sender<LeasedWrite>,
 }
 
 impl Lease {
-    /// Types this; answers when the terminal has all of it.
+    /// Type `bytes`, and return when the terminal has all of them.
     pub(crate) async fn write(&self, bytes: Vec<u8>) -> std::io::Result<()> {
-        let gone = || std::io::Error::other("the terminal is gone");
+        let closed = || std::io::Error::other("the terminal is closed");
         let (written, is_written) = oneshot::channel();
-        let stroke = Stroke { bytes, written };
-        self.strokes.send(stroke).await.map_err(|_| gone())?;
-        is_written.await.map_err(|_| gone())?
+        let write = LeasedWrite { bytes, written };
+        self.writes.send(write).await.map_err(|_| closed())?;
+        is_written.await.map_err(|_| closed())?
     }
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct Keyboard {
     pty: Rc<AsyncFd<OwnedFd>>,
-    queue: mpsc::Sender<Waiting>,
-    room: Arc<Semaphore>,
+    queue: mpsc::Sender<QueuedInput>,
+    free_bytes: Arc<Semaphore>,
 }
 
-/// What waits to be typed, and the room that it takes until then.
+/// An input in the queue, with its share of [`MAX_QUEUED_BYTES`].
 #[derive(Debug)]
-struct Waiting {
-    typed: Typed,
-    _room: Option<OwnedSemaphorePermit>,
+struct QueuedInput {
+    input: KeyboardInput,
+    _bytes: Option<OwnedSemaphorePermit>,
 }
 
 impl Keyboard {
-    /// The keyboard, and the task that writes; what is being drafted shows in `draft`. Whoever
-    /// waits for that is woken when a draft begins and ends, and by other keys where they are heeded.
+    /// Create the keyboard and its writer task. Receivers of `typing` are woken when a draft begins
+    /// or ends, and by other keys of a draft if `activity` says so.
     pub(crate) fn new(
         pty: Rc<AsyncFd<OwnedFd>>,
-        draft: watch::Sender<Typing>,
-        pulse: Rc<Pulse>,
+        typing: watch::Sender<TypingState>,
+        activity: Rc<OutputActivity>,
     ) -> (Self, impl Future<Output = ()>) {
-        let (queue, waiting) = mpsc::channel(QUEUE);
-        let room = Arc::new(Semaphore::new(ROOM as usize));
-        let typing = write(pty.clone(), waiting, draft, pulse);
-        (Self { pty, queue, room }, typing)
+        let (queue, inputs) = mpsc::channel(QUEUE_LENGTH);
+        let free_bytes = Arc::new(Semaphore::new(MAX_QUEUED_BYTES as usize));
+        let writer = write(pty.clone(), inputs, typing, activity);
+        let keyboard = Self {
+            pty,
+            queue,
+            free_bytes,
+        };
+        (keyboard, writer)
     }
 
-    /// Whether the terminal holds whole lines, or keys, that the program has not read.
+    /// Whether the terminal holds input that the program has not read.
     pub(crate) fn is_unread(&self) -> bool {
         let other_side = rustix::pty::ptsname(self.pty.get_ref(), Vec::new()).and_then(|path| {
             let flags = OFlags::RDONLY | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -129,98 +130,104 @@ impl Keyboard {
             .is_ok_and(|bytes| bytes > 0)
     }
 
-    /// Waits for room, and no longer than the terminal is there.
-    pub(crate) async fn type_in(&self, typed: Typed) {
-        let bytes = match &typed {
-            Typed::Keys(bytes)
-            | Typed::Text(bytes)
-            | Typed::Answer(bytes)
-            | Typed::Bytes(bytes) => bytes.len(),
-            Typed::Turn(_) | Typed::Forget(_) => 0,
+    /// Queue an input. Waits while the queue is full, and does nothing if the terminal is closed.
+    pub(crate) async fn type_in(&self, input: KeyboardInput) {
+        let bytes = match &input {
+            KeyboardInput::Keys(bytes)
+            | KeyboardInput::Text(bytes)
+            | KeyboardInput::QueryReply(bytes)
+            | KeyboardInput::Bytes(bytes) => bytes.len(),
+            KeyboardInput::Lease(_) | KeyboardInput::ResetDraft(_) => 0,
         };
-        let bytes = u32::try_from(bytes).unwrap_or(ROOM).min(ROOM);
-        let room = tokio::select! {
-            room = self.room.clone().acquire_many_owned(bytes) => room.ok(),
+        let bytes = u32::try_from(bytes).unwrap_or(MAX_QUEUED_BYTES);
+        let bytes = bytes.min(MAX_QUEUED_BYTES);
+        let permit = tokio::select! {
+            permit = self.free_bytes.clone().acquire_many_owned(bytes) => permit.ok(),
             () = self.queue.closed() => return,
         };
-        let _ = self.queue.send(Waiting { typed, _room: room }).await;
+        let queued = QueuedInput {
+            input,
+            _bytes: permit,
+        };
+        let _ = self.queue.send(queued).await;
     }
 
-    /// The keyboard for a turn, when it is free; an error where a person has a draft. Nothing
-    /// where the terminal is gone.
+    /// Wait for a lease of the keyboard. `None` if the terminal is closed.
     pub(crate) async fn lease(&self) -> Option<Result<Lease, HasDraft>> {
         let (granted, is_granted) = oneshot::channel();
-        let (strokes, typed) = mpsc::channel(1);
-        let request = LeaseRequest {
-            granted,
-            strokes: typed,
-        };
-        self.type_in(Typed::Turn(request)).await;
+        let (sender, writes) = mpsc::channel(1);
+        let request = LeaseRequest { granted, writes };
+        self.type_in(KeyboardInput::Lease(request)).await;
         let granted = is_granted.await.ok()?;
-        Some(granted.map(|()| Lease { strokes }))
+        Some(granted.map(|()| Lease { writes: sender }))
     }
 
-    /// Types if there is room; says whether there was.
-    pub(crate) fn try_type_in(&self, typed: Typed) -> bool {
-        let waiting = Waiting { typed, _room: None };
-        self.queue.try_send(waiting).is_ok()
+    /// Queue an input if the queue has room, and return whether it had.
+    pub(crate) fn try_type_in(&self, input: KeyboardInput) -> bool {
+        let queued = QueuedInput {
+            input,
+            _bytes: None,
+        };
+        self.queue.try_send(queued).is_ok()
     }
 }
 
 async fn write(
     pty: Rc<AsyncFd<OwnedFd>>,
-    mut waiting: mpsc::Receiver<Waiting>,
-    drafted: watch::Sender<Typing>,
-    pulse: Rc<Pulse>,
+    mut inputs: mpsc::Receiver<QueuedInput>,
+    typing: watch::Sender<TypingState>,
+    activity: Rc<OutputActivity>,
 ) {
-    let mut draft = Draft::default();
-    let mut times = 0;
-    let tell = |draft: &Draft, times: u64| {
-        let is_open = draft.is_open();
-        drafted.send_if_modified(|was| {
-            let is_news = is_open || was.is_open;
-            let wakes = is_open != was.is_open || (is_news && pulse.heeds_keys());
-            *was = Typing {
-                is_open,
-                strokes: was.strokes + u64::from(is_news),
-                times,
-                last: Some(Instant::now()),
+    let mut draft = DraftTracker::default();
+    let mut key_inputs = 0;
+    let publish = |draft: &DraftTracker, key_inputs: u64| {
+        let has_draft = draft.is_open();
+        typing.send_if_modified(|was| {
+            let is_of_draft = has_draft || was.has_draft;
+            let wakes = has_draft != was.has_draft || (is_of_draft && activity.wakes_on_keys());
+            *was = TypingState {
+                has_draft,
+                draft_inputs: was.draft_inputs + u64::from(is_of_draft),
+                key_inputs,
+                last_at: Some(Instant::now()),
             };
             wakes
         });
     };
-    while let Some(Waiting { typed, _room }) = waiting.recv().await {
-        let written = match typed {
-            Typed::Keys(keys) => {
-                draft.see(&keys, line_feed(&pty, &keys, LineFeed::Breaks));
-                times += 1;
-                tell(&draft, times);
+    while let Some(QueuedInput { input, _bytes }) = inputs.recv().await {
+        let written = match input {
+            KeyboardInput::Keys(keys) => {
+                draft.feed(&keys, line_feed(&pty, &keys, LineFeed::Breaks));
+                key_inputs += 1;
+                publish(&draft, key_inputs);
                 write_all(&pty, &keys).await
             }
-            Typed::Text(text) => {
-                draft.see(&text, line_feed(&pty, &text, LineFeed::SubmitsAtTheEnd));
-                times += 1;
-                tell(&draft, times);
+            KeyboardInput::Text(text) => {
+                draft.feed(&text, line_feed(&pty, &text, LineFeed::SubmitsAtEnd));
+                key_inputs += 1;
+                publish(&draft, key_inputs);
                 write_all(&pty, &text).await
             }
-            Typed::Forget(seen) => {
-                if seen == times {
-                    draft = Draft::default();
-                    tell(&draft, times);
+            KeyboardInput::ResetDraft(at) => {
+                if at == key_inputs {
+                    draft = DraftTracker::default();
+                    publish(&draft, key_inputs);
                 }
                 Ok(())
             }
-            Typed::Answer(bytes) | Typed::Bytes(bytes) => write_all(&pty, &bytes).await,
-            Typed::Turn(request) => take_turn(&pty, request, &draft).await,
+            KeyboardInput::QueryReply(bytes) | KeyboardInput::Bytes(bytes) => {
+                write_all(&pty, &bytes).await
+            }
+            KeyboardInput::Lease(request) => serve_lease(&pty, request, &draft).await,
         };
         if written.is_err() {
-            // The terminal is gone; whoever waits is told by the queue's end.
+            // The terminal is closed. Dropping the queue informs everyone who waits.
             break;
         }
     }
 }
 
-/// What a line feed in `keys` does: the terminal's mode says so where it gives out whole lines.
+/// Determine the effect of a line feed in `keys`. A terminal in canonical mode submits with it.
 fn line_feed(pty: &AsyncFd<OwnedFd>, keys: &[u8], otherwise: LineFeed) -> LineFeed {
     if !keys.contains(&b'\n') {
         return otherwise;
@@ -231,10 +238,11 @@ fn line_feed(pty: &AsyncFd<OwnedFd>, keys: &[u8], otherwise: LineFeed) -> LineFe
     }
 }
 
-async fn take_turn(
+/// Grant a lease unless there is a draft, and write for it until it ends.
+async fn serve_lease(
     pty: &AsyncFd<OwnedFd>,
     mut request: LeaseRequest,
-    draft: &Draft,
+    draft: &DraftTracker,
 ) -> std::io::Result<()> {
     if draft.is_open() {
         let _ = request.granted.send(Err(HasDraft));
@@ -243,11 +251,11 @@ async fn take_turn(
     if request.granted.send(Ok(())).is_err() {
         return Ok(());
     }
-    while let Some(stroke) = request.strokes.recv().await {
-        match write_all(pty, &stroke.bytes).await {
-            Ok(()) => drop(stroke.written.send(Ok(()))),
+    while let Some(write) = request.writes.recv().await {
+        match write_all(pty, &write.bytes).await {
+            Ok(()) => drop(write.written.send(Ok(()))),
             Err(error) => {
-                let _ = stroke.written.send(Err(error.kind().into()));
+                let _ = write.written.send(Err(error.kind().into()));
                 return Err(error);
             }
         }
@@ -257,10 +265,10 @@ async fn take_turn(
 
 async fn write_all(pty: &AsyncFd<OwnedFd>, mut bytes: &[u8]) -> std::io::Result<()> {
     while !bytes.is_empty() {
-        // Try first: a terminal nearly always has room.
+        // A terminal nearly always has room, so try before waiting.
         match rustix::io::write(pty.get_ref(), bytes) {
             Ok(count) => bytes = &bytes[count..],
-            Err(rustix::io::Errno::AGAIN) => room(pty.get_ref()).await?,
+            Err(rustix::io::Errno::AGAIN) => writable(pty.get_ref()).await?,
             Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
@@ -268,14 +276,14 @@ async fn write_all(pty: &AsyncFd<OwnedFd>, mut bytes: &[u8]) -> std::io::Result<
     Ok(())
 }
 
-/// Waits until a terminal that was full has room. Only then is the kernel asked to tell: it would
-/// tell of every key that is read, and wake the session in the middle of its echo.
-async fn room(pty: &OwnedFd) -> std::io::Result<()> {
-    let own = child::watched(pty.try_clone()?, Interest::WRITABLE)?;
-    let ready = own.writable().await?;
-    // With nobody on the other side it stays full and is called ready all the same.
+/// Wait until a full terminal has room. Writability is registered only here: otherwise the kernel
+/// would wake the session for every key that the program reads, in the middle of the key's echo.
+async fn writable(pty: &OwnedFd) -> std::io::Result<()> {
+    let duplicate = child::register(pty.try_clone()?, Interest::WRITABLE)?;
+    let ready = duplicate.writable().await?;
+    // If the other side is closed, the kernel reports a full terminal as writable.
     if ready.ready().is_write_closed() {
-        tokio::time::sleep(FULL).await;
+        tokio::time::sleep(CLOSED_TERMINAL_DELAY).await;
     }
     Ok(())
 }

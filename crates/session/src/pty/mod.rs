@@ -1,11 +1,11 @@
-//! The program on its terminal: what it writes and who sees it, what is typed and by whom.
+//! The program and its terminal: output and its viewers, typed input and its writers.
 
 pub mod child;
 pub(crate) mod draft;
 pub(crate) mod keyboard;
+pub(crate) mod output_activity;
 pub(crate) mod program;
-pub(crate) mod pulse;
-pub(crate) mod reading;
-pub(crate) mod sight;
+pub(crate) mod read_output;
+pub(crate) mod screen_watch;
 pub(crate) mod terminal;
 pub(crate) mod viewer;

@@ -1,17 +1,17 @@
-//! The program's terminal: reads its output, keeps its screen, and shows it to everybody who
-//! watches, records or listens.
+//! The program's terminal: reads its output, keeps its screen, and passes the output to viewers,
+//! the recording and subscribers.
 //!
-//! The bytes stream past the owner of the session's state, which hears only that there were some.
-//! A viewer that cannot keep up is drawn anew from the screen when it is ready again, so nobody
-//! waits for it and nothing piles up.
+//! Output never passes through the owner of the session state, which only learns when there was
+//! some. A viewer that cannot keep up is redrawn from the screen later, so nothing waits for it and
+//! no queue grows.
 
 use crate::host::clock;
 use crate::host::log;
-use crate::pty::child::give_back_memory;
-use crate::pty::keyboard::{Keyboard, Typed};
-use crate::pty::pulse::Pulse;
-use crate::pty::reading::{BATCH, Read, read, read_now};
-use crate::pty::sight::Sight;
+use crate::pty::child::trim_heap;
+use crate::pty::keyboard::{Keyboard, KeyboardInput};
+use crate::pty::output_activity::OutputActivity;
+use crate::pty::read_output::{BATCH_BYTES, Read, read, read_now};
+use crate::pty::screen_watch::ScreenWatch;
 use crate::pty::viewer::{Viewer, ViewerId};
 use crate::socket::hub::Hub;
 use posthaste_core::harness::Sighting;
@@ -26,149 +26,152 @@ use tokio::io::unix::AsyncFd;
 use tokio::sync::{mpsc, oneshot};
 use tracing::warn;
 
-/// How much of an unfinished line is kept for who begins to listen.
-const UNFINISHED: usize = 64 * 1024;
-/// How often the recording is written, and viewers of another size are drawn.
-const FRAME: Duration = Duration::from_millis(25);
-const RECORD: Duration = Duration::from_millis(250);
-/// How long the program has written nothing when memory is given back.
-const QUIET: Duration = Duration::from_secs(2);
-/// How long output may still come once the program has ended.
-const LAST_WORDS: Duration = Duration::from_millis(500);
-/// How many requests may wait; who comes when it is full waits for room.
-const QUEUE: usize = 64;
+/// Limit for the unfinished line that is kept for later subscribers.
+const MAX_UNFINISHED_BYTES: usize = 64 * 1024;
+/// How often viewers of another size are painted.
+const PAINT_INTERVAL: Duration = Duration::from_millis(25);
+/// How often the recording is written to disk.
+const RECORDING_FLUSH_INTERVAL: Duration = Duration::from_millis(250);
+/// How long the program must be silent before free memory is returned to the system.
+const HEAP_TRIM_DELAY: Duration = Duration::from_secs(2);
+/// How long output is still read after the program has exited.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
+/// How many requests may wait; further requesters wait until there is room.
+const REQUEST_QUEUE_LENGTH: usize = 64;
 
-/// What others want of the terminal.
 #[derive(Debug)]
-pub(crate) enum Ask {
+pub(crate) enum TerminalRequest {
     Attach(Viewer),
     Detach(ViewerId),
     Resize(ViewerId, Size),
-    /// Draw this viewer anew: it asks for it, or it had fallen behind and is ready again.
+    /// Redraw a viewer that requests it, or that had fallen behind and is ready again.
     Redraw(ViewerId),
     Peek {
         lines: Option<usize>,
         ansi: bool,
-        seen: oneshot::Sender<Seen>,
+        reply: oneshot::Sender<ScreenText>,
     },
-    /// The last lines of the output.
+    /// Return the last lines of the output.
     Recent {
         lines: usize,
-        recent: oneshot::Sender<Vec<String>>,
+        reply: oneshot::Sender<Vec<String>>,
     },
-    /// What the screen means, once all that the program has written is on it.
-    Look(oneshot::Sender<Sighting>),
-    /// Whether nobody watches any more.
+    /// Recognise the screen, once it shows all output so far.
+    Recognise(oneshot::Sender<Sighting>),
+    /// Whether no viewer is attached.
     IsUnwatched(oneshot::Sender<bool>),
-    /// The program has ended: read what is left, then stop.
+    /// The program has exited: read the remaining output, then stop.
     End,
 }
 
 #[derive(Debug)]
-pub(crate) struct Seen {
+pub(crate) struct ScreenText {
     pub(crate) lines: Vec<String>,
     pub(crate) size: Size,
     pub(crate) title: Option<String>,
 }
 
-/// The way to a terminal; cheap to clone.
+/// Handle to the terminal's task.
 #[derive(Debug, Clone)]
 pub(crate) struct Terminal {
-    asks: mpsc::Sender<Ask>,
+    requests: mpsc::Sender<TerminalRequest>,
 }
 
 impl Terminal {
-    /// False where the terminal is gone.
-    pub(crate) async fn ask(&self, ask: Ask) -> bool {
-        self.asks.send(ask).await.is_ok()
+    /// Send a request, and return whether the terminal's task still runs.
+    pub(crate) async fn request(&self, request: TerminalRequest) -> bool {
+        self.requests.send(request).await.is_ok()
     }
 
-    pub(crate) async fn peek(&self, lines: Option<usize>, ansi: bool) -> Option<Seen> {
-        let (seen, answer) = oneshot::channel();
-        self.ask(Ask::Peek { lines, ansi, seen }).await;
-        answer.await.ok()
+    pub(crate) async fn peek(&self, lines: Option<usize>, ansi: bool) -> Option<ScreenText> {
+        let (reply, screen) = oneshot::channel();
+        self.request(TerminalRequest::Peek { lines, ansi, reply })
+            .await;
+        screen.await.ok()
     }
 
     pub(crate) async fn recent(&self, lines: usize) -> Vec<String> {
-        let (recent, answer) = oneshot::channel();
-        self.ask(Ask::Recent { lines, recent }).await;
-        answer.await.unwrap_or_default()
+        let (reply, recent) = oneshot::channel();
+        self.request(TerminalRequest::Recent { lines, reply }).await;
+        recent.await.unwrap_or_default()
     }
 
-    /// What the screen means now; nothing where the terminal is gone.
-    pub(crate) async fn look(&self) -> Option<Sighting> {
-        let (tell, answer) = oneshot::channel();
-        self.ask(Ask::Look(tell)).await;
-        answer.await.ok()
+    /// Recognise the current screen. `None` if the terminal's task has ended.
+    pub(crate) async fn recognise(&self) -> Option<Sighting> {
+        let (reply, sighting) = oneshot::channel();
+        self.request(TerminalRequest::Recognise(reply)).await;
+        sighting.await.ok()
     }
 
-    /// Whether nobody watches any more.
+    /// Whether no viewer is attached.
     pub(crate) async fn is_unwatched(&self) -> bool {
-        let (is_so, answer) = oneshot::channel();
-        self.ask(Ask::IsUnwatched(is_so)).await;
-        answer.await.unwrap_or(true)
+        let (reply, is_unwatched) = oneshot::channel();
+        self.request(TerminalRequest::IsUnwatched(reply)).await;
+        is_unwatched.await.unwrap_or(true)
     }
 }
 
-/// What the terminal's task owns.
-pub(crate) struct Stage {
+/// Everything that the terminal's task is given.
+pub(crate) struct TerminalParts {
     pub(crate) pty: Rc<AsyncFd<OwnedFd>>,
     pub(crate) screen: Screen,
     pub(crate) recorder: Option<Recorder>,
     pub(crate) keyboard: Keyboard,
-    pub(crate) pulse: Rc<Pulse>,
-    pub(crate) sight: Sight,
+    pub(crate) output_activity: Rc<OutputActivity>,
+    pub(crate) screen_watch: ScreenWatch,
     pub(crate) hub: Rc<Hub>,
-    /// Told when the last output is read.
+    /// Sent when the last output is read.
     pub(crate) drained: Option<oneshot::Sender<()>>,
 }
 
-/// The terminal, and the task that runs it until the program's output ends.
-pub(crate) fn open(stage: Stage) -> (Terminal, impl Future<Output = ()>) {
-    let (asks, waiting) = mpsc::channel(QUEUE);
+/// Create the terminal, and the task that runs it until the program's output ends.
+pub(crate) fn open(parts: TerminalParts) -> (Terminal, impl Future<Output = ()>) {
+    let (requests, queue) = mpsc::channel(REQUEST_QUEUE_LENGTH);
     let task = Task {
-        stage,
+        parts,
         filter: QueryFilter::default(),
         lines: Lines::default(),
-        listened: false,
+        publishes_lines: false,
         unfinished: Vec::new(),
         viewers: Vec::new(),
-        begun: Instant::now(),
-        drawn_at: Instant::now(),
+        started: Instant::now(),
+        painted_at: Instant::now(),
         recorded_at: Instant::now(),
         is_unrecorded: false,
-        tidies_at: None,
-        passed: Vec::new(),
-        told: Vec::new(),
+        trims_at: None,
+        filtered: Vec::new(),
+        events: Vec::new(),
     };
-    (Terminal { asks }, task.run(waiting))
+    (Terminal { requests }, task.run(queue))
 }
 
 struct Task {
-    stage: Stage,
+    parts: TerminalParts,
     filter: QueryFilter,
     lines: Lines,
-    /// Whether the lines of the output were told last time.
-    listened: bool,
+    /// Whether the lines of the last output were published.
+    publishes_lines: bool,
     /// The output since the last line end.
     unfinished: Vec<u8>,
     viewers: Vec<Viewer>,
-    begun: Instant,
-    drawn_at: Instant,
+    started: Instant,
+    painted_at: Instant,
     recorded_at: Instant,
     is_unrecorded: bool,
-    /// When it will have been quiet long enough to give memory back.
-    tidies_at: Option<Instant>,
-    /// Space to work in, kept from batch to batch.
-    passed: Vec<u8>,
-    told: Vec<u8>,
+    /// When free memory is returned to the system, unless output comes first.
+    trims_at: Option<Instant>,
+    /// Buffer for output without terminal queries, reused for every batch.
+    filtered: Vec<u8>,
+    /// Buffer for output events, reused for every batch.
+    events: Vec<u8>,
 }
 
 impl Task {
-    async fn run(mut self, mut asks: mpsc::Receiver<Ask>) {
-        let mut buffer = vec![0; BATCH];
+    async fn run(mut self, mut requests: mpsc::Receiver<TerminalRequest>) {
+        let mut buffer = vec![0; BATCH_BYTES];
         let mut ends_at: Option<Instant> = None;
-        // Set anew only where it changes, which it does not with every output.
+        // Resetting a timer costs more than comparing its deadline, which most output does not
+        // change.
         let mut alarm = pin!(tokio::time::sleep_until(Instant::now().into()));
         loop {
             let wakeup = self.wakeup(ends_at).map(Into::into);
@@ -177,17 +180,17 @@ impl Task {
             }
             tokio::select! {
                 biased;
-                ask = asks.recv() => match ask {
-                    Some(Ask::End) => ends_at = Some(Instant::now() + LAST_WORDS),
-                    Some(Ask::Look(tell)) => {
-                        // What has been written by now is to be seen.
-                        let stage = &mut self.stage;
-                        if let Read::Some(count) | Read::Batch(count) = read_now(stage, &mut buffer) {
+                request = requests.recv() => match request {
+                    Some(TerminalRequest::End) => ends_at = Some(Instant::now() + DRAIN_TIMEOUT),
+                    Some(TerminalRequest::Recognise(reply)) => {
+                        // The screen must show all output that is already written.
+                        let read = read_now(&mut self.parts, &mut buffer);
+                        if let Read::Drained(count) | Read::Batch(count) = read {
                             self.output(&buffer[..count]);
                         }
-                        self.stage.sight.want(tell, &self.stage.screen);
+                        self.parts.screen_watch.request(reply, &self.parts.screen);
                     }
-                    Some(ask) => self.answer(ask),
+                    Some(request) => self.answer(request),
                     None => break,
                 },
                 () = &mut alarm, if wakeup.is_some() => {
@@ -198,10 +201,10 @@ impl Task {
                     self.tick(now);
                 }
                 read = self.read(&mut buffer) => match read {
-                    // The others get their turn while the next is waited for.
-                    Read::Some(count) => self.output(&buffer[..count]),
+                    Read::Drained(count) => self.output(&buffer[..count]),
                     Read::Batch(count) => {
                         self.output(&buffer[..count]);
+                        // More output is available, so other tasks would not run otherwise.
                         tokio::task::yield_now().await;
                     }
                     Read::Nothing => {}
@@ -209,180 +212,186 @@ impl Task {
                 },
             }
         }
-        self.finish(asks).await;
+        self.finish(requests).await;
     }
 
-    /// The next output, once there is room for it where it is heard.
+    /// Read the next output. If no person watches, wait first for subscribers that are behind.
     async fn read(&mut self, buffer: &mut [u8]) -> Read {
-        // A person who watches waits for no program that listens.
-        if self.listened && self.viewers.is_empty() {
-            self.stage.hub.wait_for_readers().await;
+        if self.publishes_lines && self.viewers.is_empty() {
+            self.parts.hub.wait_for_readers().await;
         }
-        read(&mut self.stage, buffer).await
+        read(&mut self.parts, buffer).await
     }
 
     fn wakeup(&self, ends_at: Option<Instant>) -> Option<Instant> {
-        let record = self.is_unrecorded.then(|| self.recorded_at + RECORD);
-        let is_due = self.viewers.iter().any(Viewer::is_unpainted);
-        let draw = is_due.then(|| self.drawn_at + FRAME);
-        let sync = self.stage.screen.sync_deadline();
-        let look = self.stage.sight.due(&self.stage.screen);
-        let all = [record, draw, sync, look, ends_at, self.tidies_at];
+        let flush = self
+            .is_unrecorded
+            .then(|| self.recorded_at + RECORDING_FLUSH_INTERVAL);
+        let is_unpainted = self.viewers.iter().any(Viewer::is_unpainted);
+        let paint = is_unpainted.then(|| self.painted_at + PAINT_INTERVAL);
+        let sync = self.parts.screen.sync_deadline();
+        let screen_watch = self.parts.screen_watch.due(&self.parts.screen);
+        let all = [flush, paint, sync, screen_watch, ends_at, self.trims_at];
         all.into_iter().flatten().min()
     }
 
-    /// Passes on what the screen has taken in.
+    /// Pass on output that the screen has processed.
     fn output(&mut self, bytes: &[u8]) {
         let now = Instant::now();
-        let answers = self.stage.screen.take_replies();
-        if !answers.is_empty() {
-            self.stage.keyboard.try_type_in(Typed::Answer(answers));
+        let replies = self.parts.screen.take_replies();
+        if !replies.is_empty() {
+            let replies = KeyboardInput::QueryReply(replies);
+            self.parts.keyboard.try_type_in(replies);
         }
-        self.passed.clear();
-        self.filter.pass(bytes, &mut self.passed);
+        self.filtered.clear();
+        self.filter.pass(bytes, &mut self.filtered);
         for viewer in &mut self.viewers {
-            viewer.output(&self.passed);
+            viewer.output(&self.filtered);
         }
-        if let Some(recorder) = &mut self.stage.recorder {
-            recorder.output(now - self.begun, &self.passed);
+        if let Some(recorder) = &mut self.parts.recorder {
+            recorder.output(now - self.started, &self.filtered);
             self.is_unrecorded = true;
         }
-        self.tell_lines(bytes);
-        let wants_paste = self.stage.screen.bracketed_paste();
-        self.stage.pulse.beat(now, wants_paste);
-        self.stage.sight.changed(now);
-        self.tidies_at = Some(now + QUIET);
+        self.publish_lines(bytes);
+        let wants_paste = self.parts.screen.bracketed_paste();
+        self.parts.output_activity.record(now, wants_paste);
+        self.parts.screen_watch.changed(now);
+        self.trims_at = Some(now + HEAP_TRIM_DELAY);
     }
 
-    fn tell_lines(&mut self, bytes: &[u8]) {
-        if !self.is_listened() {
+    fn publish_lines(&mut self, bytes: &[u8]) {
+        if !self.has_subscribers() {
             return self.keep_unfinished(bytes);
         }
         let at = clock::local_now();
         let mut count = 0;
-        self.told.clear();
-        let told = &mut self.told;
+        self.events.clear();
+        let events = &mut self.events;
         self.lines.feed(bytes, &mut |line: &str| {
-            event::append_output(told, &at, line);
+            event::append_output(events, &at, line);
             count += 1;
         });
         if count > 0 {
-            self.stage.hub.publish(Topic::Output, &self.told, count);
+            self.parts
+                .hub
+                .publish_lines(Topic::Output, &self.events, count);
         }
         self.keep_unfinished(bytes);
     }
 
-    /// Whether somebody hears of the lines. Who begins to listen in the middle of one hears all
-    /// of it once it is finished.
-    fn is_listened(&mut self) -> bool {
-        let is_wanted = self.stage.hub.wants_output();
-        if is_wanted && !self.listened {
+    /// Whether any connection subscribes to the output. A new subscriber gets the line that is
+    /// already begun as a whole.
+    fn has_subscribers(&mut self) -> bool {
+        let is_wanted = self.parts.hub.wants_output();
+        if is_wanted && !self.publishes_lines {
             self.lines = Lines::default();
             self.lines.feed(&self.unfinished, &mut |_: &str| {});
         }
-        self.listened = is_wanted;
+        self.publishes_lines = is_wanted;
         is_wanted
     }
 
     fn keep_unfinished(&mut self, bytes: &[u8]) {
-        let begins = memchr::memrchr(b'\n', bytes).map(|end| end + 1);
-        if begins.is_some() || self.unfinished.len() + bytes.len() > UNFINISHED {
+        let start = memchr::memrchr(b'\n', bytes).map(|end| end + 1);
+        if start.is_some() || self.unfinished.len() + bytes.len() > MAX_UNFINISHED_BYTES {
             self.unfinished.clear();
         }
         self.unfinished
-            .extend_from_slice(&bytes[begins.unwrap_or(0)..]);
+            .extend_from_slice(&bytes[start.unwrap_or(0)..]);
     }
 
     fn tick(&mut self, now: Instant) {
         if self
-            .stage
+            .parts
             .screen
             .sync_deadline()
             .is_some_and(|at| at <= now)
         {
-            self.stage.screen.stop_sync();
-            self.stage.sight.changed(now);
+            self.parts.screen.stop_sync();
+            self.parts.screen_watch.changed(now);
         }
-        self.stage.sight.tick(now, &self.stage.screen);
-        if self.drawn_at + FRAME <= now {
-            self.drawn_at = now;
+        self.parts.screen_watch.tick(now, &self.parts.screen);
+        if self.painted_at + PAINT_INTERVAL <= now {
+            self.painted_at = now;
             for viewer in &mut self.viewers {
-                viewer.paint(&self.stage.screen);
+                viewer.paint(&self.parts.screen);
             }
         }
-        if self.is_unrecorded && self.recorded_at + RECORD <= now {
-            self.record(now);
+        if self.is_unrecorded && self.recorded_at + RECORDING_FLUSH_INTERVAL <= now {
+            self.flush_recording(now);
         }
-        if self.tidies_at.is_some_and(|at| at <= now) {
-            self.tidies_at = None;
-            give_back_memory();
+        if self.trims_at.is_some_and(|at| at <= now) {
+            self.trims_at = None;
+            trim_heap();
         }
     }
 
-    fn record(&mut self, now: Instant) {
+    fn flush_recording(&mut self, now: Instant) {
         self.recorded_at = now;
         self.is_unrecorded = false;
-        if let Some(recorder) = &mut self.stage.recorder
-            && let Err(error) = recorder.flush(&mut self.stage.screen, now - self.begun)
+        if let Some(recorder) = &mut self.parts.recorder
+            && let Err(error) = recorder.flush(&mut self.parts.screen, now - self.started)
         {
             warn!(target: log::SESSION, "the recording stops: {error}");
         }
     }
 
-    fn answer(&mut self, ask: Ask) {
-        let screen = &self.stage.screen;
-        match ask {
-            Ask::Attach(viewer) => {
+    fn answer(&mut self, request: TerminalRequest) {
+        let screen = &self.parts.screen;
+        match request {
+            TerminalRequest::Attach(viewer) => {
                 self.viewers.push(viewer);
                 let id = self.viewers.last().map(Viewer::id);
                 self.fit();
                 id.into_iter().for_each(|id| self.redraw(id));
             }
-            Ask::Detach(id) => {
+            TerminalRequest::Detach(id) => {
                 self.viewers.retain(|viewer| viewer.id() != id);
                 self.fit();
             }
-            Ask::Resize(id, size) => {
+            TerminalRequest::Resize(id, size) => {
                 if let Some(viewer) = self.viewers.iter_mut().find(|v| v.id() == id) {
                     viewer.resize(size);
                 }
                 self.fit();
                 self.redraw(id);
             }
-            Ask::Redraw(id) => self.redraw(id),
-            Ask::Peek { lines, ansi, seen } => {
-                let shown = if ansi {
+            TerminalRequest::Redraw(id) => self.redraw(id),
+            TerminalRequest::Peek { lines, ansi, reply } => {
+                let lines = if ansi {
                     screen.ansi(lines)
                 } else {
                     screen.text(lines)
                 };
-                let _ = seen.send(Seen {
-                    lines: shown,
+                let _ = reply.send(ScreenText {
+                    lines,
                     size: screen.size(),
                     title: screen.title().map(str::to_owned),
                 });
             }
-            Ask::Recent { lines, recent } => {
-                let _ = recent.send(screen.recent(lines));
+            TerminalRequest::Recent { lines, reply } => {
+                let _ = reply.send(screen.recent(lines));
             }
-            Ask::IsUnwatched(is_so) => {
-                let _ = is_so.send(self.viewers.is_empty());
+            TerminalRequest::IsUnwatched(reply) => {
+                let _ = reply.send(self.viewers.is_empty());
             }
-            Ask::Look(tell) => self.stage.sight.want(tell, &self.stage.screen),
-            Ask::End => {}
+            TerminalRequest::Recognise(reply) => {
+                self.parts.screen_watch.request(reply, &self.parts.screen)
+            }
+            TerminalRequest::End => {}
         }
     }
 
     fn redraw(&mut self, id: ViewerId) {
-        // An update that is held back has reached the others already.
-        self.stage.screen.stop_sync();
-        let screen = &self.stage.screen;
+        // Other viewers already have the output of an unfinished synchronized update.
+        self.parts.screen.stop_sync();
+        let screen = &self.parts.screen;
         if let Some(viewer) = self.viewers.iter_mut().find(|v| v.id() == id) {
             viewer.redraw(screen, || redraw(screen));
         }
     }
 
-    /// Makes the terminal as large as the smallest viewer; without any it stays as it is.
+    /// Resize the terminal to the smallest viewer. Without viewers it keeps its size.
     fn fit(&mut self) {
         let sizes = self.viewers.iter().map(Viewer::size);
         let Some(size) = sizes.reduce(|a, b| Size {
@@ -391,64 +400,64 @@ impl Task {
         }) else {
             return;
         };
-        let before = self.stage.screen.size();
-        self.stage.screen.resize(size);
-        let size = self.stage.screen.size();
+        let before = self.parts.screen.size();
+        self.parts.screen.resize(size);
+        let size = self.parts.screen.size();
         if size == before {
             return;
         }
-        self.stage.sight.changed(Instant::now());
+        self.parts.screen_watch.changed(Instant::now());
         let shape = rustix::termios::Winsize {
             ws_row: size.rows,
             ws_col: size.cols,
             ws_xpixel: 0,
             ws_ypixel: 0,
         };
-        // The kernel tells the program with SIGWINCH.
-        if let Err(error) = rustix::termios::tcsetwinsize(self.stage.pty.get_ref(), shape) {
+        // The kernel informs the program with SIGWINCH.
+        if let Err(error) = rustix::termios::tcsetwinsize(self.parts.pty.get_ref(), shape) {
             warn!(target: log::SESSION, "cannot resize the terminal: {error}");
         }
-        if let Some(recorder) = &mut self.stage.recorder {
-            recorder.resize(self.begun.elapsed(), size);
+        if let Some(recorder) = &mut self.parts.recorder {
+            recorder.resize(self.started.elapsed(), size);
         }
         let ids: Vec<_> = self.viewers.iter().map(Viewer::id).collect();
         ids.into_iter().for_each(|id| self.redraw(id));
     }
 
-    /// Tells the last line, writes the rest of the recording, and lets everybody go.
-    async fn finish(mut self, mut asks: mpsc::Receiver<Ask>) {
-        if self.is_listened() {
+    /// Publish the last line and finish the recording. Then answer requests about the last screen
+    /// until the session ends.
+    async fn finish(mut self, mut requests: mpsc::Receiver<TerminalRequest>) {
+        if self.has_subscribers() {
             let at = clock::local_now();
-            let mut told = Vec::new();
+            let mut events = Vec::new();
             let mut count = 0;
             self.lines.finish(&mut |line: &str| {
-                event::append_output(&mut told, &at, line);
+                event::append_output(&mut events, &at, line);
                 count += 1;
             });
-            self.stage.hub.publish(Topic::Output, &told, count);
+            self.parts.hub.publish_lines(Topic::Output, &events, count);
         }
-        self.stage.screen.stop_sync();
-        self.stage.sight.finish(&self.stage.screen);
-        // What was held back as the beginning of something is nothing more than that now.
-        self.passed.clear();
-        self.filter.finish(&mut self.passed);
+        self.parts.screen.stop_sync();
+        self.parts.screen_watch.finish(&self.parts.screen);
+        // Bytes that the filter holds as the possible start of a query are output now.
+        self.filtered.clear();
+        self.filter.finish(&mut self.filtered);
         let now = Instant::now();
-        if let Some(recorder) = &mut self.stage.recorder {
-            recorder.output(now - self.begun, &self.passed);
+        if let Some(recorder) = &mut self.parts.recorder {
+            recorder.output(now - self.started, &self.filtered);
         }
         for viewer in &mut self.viewers {
-            viewer.output(&self.passed);
-            viewer.paint(&self.stage.screen);
+            viewer.output(&self.filtered);
+            viewer.paint(&self.parts.screen);
         }
-        self.record(now);
-        let Stage { drained, .. } = &mut self.stage;
-        if let Some(drained) = drained.take() {
+        self.flush_recording(now);
+        if let Some(drained) = self.parts.drained.take() {
             let _ = drained.send(());
         }
-        // Viewers go when the session says how it ended; until then questions are answered.
-        while let Some(ask) = asks.recv().await {
-            self.answer(ask);
-            self.stage.sight.finish(&self.stage.screen);
+        // Viewers leave once the session has reported how it ended.
+        while let Some(request) = requests.recv().await {
+            self.answer(request);
+            self.parts.screen_watch.finish(&self.parts.screen);
         }
     }
 }

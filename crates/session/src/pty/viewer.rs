@@ -1,7 +1,7 @@
-//! One attached terminal, as the session sees it.
+//! One attached terminal, on the session's side.
 //!
-//! While its terminal has the program's own size it gets the program's bytes as they are; else it
-//! is painted from the screen. One that reads too slowly loses what is waiting and is drawn anew.
+//! A viewer with the program's terminal size gets the program's bytes unchanged; any other is
+//! painted from the screen. A viewer that reads too slowly misses output and is redrawn later.
 
 use crate::socket::Socket;
 use posthaste_screen::{Painter, Screen, Size};
@@ -11,35 +11,37 @@ use std::io::IoSlice;
 use std::rc::Rc;
 use tokio::sync::mpsc;
 
-/// How many frames may wait for one viewer; each has at most a batch of output.
-const FRAMES: usize = 16;
+/// How many frames may wait for one viewer. A frame holds at most one batch of output. If the queue
+/// is full, the viewer falls behind.
+const MAX_QUEUED_FRAMES: usize = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ViewerId(pub(crate) u64);
 
-/// Bytes to be written to a viewer's socket.
+/// Encoded frames for a viewer's socket.
 pub(crate) type Framed = Vec<u8>;
 
-/// The way to a viewer: output is written there at once where nothing is before it, and waits for
-/// its turn where something is. Two write there, on one thread: whoever takes something that waits
-/// says that it writes before anybody else has a turn, and until all of it is written.
+/// Writes frames to a viewer's socket.
+///
+/// The terminal's task writes output directly if nothing waits, and queues it otherwise. The
+/// viewer's task writes the queue with [`Self::write_all`], during which nothing is written
+/// directly. Both tasks run on one thread.
 #[derive(Debug)]
-pub(crate) struct Outlet {
+pub(crate) struct ViewerWriter {
     socket: Rc<Socket>,
-    /// Whether somebody is in the middle of writing.
-    is_taken: Cell<bool>,
-    /// The rest of a frame for which there was no room. Nothing may come before it.
-    cut: RefCell<Vec<u8>>,
-    /// Set where the viewer has missed something and must be drawn anew once it is ready.
+    is_writing: Cell<bool>,
+    /// The unwritten end of a frame. It must be written before anything else.
+    partial_frame: RefCell<Vec<u8>>,
+    /// Whether the viewer has missed output and must be redrawn.
     is_behind: Cell<bool>,
 }
 
-impl Outlet {
+impl ViewerWriter {
     pub(crate) fn new(socket: Rc<Socket>) -> Rc<Self> {
         Rc::new(Self {
             socket,
-            is_taken: Cell::new(false),
-            cut: RefCell::default(),
+            is_writing: Cell::new(false),
+            partial_frame: RefCell::default(),
             is_behind: Cell::new(false),
         })
     }
@@ -48,16 +50,16 @@ impl Outlet {
         self.is_behind.get()
     }
 
-    fn is_cut(&self) -> bool {
-        !self.cut.borrow().is_empty()
+    fn has_partial_frame(&self) -> bool {
+        !self.partial_frame.borrow().is_empty()
     }
 
-    /// Writes whole frames, and before them what is left of one.
+    /// Write the rest of a partial frame, then whole frames.
     pub(crate) async fn write_all(&self, frames: &[u8]) -> std::io::Result<()> {
-        self.is_taken.set(true);
-        self.socket.write_all(&self.cut.take()).await?;
+        self.is_writing.set(true);
+        self.socket.write_all(&self.partial_frame.take()).await?;
         self.socket.write_all(frames).await?;
-        self.is_taken.set(false);
+        self.is_writing.set(false);
         Ok(())
     }
 }
@@ -66,29 +68,29 @@ impl Outlet {
 pub(crate) struct Viewer {
     id: ViewerId,
     size: Size,
-    outlet: Rc<Outlet>,
+    writer: Rc<ViewerWriter>,
     frames: mpsc::Sender<Framed>,
     painter: Option<Painter>,
     is_unpainted: bool,
 }
 
 impl Viewer {
-    /// Somebody who watches, and what waits to be written there.
+    /// Create a viewer, and the queue of frames for the task that writes to its socket.
     pub(crate) fn new(
         id: ViewerId,
         size: Size,
-        outlet: Rc<Outlet>,
+        writer: Rc<ViewerWriter>,
     ) -> (Self, mpsc::Receiver<Framed>) {
-        let (frames, waiting) = mpsc::channel(FRAMES);
+        let (frames, queue) = mpsc::channel(MAX_QUEUED_FRAMES);
         let viewer = Self {
             id,
             size,
-            outlet,
+            writer,
             frames,
             painter: None,
             is_unpainted: false,
         };
-        (viewer, waiting)
+        (viewer, queue)
     }
 
     pub(crate) fn id(&self) -> ViewerId {
@@ -104,19 +106,19 @@ impl Viewer {
     }
 
     pub(crate) fn is_unpainted(&self) -> bool {
-        self.is_unpainted && !self.outlet.is_behind()
+        self.is_unpainted && !self.writer.is_behind()
     }
 
-    /// The program wrote this.
+    /// Send output of the program, or note that this viewer must be painted.
     pub(crate) fn output(&mut self, bytes: &[u8]) {
         if self.painter.is_some() {
             self.is_unpainted = true;
-        } else if !self.outlet.is_behind() && !bytes.is_empty() {
+        } else if !self.writer.is_behind() && !bytes.is_empty() {
             self.send(bytes);
         }
     }
 
-    /// Draws what has changed, where it is painted.
+    /// Paint the changes of the screen, if this viewer is painted.
     pub(crate) fn paint(&mut self, screen: &Screen) {
         if !self.is_unpainted() {
             return;
@@ -128,9 +130,9 @@ impl Viewer {
         }
     }
 
-    /// Draws everything.
+    /// Draw the whole screen. `same_size` makes the bytes for a viewer of the program's size.
     pub(crate) fn redraw(&mut self, screen: &Screen, same_size: impl FnOnce() -> Vec<u8>) {
-        self.outlet.is_behind.set(false);
+        self.writer.is_behind.set(false);
         self.is_unpainted = false;
         let bytes = if self.size == screen.size() {
             self.painter = None;
@@ -151,27 +153,30 @@ impl Viewer {
             0 => self.queue(whole()),
             written if written == header.len() + bytes.len() => {}
             written => {
-                self.outlet.cut.replace(whole().split_off(written));
-                // Has it written.
+                let rest = whole().split_off(written);
+                self.writer.partial_frame.replace(rest);
+                // An empty entry makes the viewer's task write the rest.
                 self.queue(Vec::new());
             }
         }
     }
 
-    /// Writes as much as there is room for, and nothing where something is before it or nobody is
-    /// there any more to write the rest. Where that fails, whoever writes what waits finds it out.
+    /// Write as much as the socket has room for, and return the number of bytes. Writes nothing if
+    /// other bytes must come first, or if the viewer's task has ended and cannot write the rest.
+    /// Errors are left to that task.
     fn write_now(&self, header: &[u8], bytes: &[u8]) -> usize {
-        let has_waiting = self.frames.capacity() < FRAMES || self.outlet.is_cut();
-        if has_waiting || self.outlet.is_taken.get() || self.frames.is_closed() {
+        let is_queued = self.frames.capacity() < MAX_QUEUED_FRAMES;
+        let must_wait = is_queued || self.writer.has_partial_frame();
+        if must_wait || self.writer.is_writing.get() || self.frames.is_closed() {
             return 0;
         }
         let frame = [IoSlice::new(header), IoSlice::new(bytes)];
-        self.outlet.socket.write_now(&frame).unwrap_or(0)
+        self.writer.socket.write_now(&frame).unwrap_or(0)
     }
 
     fn queue(&self, frame: Vec<u8>) {
         if self.frames.try_send(frame).is_err() {
-            self.outlet.is_behind.set(true);
+            self.writer.is_behind.set(true);
         }
     }
 }
@@ -185,22 +190,22 @@ mod tests {
 
     const SIZE: Size = Size { cols: 80, rows: 24 };
 
-    /// Somebody who watches, and their end of the connection.
-    fn watching() -> (UnixStream, Rc<Outlet>, Viewer, mpsc::Receiver<Framed>) {
-        let (ours, theirs) = UnixStream::pair().unwrap();
-        let outlet = Outlet::new(Rc::new(Socket::of(ours).unwrap()));
-        let (viewer, waiting) = Viewer::new(ViewerId(1), SIZE, outlet.clone());
-        (theirs, outlet, viewer, waiting)
+    /// Create a viewer and the client's end of its connection.
+    fn viewer() -> (UnixStream, Rc<ViewerWriter>, Viewer, mpsc::Receiver<Framed>) {
+        let (ours, client) = UnixStream::pair().unwrap();
+        let writer = ViewerWriter::new(Rc::new(Socket::new(ours).unwrap()));
+        let (viewer, queue) = Viewer::new(ViewerId(1), SIZE, writer.clone());
+        (client, writer, viewer, queue)
     }
 
-    async fn read(theirs: &mut UnixStream, decoder: &mut Decoder, count: usize) -> Vec<Frame> {
+    async fn read(client: &mut UnixStream, decoder: &mut Decoder, count: usize) -> Vec<Frame> {
         let mut buffer = vec![0; 64 << 10];
         let mut read = Vec::new();
         while read.len() < count {
             match decoder.next_frame().unwrap() {
                 Some(frame) => read.push(frame),
                 None => {
-                    let length = theirs.read(&mut buffer).await.unwrap();
+                    let length = client.read(&mut buffer).await.unwrap();
                     assert_ne!(length, 0);
                     decoder.feed(&buffer[..length]);
                 }
@@ -210,103 +215,102 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nothing_comes_between_the_parts_of_a_frame() {
-        let (mut theirs, outlet, mut viewer, mut waiting) = watching();
+    async fn a_partial_frame_is_completed_before_other_output() {
+        let (mut client, writer, mut viewer, mut queue) = viewer();
         let mut decoder = Decoder::default();
         let data = |bytes: &[u8]| Frame::Data(bytes.to_vec());
 
-        viewer.output(b"at once");
-        assert!(waiting.is_empty());
-        assert_eq!(read(&mut theirs, &mut decoder, 1).await, [data(b"at once")]);
+        viewer.output(b"direct");
+        assert!(queue.is_empty());
+        assert_eq!(read(&mut client, &mut decoder, 1).await, [data(b"direct")]);
 
-        // No socket has so much room.
+        // Larger than any socket buffer.
         let large = vec![b'x'; 2 << 20];
         viewer.output(&large);
-        assert!(outlet.is_cut());
-        viewer.output(b"after it");
+        assert!(writer.has_partial_frame());
+        viewer.output(b"queued");
         let writing = async {
-            // As where there is something to be told when the rest is about to be written.
-            let told = frames::encode(frames::CONTROL, b"{}");
-            outlet.write_all(&told).await.unwrap();
-            viewer.output(b"not yet");
-            while let Ok(frame) = waiting.try_recv() {
-                outlet.write_all(&frame).await.unwrap();
+            // A control frame is written while the rest of the frame waits.
+            let control = frames::encode(frames::CONTROL, b"{}");
+            writer.write_all(&control).await.unwrap();
+            viewer.output(b"queued too");
+            while let Ok(frame) = queue.try_recv() {
+                writer.write_all(&frame).await.unwrap();
             }
-            viewer.output(b"at once again");
-            assert!(waiting.is_empty());
+            viewer.output(b"direct again");
+            assert!(queue.is_empty());
         };
-        let (read, ()) = tokio::join!(read(&mut theirs, &mut decoder, 5), writing);
-        let told = Frame::Control(b"{}".to_vec());
-        let [not_yet, again] = [data(b"not yet"), data(b"at once again")];
-        let expected = [data(&large), told, data(b"after it"), not_yet, again];
+        let (read, ()) = tokio::join!(read(&mut client, &mut decoder, 5), writing);
+        let control = Frame::Control(b"{}".to_vec());
+        let [queued_too, again] = [data(b"queued too"), data(b"direct again")];
+        let expected = [data(&large), control, data(b"queued"), queued_too, again];
         assert!(read == expected);
     }
 
     #[tokio::test]
-    async fn nobody_writes_into_what_another_writes() {
-        let (mut theirs, outlet, mut viewer, mut waiting) = watching();
-        let told = vec![b'x'; 2 << 20];
-        let told = frames::encode(frames::CONTROL, &told);
-        let mut writing = Box::pin(outlet.write_all(&told));
+    async fn output_waits_for_a_control_frame_that_is_being_written() {
+        let (mut client, writer, mut viewer, mut queue) = viewer();
+        let control = frames::encode(frames::CONTROL, &vec![b'x'; 2 << 20]);
+        let mut writing = Box::pin(writer.write_all(&control));
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         assert!(writing.as_mut().poll(&mut context).is_pending());
-        // There is room again, in the middle of it.
+        // The socket has room again in the middle of the frame.
         let mut some = vec![0; 200_000];
-        theirs.read_exact(&mut some).await.unwrap();
-        viewer.output(b"after it");
-        assert!(!waiting.is_empty());
+        client.read_exact(&mut some).await.unwrap();
+        viewer.output(b"queued");
+        assert!(!queue.is_empty());
         let mut decoder = Decoder::default();
         decoder.feed(&some);
         let rest = async {
             writing.await.unwrap();
-            let frame = waiting.recv().await.unwrap();
-            outlet.write_all(&frame).await.unwrap();
+            let frame = queue.recv().await.unwrap();
+            writer.write_all(&frame).await.unwrap();
         };
-        let (read, ()) = tokio::join!(read(&mut theirs, &mut decoder, 2), rest);
-        let said = Frame::Control(told[5..].to_vec());
-        assert!(read == [said, Frame::Data(b"after it".to_vec())]);
+        let (read, ()) = tokio::join!(read(&mut client, &mut decoder, 2), rest);
+        let control = Frame::Control(control[5..].to_vec());
+        assert!(read == [control, Frame::Data(b"queued".to_vec())]);
     }
 
     #[tokio::test]
-    async fn what_is_cut_when_nobody_writes_any_more_stays_the_last() {
-        let (mut theirs, outlet, mut viewer, waiting) = watching();
+    async fn nothing_follows_a_partial_frame_once_the_writing_task_has_ended() {
+        let (mut client, writer, mut viewer, queue) = viewer();
         viewer.output(&vec![b'x'; 2 << 20]);
-        drop(waiting);
+        drop(queue);
         let mut some = vec![0; 200_000];
-        theirs.read_exact(&mut some).await.unwrap();
-        viewer.redraw(&Screen::new(SIZE, 0), || b"all of it".to_vec());
-        drop((viewer, outlet));
+        client.read_exact(&mut some).await.unwrap();
+        viewer.redraw(&Screen::new(SIZE, 0), || b"redraw".to_vec());
+        drop((viewer, writer));
         let mut rest = Vec::new();
-        theirs.read_to_end(&mut rest).await.unwrap();
+        client.read_to_end(&mut rest).await.unwrap();
         assert!(rest.iter().all(|byte| *byte == b'x'));
     }
 
     #[tokio::test]
-    async fn a_viewer_that_does_not_read_falls_behind_and_holds_nobody_up() {
-        let (mut theirs, outlet, mut viewer, mut waiting) = watching();
+    async fn a_viewer_that_does_not_read_falls_behind_and_is_redrawn() {
+        let (mut client, writer, mut viewer, mut queue) = viewer();
         let batch = vec![b'x'; 64 << 10];
         let mut kept = 0;
-        while !outlet.is_behind() {
+        while !writer.is_behind() {
             viewer.output(&batch);
             kept += 1;
         }
-        // What it misses is not kept, and what it was given is whole.
+        // Missed output is dropped, and queued frames stay whole.
         viewer.output(b"missed");
         let writing = async {
-            while let Ok(frame) = waiting.try_recv() {
-                outlet.write_all(&frame).await.unwrap();
+            while let Ok(frame) = queue.try_recv() {
+                writer.write_all(&frame).await.unwrap();
             }
-            viewer.redraw(&Screen::new(SIZE, 0), || b"all of it".to_vec());
+            viewer.redraw(&Screen::new(SIZE, 0), || b"redraw".to_vec());
         };
         let mut decoder = Decoder::default();
-        let (read, ()) = tokio::join!(read(&mut theirs, &mut decoder, kept), writing);
+        let (read, ()) = tokio::join!(read(&mut client, &mut decoder, kept), writing);
         let (last, whole) = read.split_last().unwrap();
         assert!(
             whole
                 .iter()
                 .all(|frame| *frame == Frame::Data(batch.clone()))
         );
-        assert_eq!(*last, Frame::Data(b"all of it".to_vec()));
-        assert!(!outlet.is_behind());
+        assert_eq!(*last, Frame::Data(b"redraw".to_vec()));
+        assert!(!writer.is_behind());
     }
 }

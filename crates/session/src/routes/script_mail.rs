@@ -87,7 +87,7 @@ impl ScriptMail {
         let script = Script::new(
             settings.path.clone(),
             settings.timeout,
-            crate::pty::child::end_with_us,
+            crate::pty::child::kill_with_parent,
         )
         .asked_by(&shared.home)
         .until(stopped)

@@ -1,16 +1,17 @@
-//! An attached terminal: its keys go to the program, the program's output to it.
+//! The connection of an attached terminal: passes its keys to the program, and output to it.
 //!
-//! The two directions do not wait for each other. A viewer that stops reading loses output and
-//! is drawn anew when it reads again; one whose keys find the program not reading waits alone.
+//! The two directions do not wait for each other. A viewer that stops reading misses output and is
+//! redrawn when it reads again. If the program does not read keys, only the viewer that sent them
+//! waits.
 
 use crate::Shared;
 use crate::host::log;
 use crate::pty::child::unread_by_peer;
-use crate::pty::keyboard::Typed;
-use crate::pty::terminal::Ask;
-use crate::pty::viewer::{Framed, Outlet, Viewer, ViewerId};
+use crate::pty::keyboard::KeyboardInput;
+use crate::pty::terminal::TerminalRequest;
+use crate::pty::viewer::{Framed, Viewer, ViewerId, ViewerWriter};
 use crate::socket::Socket;
-use crate::socket::lines::{Rest, Taken};
+use crate::socket::lines::{BufferShare, Rest};
 use crate::state::StateRequest;
 use posthaste_screen::Size;
 use posthaste_wire::frames::{self, Decoder, Frame, FromClient, ToClient};
@@ -21,21 +22,21 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tracing::{info, warn};
 
-/// Our own client, which reads the reply and nothing past it.
-const OURS: &str = "ph";
-/// How often we look whether the reply has been read: at first, and after a while.
-const LOOK: Duration = Duration::from_millis(1);
-const LATER: Duration = Duration::from_millis(50);
-/// How often we look whether a viewer whose keys wait is still there.
-const HANG_UP: Duration = Duration::from_millis(100);
-/// The size of a client that does not say any.
-const USUAL: Size = Size { cols: 80, rows: 24 };
+/// Name of our own client, which never reads past the reply to `attach`.
+const PH_CLIENT: &str = "ph";
+/// First interval between checks whether the client has read the reply; later ones are longer.
+const MIN_REPLY_CHECK_INTERVAL: Duration = Duration::from_millis(1);
+const MAX_REPLY_CHECK_INTERVAL: Duration = Duration::from_millis(50);
+/// Interval between checks whether a viewer whose keys wait has hung up.
+const HANG_UP_CHECK_INTERVAL: Duration = Duration::from_millis(100);
+/// Size of a client that sends none.
+const DEFAULT_SIZE: Size = Size { cols: 80, rows: 24 };
 
 pub(crate) async fn serve(shared: &Rc<Shared>, request: &Attach, rest: Rest, socket: &Rc<Socket>) {
     if socket.write_all(&Reply::ok().line()).await.is_err() {
         return;
     }
-    if request.client != OURS {
+    if request.client != PH_CLIENT {
         let mut ended = shared.watches.ended.clone();
         tokio::select! {
             () = wait_until_read(socket) => {}
@@ -43,10 +44,14 @@ pub(crate) async fn serve(shared: &Rc<Shared>, request: &Attach, rest: Rest, soc
         }
     }
     let id = shared.next_viewer();
-    let outlet = Outlet::new(socket.clone());
+    let writer = ViewerWriter::new(socket.clone());
     let size = size_of(request.cols, request.rows);
-    let (viewer, waiting) = Viewer::new(id, size, outlet.clone());
-    if !shared.terminal.ask(Ask::Attach(viewer)).await {
+    let (viewer, queue) = Viewer::new(id, size, writer.clone());
+    if !shared
+        .terminal
+        .request(TerminalRequest::Attach(viewer))
+        .await
+    {
         return;
     }
     let (client, read_only) = (&request.client, request.read_only);
@@ -55,57 +60,57 @@ pub(crate) async fn serve(shared: &Rc<Shared>, request: &Attach, rest: Rest, soc
     if request.take && !request.read_only {
         shared.request(StateRequest::TakeKeyboard(id)).await;
     }
-    let keys = Keys {
+    let input = ViewerInput {
         shared,
         id,
         is_read_only: request.read_only,
         socket,
         decoder: Decoder::default(),
-        room: rest.room,
+        share: rest.share,
     };
-    // A task of its own: a key does not make it look whether there is something to show.
-    let mut showing = JoinSet::new();
-    showing.spawn_local(show(shared.clone(), id, waiting, outlet));
+    // Output has its own task, which keys do not wake.
+    let mut output = JoinSet::new();
+    output.spawn_local(write_output(shared.clone(), id, queue, writer));
     tokio::select! {
-        () = keys.read(rest.bytes) => {}
-        _ = showing.join_next() => {}
+        () = input.read(rest.bytes) => {}
+        _ = output.join_next() => {}
     }
-    showing.shutdown().await;
-    shared.terminal.ask(Ask::Detach(id)).await;
+    output.shutdown().await;
+    shared.terminal.request(TerminalRequest::Detach(id)).await;
     shared.request(StateRequest::ReleaseKeyboard(id)).await;
     info!(target: log::VIEWERS, viewer = id.0, "detached");
     socket.shutdown();
 }
 
-/// Some clients read their reply through a buffer and throw away what else is in it. So nothing
-/// follows before the reply is gone, be it read or because the client is gone itself.
+/// Wait until the client has read its reply, or has hung up. Some clients read the reply through a
+/// buffer and drop the bytes after it.
 async fn wait_until_read(socket: &Socket) {
-    let mut pause = LOOK;
+    let mut pause = MIN_REPLY_CHECK_INTERVAL;
     loop {
         match unread_by_peer(socket) {
             Ok(0) => return,
             Ok(_) => tokio::time::sleep(pause).await,
-            Err(_) => return tokio::time::sleep(LATER).await,
+            Err(_) => return tokio::time::sleep(MAX_REPLY_CHECK_INTERVAL).await,
         }
-        pause = LATER.min(pause + pause / 2);
+        pause = MAX_REPLY_CHECK_INTERVAL.min(pause + pause / 2);
     }
 }
 
 fn size_of(cols: u16, rows: u16) -> Size {
     Size {
-        cols: if cols == 0 { USUAL.cols } else { cols },
-        rows: if rows == 0 { USUAL.rows } else { rows },
+        cols: if cols == 0 { DEFAULT_SIZE.cols } else { cols },
+        rows: if rows == 0 { DEFAULT_SIZE.rows } else { rows },
     }
 }
 
-/// Writes the output, and what else a viewer should know, until one of the two is gone.
-async fn show(
+/// Write output, notices and changes of the keyboard's owner, until the viewer or the session ends.
+async fn write_output(
     shared: Rc<Shared>,
     id: ViewerId,
-    mut waiting: mpsc::Receiver<Framed>,
-    outlet: Rc<Outlet>,
+    mut queue: mpsc::Receiver<Framed>,
+    writer: Rc<ViewerWriter>,
 ) {
-    let mut taken = shared.watches.taken.clone();
+    let mut keyboard_owner = shared.watches.keyboard_owner.clone();
     let mut ended = shared.watches.ended.clone();
     let mut notice = shared.watches.notice.clone();
     loop {
@@ -115,83 +120,82 @@ async fn show(
                 let text = notice.borrow_and_update().clone();
                 control(&ToClient::Notice { text })
             }
-            Ok(()) = taken.changed() => {
-                let owner = *taken.borrow_and_update();
+            Ok(()) = keyboard_owner.changed() => {
+                let owner = *keyboard_owner.borrow_and_update();
                 control(&ToClient::Keyboard {
                     taken: owner.is_some(),
                     yours: owner == Some(id),
                 })
             }
-            frame = waiting.recv() => match frame {
+            frame = queue.recv() => match frame {
                 Some(frame) => frame,
                 None => return,
             },
             how = ended.wait_for(Option::is_some) => {
                 let how = how.ok().and_then(|how| how.clone()).unwrap_or_default();
-                if show_last(&shared, id, &mut waiting, &outlet).await.is_err() {
+                if write_last(&shared, id, &mut queue, &writer).await.is_err() {
                     return;
                 }
-                let _ = outlet.write_all(&control(&ToClient::Ended { how })).await;
+                let _ = writer.write_all(&control(&ToClient::Ended { how })).await;
                 return;
             }
         };
-        if outlet.write_all(&bytes).await.is_err() {
+        if writer.write_all(&bytes).await.is_err() {
             return;
         }
-        if outlet.is_behind() && waiting.is_empty() {
-            shared.terminal.ask(Ask::Redraw(id)).await;
+        if writer.is_behind() && queue.is_empty() {
+            shared.terminal.request(TerminalRequest::Redraw(id)).await;
         }
     }
 }
 
-/// Writes what is still to be seen of a session that has ended: what waits, and the last screen
-/// where this viewer had fallen behind or has only just come.
-async fn show_last(
+/// Write the queued frames of a session that has ended, and the last screen if this viewer is
+/// behind.
+async fn write_last(
     shared: &Shared,
     id: ViewerId,
-    waiting: &mut mpsc::Receiver<Framed>,
-    outlet: &Outlet,
+    queue: &mut mpsc::Receiver<Framed>,
+    writer: &ViewerWriter,
 ) -> std::io::Result<()> {
     loop {
-        // Once this is answered, what was asked before it has been done.
+        // The terminal answers requests in order, so earlier redraws are queued once this returns.
         shared.terminal.is_unwatched().await;
-        while let Ok(frame) = waiting.try_recv() {
-            outlet.write_all(&frame).await?;
+        while let Ok(frame) = queue.try_recv() {
+            writer.write_all(&frame).await?;
         }
-        if !outlet.is_behind() || !shared.terminal.ask(Ask::Redraw(id)).await {
+        if !writer.is_behind() || !shared.terminal.request(TerminalRequest::Redraw(id)).await {
             return Ok(());
         }
     }
 }
 
-fn control(said: &ToClient) -> Framed {
-    let payload = serde_json::to_vec(said).unwrap_or_default();
+fn control(message: &ToClient) -> Framed {
+    let payload = serde_json::to_vec(message).unwrap_or_default();
     frames::encode(frames::CONTROL, &payload)
 }
 
-/// Waits until the other side is gone. What it has sent before is still to be read, so this can
-/// only look now and then.
+/// Wait until the client hangs up. Unread input keeps the socket readable, so this polls.
 async fn hung_up(socket: &Socket) {
     loop {
-        tokio::time::sleep(HANG_UP).await;
-        if let Ok(true) = tokio::time::timeout(HANG_UP, socket.is_hung_up()).await {
+        tokio::time::sleep(HANG_UP_CHECK_INTERVAL).await;
+        if let Ok(true) = tokio::time::timeout(HANG_UP_CHECK_INTERVAL, socket.is_hung_up()).await {
             return;
         }
     }
 }
 
-/// What comes from the viewer.
-struct Keys<'a> {
+/// Reads frames from the viewer: keys and control messages.
+struct ViewerInput<'a> {
     shared: &'a Shared,
     id: ViewerId,
     is_read_only: bool,
     socket: &'a Socket,
     decoder: Decoder,
-    /// What it has sent and is not whole yet takes up some.
-    room: Taken,
+    /// Accounts for the bytes of an incomplete frame.
+    share: BufferShare,
 }
 
-impl Keys<'_> {
+impl ViewerInput<'_> {
     async fn read(mut self, bytes: Vec<u8>) {
         self.decoder.feed(&bytes);
         drop(bytes);
@@ -202,45 +206,51 @@ impl Keys<'_> {
                     Ok(Some(frame)) => tokio::select! {
                         biased;
                         () = self.take(frame) => {}
-                        // A program that does not read must not keep somebody who has left.
+                        // The program may never read the keys of a viewer that has left.
                         () = hung_up(self.socket) => return,
                     },
-                    Ok(None) if self.room.take(self.decoder.kept()) => break,
+                    Ok(None) if self.share.resize(self.decoder.kept()) => break,
                     Ok(None) => {
-                        self.let_go(&"too much is being sent at once");
+                        self.log_closed(&"too much is being sent at once");
                         return;
                     }
                     Err(error) => {
-                        self.let_go(&error);
+                        self.log_closed(&error);
                         return;
                     }
                 }
             }
             buffer.clear();
-            match self.socket.read_onto(&mut buffer).await {
+            match self.socket.read_into(&mut buffer).await {
                 Ok(0) | Err(_) => return,
                 Ok(_) => self.decoder.feed(&buffer),
             }
         }
     }
 
-    fn let_go(&self, why: &dyn std::fmt::Display) {
+    fn log_closed(&self, why: &dyn std::fmt::Display) {
         warn!(target: log::VIEWERS, viewer = self.id.0, %why, "connection closed");
     }
 
     async fn take(&self, frame: Frame) {
         match frame {
             Frame::Data(keys) => {
-                let owner = *self.shared.watches.taken.borrow();
+                let owner = *self.shared.watches.keyboard_owner.borrow();
                 let is_locked_out = owner.is_some_and(|owner| owner != self.id);
                 if !self.is_read_only && !is_locked_out && !keys.is_empty() {
-                    self.shared.keyboard.type_in(Typed::Keys(keys)).await;
+                    self.shared
+                        .keyboard
+                        .type_in(KeyboardInput::Keys(keys))
+                        .await;
                 }
             }
-            Frame::Control(said) => match serde_json::from_slice(&said) {
+            Frame::Control(message) => match serde_json::from_slice(&message) {
                 Ok(FromClient::Resize { cols, rows }) => {
                     let size = size_of(cols, rows);
-                    self.shared.terminal.ask(Ask::Resize(self.id, size)).await;
+                    self.shared
+                        .terminal
+                        .request(TerminalRequest::Resize(self.id, size))
+                        .await;
                 }
                 Ok(FromClient::Take) if !self.is_read_only => {
                     self.shared
@@ -254,9 +264,12 @@ impl Keys<'_> {
                         .await
                 }
                 Ok(FromClient::Redraw) => {
-                    self.shared.terminal.ask(Ask::Redraw(self.id)).await;
+                    self.shared
+                        .terminal
+                        .request(TerminalRequest::Redraw(self.id))
+                        .await;
                 }
-                // Of a later version, or of another program.
+                // A message of a later version, or of another program.
                 Err(_) => {}
             },
             Frame::Unknown(_) => {}

@@ -1,17 +1,17 @@
 //! One connection to a session's socket, from its first byte to its last.
 //!
-//! Hands lines to the dispatcher one after the other, and turns into an attached terminal where it
-//! is asked to. What it reads is data from outside: nothing that comes in here can stop the
-//! session or its other connections.
+//! Passes lines to the dispatcher one after the other, and becomes an attached terminal on request.
+//! No input can stop the session or its other connections.
 
 use crate::Shared;
 use crate::host::log;
 use crate::socket::attached;
-use crate::socket::dispatch::{self, Next};
-use crate::socket::hub::Outbox;
+use crate::socket::dispatch;
 use crate::socket::lines::{Line, Lines};
+use crate::socket::outbox::Outbox;
 use crate::socket::peer::Peer;
-use crate::socket::{NO_DESCRIPTORS, Socket};
+use crate::socket::plain_dialect::{self, Next};
+use crate::socket::{NO_DESCRIPTORS_DELAY, Socket};
 use posthaste_wire::plain;
 use posthaste_wire::rpc::{self, Failure, Id, Said};
 use std::rc::Rc;
@@ -20,8 +20,8 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::time::Instant;
 use tracing::warn;
 
-/// How many connections a session has at once; one more is told so and closed.
-const CONNECTIONS: usize = 4_096;
+/// Limit for the connections of a session. Further connections are refused with an error.
+const MAX_CONNECTIONS: usize = 4_096;
 
 /// How long a connection may take to send its first line.
 const FIRST_LINE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -39,17 +39,17 @@ pub(crate) async fn accept(shared: Rc<Shared>, listener: UnixListener) {
             }
             Err(error) => {
                 warn!(target: log::VIEWERS, "cannot accept a connection: {error}");
-                tokio::time::sleep(NO_DESCRIPTORS).await;
+                tokio::time::sleep(NO_DESCRIPTORS_DELAY).await;
             }
         }
     }
 }
 
-/// How a conversation ended.
-enum Ended {
-    /// By what was said; what is owed is still written.
+/// How the exchange of requests ended.
+enum RequestsEnd {
+    /// No further request is read. The outbox is still to be written.
     Closed,
-    /// Nothing can be written any more, or nothing more is to be.
+    /// Nothing more can or must be written.
     Written,
     Attach(plain::Attach),
 }
@@ -58,14 +58,14 @@ async fn serve(shared: Rc<Shared>, stream: UnixStream) {
     let Ok(peer) = Peer::of(&stream) else {
         return;
     };
-    let socket = match Socket::of(stream) {
+    let socket = match Socket::new(stream) {
         Ok(socket) => Rc::new(socket),
-        Err(error) => return warn!(target: log::VIEWERS, "a connection is let go: {error}"),
+        Err(error) => return warn!(target: log::VIEWERS, "a connection is closed: {error}"),
     };
     let outbox = shared.hub.outbox();
     let refusal = if !peer.is_this_user() {
         Some("this session belongs to another user")
-    } else if shared.hub.count() > CONNECTIONS {
+    } else if shared.hub.count() > MAX_CONNECTIONS {
         Some("too many connections")
     } else {
         None
@@ -75,50 +75,50 @@ async fn serve(shared: Rc<Shared>, stream: UnixStream) {
         outbox.close();
         return outbox.write_to(&socket).await;
     }
-    let mut lines = Lines::new(&socket, shared.connections.room.clone());
+    let mut lines = Lines::new(&socket, shared.connections.buffered_bytes.clone());
     let ended = {
         let mut writing = std::pin::pin!(outbox.write_to(&socket));
         let ended = tokio::select! {
-            ended = converse(&shared, &outbox, &peer, &mut lines) => ended,
-            () = &mut writing => Ended::Written,
+            ended = serve_requests(&shared, &outbox, &peer, &mut lines) => ended,
+            () = &mut writing => RequestsEnd::Written,
         };
-        if matches!(ended, Ended::Closed) {
+        if matches!(ended, RequestsEnd::Closed) {
             outbox.close();
             writing.await;
         }
         ended
     };
     match ended {
-        Ended::Closed | Ended::Written => {}
-        Ended::Attach(request) => {
+        RequestsEnd::Closed | RequestsEnd::Written => {}
+        RequestsEnd::Attach(request) => {
             attached::serve(&shared, &request, lines.into_rest(), &socket).await;
         }
     }
-    dispatch::leave(&shared, &outbox).await;
+    dispatch::disconnected(&shared, &outbox).await;
     drop(outbox);
-    shared.hub.recount();
+    shared.hub.update_subscriptions();
 }
 
-async fn converse(
+async fn serve_requests(
     shared: &Rc<Shared>,
     outbox: &Rc<Outbox>,
     peer: &Peer,
     lines: &mut Lines<'_>,
-) -> Ended {
-    let mut waiting = Some(FirstLineWait::begin(shared));
+) -> RequestsEnd {
+    let mut first_line = Some(FirstLineWait::start(shared));
     loop {
-        outbox.room().await;
-        let line = match &waiting {
-            Some(waiting) => waiting.first(lines).await,
+        outbox.wait_for_room().await;
+        let line = match &first_line {
+            Some(wait) => wait.next(lines).await,
             None => Some(lines.next().await),
         };
         let Some(line) = line else {
             let late = Failure::internal("no request arrived in time; the connection is closed");
             outbox.push(&rpc::refusal(&Id::null(), &late));
-            return Ended::Closed;
+            return RequestsEnd::Closed;
         };
-        let is_first = waiting.is_some();
-        let said = match line {
+        let is_first = first_line.is_some();
+        let requests = match line {
             Line::Whole(line) if is_first => rpc::read(&line),
             Line::Whole(line) => rpc::read_on(&line),
             Line::TooLong => {
@@ -128,20 +128,22 @@ async fn converse(
             Line::NoRoom => {
                 let busy = Failure::internal("too much is being sent to this session at once");
                 outbox.push(&rpc::refusal(&Id::null(), &busy));
-                return Ended::Closed;
+                return RequestsEnd::Closed;
             }
-            Line::End => return Ended::Closed,
+            Line::End => return RequestsEnd::Closed,
         };
-        match said {
+        match requests {
             Said::Blank => continue,
             Said::One(request) => dispatch::one(shared, outbox, peer, request).await,
             Said::Batch(requests) => dispatch::batch(shared, outbox, peer, requests).await,
-            Said::Plain(request) => match dispatch::plain(shared, outbox, peer, request).await {
-                Next::Close => return Ended::Closed,
-                Next::Attach(request) => return Ended::Attach(request),
-            },
+            Said::Plain(request) => {
+                match plain_dialect::answer(shared, outbox, peer, request).await {
+                    Next::Close => return RequestsEnd::Closed,
+                    Next::Attach(request) => return RequestsEnd::Attach(request),
+                }
+            }
         }
-        waiting = None;
+        first_line = None;
     }
 }
 
@@ -153,7 +155,7 @@ struct FirstLineWait<'a> {
 }
 
 impl<'a> FirstLineWait<'a> {
-    fn begin(shared: &'a Shared) -> Self {
+    fn start(shared: &'a Shared) -> Self {
         let count = shared.connections.silent.get() + 1;
         shared.connections.silent.set(count);
         let timeout = match count {
@@ -166,8 +168,8 @@ impl<'a> FirstLineWait<'a> {
         }
     }
 
-    /// Return the next line, or `None` if it is not complete in time.
-    async fn first(&self, lines: &mut Lines<'_>) -> Option<Line> {
+    /// Return the first line, or `None` if it is not complete in time.
+    async fn next(&self, lines: &mut Lines<'_>) -> Option<Line> {
         let line = tokio::time::timeout_at(self.until, lines.next()).await;
         line.ok()
     }

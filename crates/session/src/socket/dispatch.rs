@@ -1,22 +1,20 @@
-//! What is asked over the socket, in either dialect, and who answers it.
+//! Carries out the JSON-RPC requests of a connection.
 //!
-//! A request is answered before anything that it causes is told to listeners, so whoever carries
-//! it out also hands in the answer.
+//! A request is answered before its effects are published as events, so the code that carries it
+//! out also answers it, through a [`Sink`].
 
 use crate::Shared;
-use crate::pty::keyboard::Typed;
-use crate::socket::control;
-use crate::socket::hub::Outbox;
-use crate::socket::peer::{Look, Peer};
-use crate::socket::post;
+use crate::pty::keyboard::KeyboardInput;
+use crate::socket::incoming_mail;
+use crate::socket::loop_control;
+use crate::socket::outbox::Outbox;
+use crate::socket::peer::Peer;
 use crate::state::StateRequest;
 use posthaste_core::{IdPrefix, MessageState, Order};
 use posthaste_store::operation::ApplyOrder;
 use posthaste_store::{Denied, Error, Listing, files};
 use posthaste_wire::event::{Event, StateChange};
 use posthaste_wire::method::{self, Call, Method, Outcome};
-use posthaste_wire::param::Payload;
-use posthaste_wire::plain;
 use posthaste_wire::rpc::{self, Failure, Id, Request};
 use posthaste_wire::topic::{Topic, Topics};
 use posthaste_wire::{Detail, Message};
@@ -24,10 +22,10 @@ use std::cell::Cell;
 use std::rc::Rc;
 use tokio::sync::oneshot;
 
-/// How many lines `get_status` tells.
-const RECENT: usize = 200;
+/// How many lines of output `get_status` returns.
+const RECENT_LINES: usize = 200;
 
-/// Where the answer to one request goes. One that is dropped without an answer says so.
+/// Receives the answer to one request. A sink that is dropped without an answer sends an error.
 pub(crate) struct Sink {
     id: Option<Id>,
     to: Target,
@@ -37,51 +35,57 @@ pub(crate) struct Sink {
 enum Target {
     Outbox(Rc<Outbox>),
     Batch(Rc<Batch>),
-    /// Nobody, or nobody any more.
-    Nobody,
+    /// Answers are discarded, or the request is already answered.
+    None,
 }
 
-/// The answers to a batch, written as they come: one array on one line, of which no more waits
-/// than of anything else.
+/// The answers to a batch: one array on one line, queued answer by answer so that the limit of the
+/// outbox applies.
 struct Batch {
     outbox: Rc<Outbox>,
-    is_begun: Cell<bool>,
+    has_answers: Cell<bool>,
 }
 
 impl Batch {
     fn push(&self, reply: &[u8]) {
-        let before: &[u8] = if self.is_begun.replace(true) {
+        let separator: &[u8] = if self.has_answers.replace(true) {
             b","
         } else {
             b"["
         };
-        self.outbox.push(before);
+        self.outbox.push(separator);
         self.outbox.push(reply.trim_ascii_end());
     }
 
     fn end(&self) {
-        let end: &[u8] = if self.is_begun.get() { b"]\n" } else { b"" };
+        let end: &[u8] = if self.has_answers.get() { b"]\n" } else { b"" };
         self.outbox.release(end);
     }
 }
 
 impl Sink {
+    /// Create a sink, and a receiver that completes once the request is answered.
     fn new(id: Option<Id>, to: Target) -> (Self, oneshot::Receiver<()>) {
-        let (done, given) = oneshot::channel();
+        let (done, is_done) = oneshot::channel();
         let sink = Self {
             id,
             to,
             _done: done,
         };
-        (sink, given)
+        (sink, is_done)
+    }
+
+    /// Create a sink that discards the answer.
+    pub(crate) fn discard() -> Self {
+        Self::new(None, Target::None).0
     }
 
     pub(crate) fn answer<M: Method>(mut self, answer: &M::Answer) {
-        self.give(&M::answer(answer));
+        self.send(&M::answer(answer));
     }
 
     pub(crate) fn refuse(mut self, failure: Failure) {
-        self.give(&Err(failure));
+        self.send(&Err(failure));
     }
 
     fn outcome<M: Method>(self, outcome: Result<M::Answer, Failure>) {
@@ -91,31 +95,33 @@ impl Sink {
         }
     }
 
-    fn give(&mut self, outcome: &Outcome) {
+    fn send(&mut self, outcome: &Outcome) {
         let reply = rpc::respond(self.id.as_ref(), outcome);
-        match (std::mem::replace(&mut self.to, Target::Nobody), reply) {
+        match (std::mem::replace(&mut self.to, Target::None), reply) {
             (Target::Outbox(outbox), Some(reply)) => outbox.push(&reply),
             (Target::Batch(batch), Some(reply)) => batch.push(&reply),
-            (Target::Outbox(_) | Target::Batch(_), None) | (Target::Nobody, _) => {}
+            (Target::Outbox(_) | Target::Batch(_), None) | (Target::None, _) => {}
         }
     }
 }
 
 impl Drop for Sink {
     fn drop(&mut self) {
-        self.give(&Err(Failure::internal("the session is ending")));
+        self.send(&Err(Failure::internal("the session is ending")));
     }
 }
 
+/// Carry out a single request.
 pub(crate) async fn one(shared: &Rc<Shared>, outbox: &Rc<Outbox>, peer: &Peer, request: Request) {
-    let (sink, given) = Sink::new(request.id, Target::Outbox(outbox.clone()));
+    let (sink, is_done) = Sink::new(request.id, Target::Outbox(outbox.clone()));
     match request.call {
         Ok(call) => carry_out(shared, outbox, peer, call, sink).await,
         Err(failure) => sink.refuse(failure),
     }
-    let _ = given.await;
+    let _ = is_done.await;
 }
 
+/// Carry out a batch of requests one after the other.
 pub(crate) async fn batch(
     shared: &Rc<Shared>,
     outbox: &Rc<Outbox>,
@@ -124,20 +130,20 @@ pub(crate) async fn batch(
 ) {
     let batch = Rc::new(Batch {
         outbox: outbox.clone(),
-        is_begun: Cell::new(false),
+        has_answers: Cell::new(false),
     });
-    outbox.hold();
+    outbox.hold_events();
     for request in requests {
-        outbox.room().await;
+        outbox.wait_for_room().await;
         if outbox.is_dead() {
             return;
         }
-        let (sink, given) = Sink::new(request.id, Target::Batch(batch.clone()));
+        let (sink, is_done) = Sink::new(request.id, Target::Batch(batch.clone()));
         match request.call {
             Ok(call) => carry_out(shared, outbox, peer, call, sink).await,
             Err(failure) => sink.refuse(failure),
         }
-        let _ = given.await;
+        let _ = is_done.await;
     }
     batch.end();
 }
@@ -145,18 +151,18 @@ pub(crate) async fn batch(
 async fn carry_out(shared: &Rc<Shared>, outbox: &Rc<Outbox>, peer: &Peer, call: Call, sink: Sink) {
     match call {
         Call::GetStatus(_) => get_status(shared, sink).await,
-        Call::Stop(_) if shared.is_loop => control::stop(shared, peer, sink).await,
+        Call::Stop(_) if shared.is_loop => loop_control::stop(shared, peer, sink).await,
         Call::Stop(_) => shared.request(StateRequest::Stop(sink)).await,
         Call::Kill(_) => shared.request(StateRequest::Kill(sink)).await,
-        Call::Checkpoint(_) if shared.is_loop => control::checkpoint(shared, peer, sink).await,
+        Call::Checkpoint(_) if shared.is_loop => loop_control::checkpoint(shared, peer, sink).await,
         Call::Checkpoint(_) => shared.request(StateRequest::Checkpoint(sink)).await,
         Call::InjectPrompt(prompt) if shared.is_loop => {
-            control::inject(shared, peer, prompt.prompt.0, sink).await;
+            loop_control::inject(shared, peer, prompt.prompt.0, sink).await;
         }
         Call::InjectPrompt(prompt) => inject_prompt(shared, prompt.prompt.0, sink).await,
-        // A loop's mode outlives the connection: it is turned off by who turns it off.
+        // Unlike a plain session's, a loop's interactive mode outlives the connection.
         Call::SetInteractiveMode(mode) if shared.is_loop => {
-            control::interactive(shared, peer, mode.enabled.0, sink).await;
+            loop_control::interactive(shared, peer, mode.enabled.0, sink).await;
         }
         Call::SetInteractiveMode(mode) => {
             set_interactive(shared, outbox, mode.enabled.0, sink).await;
@@ -173,7 +179,7 @@ async fn carry_out(shared: &Rc<Shared>, outbox: &Rc<Outbox>, peer: &Peer, call: 
             subscribe(shared, outbox, topics, sink);
         }
         Call::Send(send) => {
-            sink.outcome::<method::Send>(post::send(shared, peer, send).await);
+            sink.outcome::<method::Send>(incoming_mail::send(shared, peer, send).await);
         }
         Call::Show(show) => sink.outcome::<method::Show>(detail(shared, show.id).await),
         Call::Why(asked) => why(shared, asked.id, sink).await,
@@ -186,8 +192,8 @@ async fn carry_out(shared: &Rc<Shared>, outbox: &Rc<Outbox>, peer: &Peer, call: 
             shared.wakeups.script_check.notify_one();
             sink.answer::<method::CheckMail>(&method::Noted::Noted);
         }
-        Call::Pause(_) if shared.is_loop => control::pause(sink),
-        Call::Resume(_) if shared.is_loop => control::resume(shared, peer, sink).await,
+        Call::Pause(_) if shared.is_loop => loop_control::pause(sink),
+        Call::Resume(_) if shared.is_loop => loop_control::resume(shared, peer, sink).await,
         Call::Pause(_) => shared.request(StateRequest::Pause { on: true, sink }).await,
         Call::Resume(_) => {
             shared
@@ -200,20 +206,20 @@ async fn carry_out(shared: &Rc<Shared>, outbox: &Rc<Outbox>, peer: &Peer, call: 
                 .request_with_loop(StateRequest::Session(Box::new(tell)))
                 .await;
         }
-        Call::Peek(peek) => sink.outcome::<method::Peek>(look(shared, &peek).await),
+        Call::Peek(peek) => sink.outcome::<method::Peek>(screen(shared, &peek).await),
         Call::HookEvent(hook) => hook_event(shared, outbox.clone(), hook, sink).await,
         Call::HookTaken(taken) => hook_taken(shared, outbox, &taken, sink).await,
     }
 }
 
 async fn get_status(shared: &Shared, sink: Sink) {
-    let recent = shared.terminal.recent(RECENT).await;
+    let recent = shared.terminal.recent(RECENT_LINES).await;
     shared
         .request_with_loop(StateRequest::Status { recent, sink })
         .await;
 }
 
-/// On a plain session the mode is its connection's, and ends with it.
+/// Set the interactive mode of a plain session, which ends with the connection.
 async fn set_interactive(shared: &Shared, outbox: &Outbox, enabled: bool, sink: Sink) {
     outbox.set_interactive(enabled);
     shared
@@ -246,10 +252,11 @@ async fn nudge(shared: &Shared, line: method::Nudge, sink: Sink) {
     shared.request(request).await;
 }
 
-/// What a hook is given is in the hand of its connection until that says that it has passed it on.
+/// Pass a hook event to the state. The connection keeps the offer that the hook is given, until the
+/// hook confirms that it has passed the mail on.
 async fn hook_event(shared: &Shared, outbox: Rc<Outbox>, hook: method::HookEvent, sink: Sink) {
     let tell = Box::new(move |hooked: method::Hooked| {
-        outbox.set_hand(hooked.offer);
+        outbox.set_hook_offer(hooked.offer);
         sink.answer::<method::HookEvent>(&hooked);
     });
     shared
@@ -258,13 +265,13 @@ async fn hook_event(shared: &Shared, outbox: Rc<Outbox>, hook: method::HookEvent
 }
 
 async fn hook_taken(shared: &Shared, outbox: &Outbox, taken: &method::HookTaken, sink: Sink) {
-    match outbox.take_hand() {
-        Some(hand) if hand == taken.offer => {
+    match outbox.take_hook_offer() {
+        Some(offer) if offer == taken.offer => {
             sink.answer::<method::HookTaken>(&method::Noted::Noted);
-            shared.request(StateRequest::HookPassedOn(hand)).await;
+            shared.request(StateRequest::HookPassedOn(offer)).await;
         }
         other => {
-            outbox.set_hand(other);
+            outbox.set_hook_offer(other);
             sink.refuse(Failure::invalid_params("this connection has no such offer"));
         }
     }
@@ -272,7 +279,7 @@ async fn hook_taken(shared: &Shared, outbox: &Outbox, taken: &method::HookTaken,
 
 fn subscribe(shared: &Shared, outbox: &Outbox, topics: Topics, sink: Sink) {
     outbox.set_topics(topics);
-    shared.hub.recount();
+    shared.hub.update_subscriptions();
     let subscribed = topics.list();
     sink.answer::<method::Subscribe>(&method::Subscribed { subscribed });
 }
@@ -280,52 +287,51 @@ fn subscribe(shared: &Shared, outbox: &Outbox, topics: Topics, sink: Sink) {
 async fn write_pty(shared: &Shared, keys: String, sink: Sink) {
     let answer = if !*shared.watches.interactive.borrow() {
         method::Written::not_interactive()
-    } else if shared.is_loop && !control::has_keys(shared).await {
+    } else if shared.is_loop && !loop_control::has_agent(shared).await {
         method::Written::to_nobody()
     } else {
-        let keys = Typed::Text(keys.into_bytes());
+        let keys = KeyboardInput::Text(keys.into_bytes());
         shared.keyboard.type_in(keys).await;
         method::Written::Forwarded
     };
     sink.answer::<method::WritePty>(&answer);
 }
 
-async fn look(shared: &Shared, peek: &method::Peek) -> Result<method::Screen, Failure> {
+async fn screen(shared: &Shared, peek: &method::Peek) -> Result<method::Screen, Failure> {
     let lines = peek.lines.map(|n| usize::try_from(n).unwrap_or(usize::MAX));
-    let seen = shared.terminal.peek(lines, peek.ansi).await;
-    let seen = seen.ok_or_else(|| Failure::internal("the terminal is gone"))?;
+    let screen = shared.terminal.peek(lines, peek.ansi).await;
+    let screen = screen.ok_or_else(|| Failure::internal("the terminal is closed"))?;
     Ok(method::Screen {
-        lines: seen.lines,
-        cols: seen.size.cols,
-        rows: seen.size.rows,
-        title: seen.title,
+        lines: screen.lines,
+        cols: screen.size.cols,
+        rows: screen.size.rows,
+        title: screen.title,
     })
 }
 
-/// Lets go of what a connection had taken. It lasts no longer than the connection.
-pub(crate) async fn leave(shared: &Shared, outbox: &Outbox) {
+/// End the interactive mode and the hook offer of a connection that has ended.
+pub(crate) async fn disconnected(shared: &Shared, outbox: &Outbox) {
     if outbox.is_interactive() {
-        let (sink, _) = Sink::new(None, Target::Nobody);
-        let enabled = false;
+        let (sink, enabled) = (Sink::discard(), false);
         shared
             .request(StateRequest::Interactive { enabled, sink })
             .await;
     }
-    if let Some(hand) = outbox.take_hand() {
-        shared.request(StateRequest::HookGone(hand)).await;
+    if let Some(offer) = outbox.take_hook_offer() {
+        shared.request(StateRequest::HookGone(offer)).await;
     }
 }
 
-/// On a plain session instructions are a message from the person.
+/// Inject a prompt into a plain session, as a message from the person.
 async fn inject_prompt(shared: &Shared, prompt: String, sink: Sink) {
-    if let Err(failure) = post::from_the_person(shared, prompt.clone()).await {
+    if let Err(failure) = incoming_mail::post_from_person(shared, prompt.clone()).await {
         return sink.refuse(failure);
     }
-    is_injected(shared, prompt, sink);
+    confirm_injected(shared, prompt, sink);
 }
 
-/// Answers that a prompt stands in the journal, and tells who listens.
-pub(crate) fn is_injected(shared: &Shared, prompt: String, sink: Sink) {
+/// Answer that a prompt is in the journal, and publish it.
+pub(crate) fn confirm_injected(shared: &Shared, prompt: String, sink: Sink) {
     sink.answer::<method::InjectPrompt>(&method::Injected::PromptInjected {
         prompt: prompt.clone(),
     });
@@ -334,7 +340,7 @@ pub(crate) fn is_injected(shared: &Shared, prompt: String, sink: Sink) {
         ..StateChange::default()
     };
     let event = Event::StateChange(change);
-    shared.hub.tell(Topic::StateChange, &event);
+    shared.hub.publish(Topic::StateChange, &event);
 }
 
 async fn find(shared: &Shared, id: IdPrefix) -> Result<MessageState, Failure> {
@@ -351,8 +357,8 @@ async fn detail(shared: &Shared, id: IdPrefix) -> Result<Detail, Failure> {
     Ok(Detail::new(&message_state, body, file, now))
 }
 
-/// The message's own file, made again where it is lost.
-fn file_of(shared: &Shared, message_state: &MessageState) -> Option<String> {
+/// Return the path of the message's own file, and create the file again if it is lost.
+pub(super) fn file_of(shared: &Shared, message_state: &MessageState) -> Option<String> {
     let path = files::ensure(&shared.home, &message_state.message).ok()?;
     Some(path.to_string_lossy().into_owned())
 }
@@ -401,7 +407,7 @@ async fn mark_read(shared: &Shared, ids: Vec<IdPrefix>) -> Result<method::Marked
     }
 }
 
-/// What went wrong in the journal, for somebody who cannot see it.
+/// Convert an error of the journal for the client.
 pub(crate) fn failure(error: &Error) -> Failure {
     match error {
         Error::NotFound(_) | Error::Ambiguous { .. } => Failure::invalid_params(error.to_string()),
@@ -411,100 +417,4 @@ pub(crate) fn failure(error: &Error) -> Failure {
 
 pub(crate) fn denial(denied: &Denied) -> Failure {
     Failure::invalid_params(denied.to_string())
-}
-
-/// What follows a request of the plain dialect.
-pub(crate) enum Next {
-    Close,
-    Attach(plain::Attach),
-}
-
-pub(crate) async fn plain(
-    shared: &Rc<Shared>,
-    outbox: &Outbox,
-    peer: &Peer,
-    request: Result<plain::Request, plain::Refusal>,
-) -> Next {
-    let reply = match request {
-        Ok(plain::Request::Attach(attach)) => {
-            // What it shows would be its own output, and so on without end.
-            if peer.agent(&shared.home, Look::Thorough).as_ref() == Some(&shared.agent) {
-                plain::Reply::refused("this terminal is in that session")
-            } else {
-                return Next::Attach(attach);
-            }
-        }
-        Ok(plain::Request::Send(send)) => match post::plain(shared, peer, send).await {
-            Ok(id) => plain::Reply::sent(id),
-            Err(failure) => plain::Reply::refused(failure.message),
-        },
-        Ok(plain::Request::Show { message_id }) => show_plainly(shared, message_id).await,
-        Ok(plain::Request::Status) => {
-            let (tell, told) = oneshot::channel();
-            let tell = move |agent| drop(tell.send(agent));
-            shared
-                .request_with_loop(StateRequest::Agent(Box::new(tell)))
-                .await;
-            match told.await {
-                Ok(agent) => plain::Reply::agent(agent),
-                Err(_) => plain::Reply::refused("the session is ending"),
-            }
-        }
-        Ok(plain::Request::HookEvent {
-            event_name,
-            payload,
-        }) => {
-            let (tell, told) = oneshot::channel();
-            let tell = Box::new(move |_| {
-                let _ = tell.send(());
-            });
-            let hook = method::HookEvent {
-                harness: None,
-                event_name,
-                payload: payload.unwrap_or_else(Payload::null),
-                takes_context: false,
-                run: None,
-            };
-            shared
-                .request(StateRequest::Hook { hook, reply: tell })
-                .await;
-            // An agent's hook must not fail because its session is ending.
-            let _ = told.await;
-            plain::Reply::ok()
-        }
-        Ok(plain::Request::Stop) => {
-            // The reply first; then the child is ended.
-            outbox.push(&plain::Reply::ok().line());
-            let (sink, _) = Sink::new(None, Target::Nobody);
-            shared.request(StateRequest::Stop(sink)).await;
-            return Next::Close;
-        }
-        Err(refusal) => plain::Reply::from(refusal),
-    };
-    outbox.push(&reply.line());
-    Next::Close
-}
-
-async fn show_plainly(shared: &Shared, id: String) -> plain::Reply {
-    let not_found = || plain::Reply::from(plain::Refusal::NotFound(id.clone()));
-    let Ok(prefix) = IdPrefix::parse(&id) else {
-        return not_found();
-    };
-    let found = shared
-        .journal
-        .ask(move |journal| journal.find(&prefix))
-        .await;
-    match found {
-        Ok(message_state) => {
-            let now = posthaste_store::times::now();
-            plain::Reply::message(plain::MessageInfo::new(
-                &message_state,
-                file_of(shared, &message_state).unwrap_or_default(),
-                now,
-                posthaste_store::times::zone(),
-            ))
-        }
-        Err(Error::NotFound(_)) => not_found(),
-        Err(error) => plain::Reply::refused(error.to_string()),
-    }
 }

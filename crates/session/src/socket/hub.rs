@@ -1,272 +1,70 @@
-//! Who listens, and what each is still owed.
+//! All connections of a session, and the events that they subscribe to.
 //!
-//! Every connection has an outbox of bounded size. An event is written down once for everybody who
-//! wants it; one whose outbox is full misses it, is told how many it missed once there is room, and
-//! holds nobody up. Only where no person watches, the output waits a little for listeners that do
-//! read, within a credit that all of them share.
+//! An event is serialized once for all subscribers. A subscriber whose outbox is full misses it,
+//! and learns later how many events it missed; others are not delayed. Only if no person watches
+//! the terminal, the output waits briefly for subscribers that are behind and still read, within a
+//! [`WaitBudget`] that all of them share.
 
-use crate::socket::Socket;
-use crate::socket::pieces::Pieces;
+use crate::host::clock;
+use crate::socket::outbox::{NO_PROGRESS_TIMEOUT, Outbox};
 use posthaste_wire::event::{self, Event};
-use posthaste_wire::topic::{Topic, Topics};
+use posthaste_wire::topic::Topic;
 use std::cell::{Cell, RefCell};
-use std::io::ErrorKind;
 use std::rc::{Rc, Weak};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
-/// How many bytes may wait for one connection.
-const OUTBOX: usize = 1 << 20;
-/// How long the output waits for a listener that reads nothing at all.
-const NO_PROGRESS: Duration = Duration::from_secs(1);
-/// How long it waits for all of them together. It comes back at a tenth of the time.
-const CREDIT: Duration = Duration::from_secs(3);
-const REFUND: u32 = 10;
+/// How long the output waits for all subscribers together.
+const WAIT_BUDGET: Duration = Duration::from_secs(3);
+/// The budget is refilled at a fraction of the time in which nothing waits: one part in this
+/// number.
+const REFILL_DIVISOR: u32 = 10;
 
-/// What is to be written to one connection.
+/// How much longer the output may wait for its subscribers.
 #[derive(Debug)]
-pub(crate) struct Outbox {
-    out: RefCell<Out>,
-    /// There is something to write.
-    filled: Notify,
-    /// There is room again.
-    drained: Rc<Notify>,
-}
-
-#[derive(Debug)]
-struct Out {
-    waiting: Pieces,
-    /// While a batch is carried out: the events that its answer must come before.
-    held: Option<Pieces>,
-    topics: Topics,
-    missed: u64,
-    /// Grows with every byte that was written: the sign of a reader.
-    written: u64,
-    /// While the output waits for it: what was written when it last read something, and when.
-    awaited: Option<(u64, Instant)>,
-    gave_up: bool,
-    is_interactive: bool,
-    /// What its hook was given, and has not said that it passed on.
-    hand: Option<u64>,
-    is_closing: bool,
-    is_dead: bool,
-}
-
-impl Outbox {
-    /// Adds an answer. Whoever asks waits for room before it asks again.
-    pub(crate) fn push(&self, bytes: &[u8]) {
-        self.out.borrow_mut().waiting.push(bytes);
-        self.filled.notify_one();
-    }
-
-    /// Keeps events back until the next [`Self::release`].
-    pub(crate) fn hold(&self) {
-        self.out.borrow_mut().held.get_or_insert_default();
-    }
-
-    /// Adds an answer, and the events that waited for it.
-    pub(crate) fn release(&self, answer: &[u8]) {
-        let mut out = self.out.borrow_mut();
-        out.waiting.push(answer);
-        let held = out.held.take().unwrap_or_default();
-        out.waiting.append(held);
-        drop(out);
-        self.filled.notify_one();
-    }
-
-    /// Whether this connection has asked for interactive mode.
-    pub(crate) fn is_interactive(&self) -> bool {
-        self.out.borrow().is_interactive
-    }
-
-    pub(crate) fn set_interactive(&self, enabled: bool) {
-        self.out.borrow_mut().is_interactive = enabled;
-    }
-
-    /// What the hook at the other end was given.
-    pub(crate) fn set_hand(&self, hand: Option<u64>) {
-        self.out.borrow_mut().hand = hand;
-    }
-
-    pub(crate) fn take_hand(&self) -> Option<u64> {
-        self.out.borrow_mut().hand.take()
-    }
-
-    /// Whether nothing can be written any more.
-    pub(crate) fn is_dead(&self) -> bool {
-        self.out.borrow().is_dead
-    }
-
-    /// Waits until there is room for an answer.
-    pub(crate) async fn room(&self) {
-        loop {
-            let drained = self.drained.notified();
-            {
-                let out = self.out.borrow();
-                if out.owed() < OUTBOX || out.is_dead {
-                    return;
-                }
-            }
-            drained.await;
-        }
-    }
-
-    /// Ends the connection once everything is written.
-    pub(crate) fn close(&self) {
-        self.out.borrow_mut().is_closing = true;
-        self.filled.notify_one();
-    }
-
-    pub(crate) fn topics(&self) -> Topics {
-        self.out.borrow().topics
-    }
-
-    pub(crate) fn set_topics(&self, topics: Topics) {
-        self.out.borrow_mut().topics = topics;
-    }
-
-    /// Writes what comes in, until it is closed or nobody can be written to.
-    pub(crate) async fn write_to(&self, socket: &Socket) {
-        while self.write_next(socket).await.is_ok_and(|goes_on| goes_on) {}
-        self.out.borrow_mut().is_dead = true;
-        self.drained.notify_waiters();
-        socket.shutdown();
-    }
-
-    /// Writes some of what waits, or waits for something; false where nothing more will come.
-    async fn write_next(&self, socket: &Socket) -> std::io::Result<bool> {
-        let filled = self.filled.notified();
-        let written = {
-            let out = self.out.borrow();
-            if out.waiting.is_empty() {
-                None
-            } else {
-                Some(socket.write_now(&out.waiting.next()))
-            }
-        };
-        match written {
-            None if self.out.borrow().is_closing => return Ok(false),
-            None => filled.await,
-            Some(Ok(0)) => return Err(ErrorKind::WriteZero.into()),
-            Some(Ok(count)) => {
-                let mut out = self.out.borrow_mut();
-                out.waiting.written(count);
-                out.written += count as u64;
-                // A listener that came back hears how much it missed, even if nothing else follows.
-                out.tell_missed();
-                drop(out);
-                self.drained.notify_waiters();
-            }
-            Some(Err(error)) if error.kind() == ErrorKind::WouldBlock => socket.room().await?,
-            Some(Err(error)) => return Err(error),
-        }
-        Ok(true)
-    }
-}
-
-impl Out {
-    fn owed(&self) -> usize {
-        self.waiting.len() + self.held.as_ref().map_or(0, Pieces::len)
-    }
-
-    /// Where events go.
-    fn events(&mut self) -> &mut Pieces {
-        self.held.as_mut().unwrap_or(&mut self.waiting)
-    }
-
-    fn tell_missed(&mut self) {
-        if self.missed > 0 && self.owed() < OUTBOX / 2 {
-            let lagged = Event::Lagged {
-                missed: self.missed,
-            };
-            let mut line = Vec::new();
-            event::append(&mut line, &crate::host::clock::local_now(), &lagged);
-            self.events().push(&line);
-            self.missed = 0;
-            self.gave_up = false;
-        }
-    }
-
-    /// Whether the output should wait for this one.
-    fn is_worth_waiting_for(&mut self, now: Instant) -> bool {
-        if let Some((written, at)) = &mut self.awaited {
-            if *written != self.written {
-                (*written, *at) = (self.written, now);
-            }
-            self.gave_up |= now.saturating_duration_since(*at) >= NO_PROGRESS;
-        }
-        let is_behind = self.topics.wants(Topic::Output) && self.owed() >= OUTBOX / 2;
-        let is_worth_it = is_behind && !self.is_dead && !self.gave_up;
-        self.awaited = match self.awaited {
-            _ if !is_worth_it => None,
-            None => Some((self.written, now)),
-            since => since,
-        };
-        is_worth_it
-    }
-}
-
-/// How much longer the output may wait for its listeners.
-#[derive(Debug)]
-struct Patience {
-    credit: Duration,
-    looked_at: Instant,
+struct WaitBudget {
+    left: Duration,
+    updated_at: Instant,
     is_waiting: bool,
 }
 
-impl Default for Patience {
+impl Default for WaitBudget {
     fn default() -> Self {
         Self {
-            credit: CREDIT,
-            looked_at: Instant::now(),
+            left: WAIT_BUDGET,
+            updated_at: Instant::now(),
             is_waiting: false,
         }
     }
 }
 
-impl Patience {
-    /// Whether to wait (on), where there is somebody to wait for.
-    fn allows(&mut self, is_worth_it: bool, now: Instant) -> bool {
-        let passed = now.saturating_duration_since(self.looked_at);
-        self.looked_at = now;
-        self.credit = if self.is_waiting {
-            self.credit.saturating_sub(passed)
+impl WaitBudget {
+    /// Whether the output may wait, if `has_reason` to.
+    fn allows(&mut self, has_reason: bool, now: Instant) -> bool {
+        let passed = now.saturating_duration_since(self.updated_at);
+        self.updated_at = now;
+        self.left = if self.is_waiting {
+            self.left.saturating_sub(passed)
         } else {
-            (self.credit + passed / REFUND).min(CREDIT)
+            (self.left + passed / REFILL_DIVISOR).min(WAIT_BUDGET)
         };
-        self.is_waiting = is_worth_it && !self.credit.is_zero();
+        self.is_waiting = has_reason && !self.left.is_zero();
         self.is_waiting
     }
 }
 
-/// All connections of a session.
 #[derive(Debug, Default)]
 pub(crate) struct Hub {
-    patience: RefCell<Patience>,
+    wait_budget: RefCell<WaitBudget>,
     outboxes: RefCell<Vec<Weak<Outbox>>>,
     drained: Rc<Notify>,
-    listeners: Cell<bool>,
+    wants_output: Cell<bool>,
 }
 
 impl Hub {
+    /// Create the outbox of a new connection.
     pub(crate) fn outbox(&self) -> Rc<Outbox> {
-        let outbox = Rc::new(Outbox {
-            out: RefCell::new(Out {
-                waiting: Pieces::default(),
-                held: None,
-                topics: Topics::default(),
-                missed: 0,
-                written: 0,
-                awaited: None,
-                gave_up: false,
-                is_interactive: false,
-                hand: None,
-                is_closing: false,
-                is_dead: false,
-            }),
-            filled: Notify::new(),
-            drained: self.drained.clone(),
-        });
+        let outbox = Rc::new(Outbox::new(self.drained.clone()));
         self.outboxes.borrow_mut().push(Rc::downgrade(&outbox));
         outbox
     }
@@ -283,83 +81,62 @@ impl Hub {
             });
     }
 
-    /// Whether anybody wants to hear of the output.
+    /// Whether any connection subscribes to the output.
     pub(crate) fn wants_output(&self) -> bool {
-        self.listeners.get()
+        self.wants_output.get()
     }
 
-    /// Looks again who wants what; after every change of a subscription.
-    pub(crate) fn recount(&self) {
+    /// Update [`Self::wants_output`] after a subscription has changed or a connection has ended.
+    pub(crate) fn update_subscriptions(&self) {
         let mut wanted = false;
-        self.each(|outbox| {
-            let out = outbox.out.borrow();
-            wanted |= !out.is_dead && out.topics.wants(Topic::Output);
-        });
-        self.listeners.set(wanted);
+        self.each(|outbox| wanted |= !outbox.is_dead() && outbox.wants(Topic::Output));
+        self.wants_output.set(wanted);
     }
 
-    /// Whether anybody wants to hear of this.
+    /// Whether any connection subscribes to this topic.
     pub(crate) fn wants(&self, topic: Topic) -> bool {
         let mut wanted = false;
-        self.each(|outbox| wanted |= outbox.out.borrow().topics.wants(topic));
+        self.each(|outbox| wanted |= outbox.wants(topic));
         wanted
     }
 
-    /// Tells everybody who wants to hear of it.
-    pub(crate) fn tell(&self, topic: Topic, event: &Event) {
+    /// Send an event to all subscribers of its topic.
+    pub(crate) fn publish(&self, topic: Topic, event: &Event) {
         let mut line = Vec::new();
-        event::append(&mut line, &crate::host::clock::local_now(), event);
-        self.publish(topic, &line, 1);
+        event::append(&mut line, &clock::local_now(), event);
+        self.publish_lines(topic, &line, 1);
     }
 
-    /// Hands `count` finished event lines to everybody who wants them.
-    pub(crate) fn publish(&self, topic: Topic, lines: &[u8], count: u64) {
-        let mut shared: Option<Rc<[u8]>> = None;
-        self.each(|outbox| {
-            let mut out = outbox.out.borrow_mut();
-            if out.is_dead || out.is_closing || !out.topics.wants(topic) {
-                return;
-            }
-            out.tell_missed();
-            if out.missed > 0 || out.owed() + lines.len() >= OUTBOX {
-                out.missed += count;
-                return;
-            }
-            let shared = shared.get_or_insert_with(|| lines.into());
-            out.events().push_shared(shared);
-            drop(out);
-            outbox.filled.notify_one();
-        });
+    /// Send `count` serialized events to all subscribers of their topic.
+    pub(crate) fn publish_lines(&self, topic: Topic, lines: &[u8], count: u64) {
+        let lines: Rc<[u8]> = lines.into();
+        self.each(|outbox| outbox.push_events(topic, &lines, count));
     }
 
-    /// Waits for listeners that are behind and do read, as long as the credit lasts. May be broken
-    /// off and begun again: the time counts all the same.
+    /// Wait for subscribers that are behind and still read, as long as the budget lasts. May be
+    /// cancelled and called again: the budget counts all waits.
     pub(crate) async fn wait_for_readers(&self) {
         loop {
             let drained = self.drained.notified();
             let now = Instant::now();
-            let mut is_worth_it = false;
-            self.each(|outbox| is_worth_it |= outbox.out.borrow_mut().is_worth_waiting_for(now));
-            if !self.patience.borrow_mut().allows(is_worth_it, now) {
+            let mut has_reason = false;
+            self.each(|outbox| has_reason |= outbox.delays_output(now));
+            if !self.wait_budget.borrow_mut().allows(has_reason, now) {
                 return;
             }
-            let _ = tokio::time::timeout(NO_PROGRESS / 10, drained).await;
+            let _ = tokio::time::timeout(NO_PROGRESS_TIMEOUT / 10, drained).await;
         }
     }
 
-    /// Closes all connections once what they are owed is written.
+    /// Close all connections once their outboxes are written.
     pub(crate) fn close(&self) {
         self.each(Outbox::close);
     }
 
-    /// How many connections there are.
+    /// Return the number of live connections.
     pub(crate) fn count(&self) -> usize {
         let mut count = 0;
-        self.each(|outbox| {
-            if !outbox.out.borrow().is_dead {
-                count += 1;
-            }
-        });
+        self.each(|outbox| count += usize::from(!outbox.is_dead()));
         count
     }
 }
@@ -369,26 +146,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_output_waits_within_its_credit_and_no_longer() {
-        let begun = Instant::now();
-        let mut patience = Patience {
-            credit: CREDIT,
-            looked_at: begun,
+    fn output_waits_until_the_budget_is_used_up() {
+        let start = Instant::now();
+        let mut budget = WaitBudget {
+            left: WAIT_BUDGET,
+            updated_at: start,
             is_waiting: false,
         };
-        let at = |tenths: u32| begun + CREDIT / 10 * tenths;
-        // Whoever it waits for, the time is the same for all.
+        let at = |tenths: u32| start + WAIT_BUDGET / 10 * tenths;
         for tenths in 0..10 {
-            assert!(patience.allows(true, at(tenths)), "{tenths}");
+            assert!(budget.allows(true, at(tenths)), "{tenths}");
         }
-        assert!(!patience.allows(true, at(10)));
-        // It comes back at a tenth of the time.
-        assert!(patience.allows(true, at(20)));
-        assert!(!patience.allows(true, at(21)));
-        assert!(!patience.allows(false, at(200)));
+        assert!(!budget.allows(true, at(10)));
+        // The budget is refilled at a tenth of the time.
+        assert!(budget.allows(true, at(20)));
+        assert!(!budget.allows(true, at(21)));
+        assert!(!budget.allows(false, at(200)));
         for tenths in 200..210 {
-            assert!(patience.allows(true, at(tenths)), "{tenths}");
+            assert!(budget.allows(true, at(tenths)), "{tenths}");
         }
-        assert!(!patience.allows(true, at(210)));
+        assert!(!budget.allows(true, at(210)));
     }
 }

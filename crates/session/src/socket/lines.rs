@@ -1,25 +1,27 @@
-//! Lines from a connection: of bounded length each, and of bounded size all together.
+//! Splits a connection's input into lines. The length of a line is limited, and so is the memory
+//! for unfinished lines of all connections together.
 
 use crate::socket::Socket;
 use posthaste_wire::rpc::MAX_LINE;
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// How much is read at once.
-const PIECE: usize = 16 * 1024;
-/// How much of unfinished lines a session keeps over all its connections.
-const ROOM: usize = 64 << 20;
+const READ_BYTES: usize = 16 * 1024;
+/// Limit for the buffered input of all connections of a session.
+const MAX_BUFFERED_BYTES: usize = 64 << 20;
+/// A connection's buffer counts only as far as it is larger than this.
+const UNCOUNTED_BYTES: usize = 4 * READ_BYTES;
 
-/// What of that is taken.
-pub(crate) type Room = Rc<Cell<usize>>;
+/// The buffered input of all connections, in bytes.
+pub(crate) type BufferedBytes = Rc<Cell<usize>>;
 
 #[derive(Debug)]
 pub(crate) enum Line {
-    /// Without its end. The last may have none.
+    /// A line without its line feed. The last line may have had none.
     Whole(Vec<u8>),
-    /// It was passed over.
+    /// A line that was skipped.
     TooLong,
-    /// Others have taken all the room.
+    /// All connections together have too much buffered input.
     NoRoom,
     End,
 }
@@ -28,25 +30,25 @@ pub(crate) enum Line {
 pub(crate) struct Lines<'a> {
     socket: &'a Socket,
     buffer: Vec<u8>,
-    /// How much of the buffer has been given out.
-    given: usize,
-    /// Up to where it is known to hold no line end.
+    /// The end of the last line that was returned.
+    consumed: usize,
+    /// There is no line feed before this position, after `consumed`.
     scanned: usize,
-    is_passing_over: bool,
+    is_skipping: bool,
     is_at_end: bool,
-    room: Taken,
+    share: BufferShare,
 }
 
 impl<'a> Lines<'a> {
-    pub(crate) fn new(socket: &'a Socket, room: Room) -> Self {
+    pub(crate) fn new(socket: &'a Socket, total: BufferedBytes) -> Self {
         Self {
             socket,
             buffer: Vec::new(),
-            given: 0,
+            consumed: 0,
             scanned: 0,
-            is_passing_over: false,
+            is_skipping: false,
             is_at_end: false,
-            room: Taken { room, bytes: 0 },
+            share: BufferShare { total, bytes: 0 },
         }
     }
 
@@ -54,96 +56,90 @@ impl<'a> Lines<'a> {
         loop {
             if let Some(end) = memchr::memchr(b'\n', &self.buffer[self.scanned..]) {
                 let end = self.scanned + end;
-                let line = self.buffer[self.given..end].to_vec();
-                (self.given, self.scanned) = (end + 1, end + 1);
+                let line = self.buffer[self.consumed..end].to_vec();
+                (self.consumed, self.scanned) = (end + 1, end + 1);
                 let is_too_long = line.len() > MAX_LINE;
-                return if std::mem::take(&mut self.is_passing_over) || is_too_long {
+                return if std::mem::take(&mut self.is_skipping) || is_too_long {
                     Line::TooLong
                 } else {
                     Line::Whole(line)
                 };
             }
-            self.forget_given();
-            self.is_passing_over |= self.buffer.len() > MAX_LINE;
-            if self.is_passing_over {
+            self.drop_consumed();
+            self.is_skipping |= self.buffer.len() > MAX_LINE;
+            if self.is_skipping {
                 self.buffer = Vec::new();
             }
             self.scanned = self.buffer.len();
-            if !self.account() {
+            if !self.share.resize(self.buffer.len()) {
                 return Line::NoRoom;
             }
             if self.is_at_end {
                 let line = std::mem::take(&mut self.buffer);
                 self.scanned = 0;
                 return match line.is_empty() {
-                    _ if std::mem::take(&mut self.is_passing_over) => Line::TooLong,
+                    _ if std::mem::take(&mut self.is_skipping) => Line::TooLong,
                     true => Line::End,
                     false => Line::Whole(line),
                 };
             }
-            self.buffer.reserve(PIECE);
-            match self.socket.read_onto(&mut self.buffer).await {
+            self.buffer.reserve(READ_BYTES);
+            match self.socket.read_into(&mut self.buffer).await {
                 Ok(0) | Err(_) => self.is_at_end = true,
                 Ok(_) => {}
             }
         }
     }
 
-    fn forget_given(&mut self) {
-        self.buffer.drain(..self.given);
-        self.given = 0;
-        // A long line leaves no more behind than a short one.
-        if self.buffer.capacity() > 4 * PIECE && self.buffer.len() < PIECE {
-            self.buffer.shrink_to(PIECE);
+    fn drop_consumed(&mut self) {
+        self.buffer.drain(..self.consumed);
+        self.consumed = 0;
+        // A long line must not leave a large buffer behind.
+        if self.buffer.capacity() > 4 * READ_BYTES && self.buffer.len() < READ_BYTES {
+            self.buffer.shrink_to(READ_BYTES);
         }
     }
 
-    /// What comes after the last line, which is no line.
+    /// Return the input after the last line, for a protocol without lines.
     pub(crate) fn into_rest(mut self) -> Rest {
-        self.forget_given();
+        self.drop_consumed();
         Rest {
             bytes: self.buffer,
-            room: self.room,
+            share: self.share,
         }
-    }
-
-    /// Notes how much room this connection takes; false where there is none left.
-    fn account(&mut self) -> bool {
-        self.room.take(self.buffer.len())
     }
 }
 
-/// What was read past the last line, and the room that it takes.
+/// Input after the last line, and its share of the buffered bytes.
 #[derive(Debug)]
 pub(crate) struct Rest {
     pub(crate) bytes: Vec<u8>,
-    pub(crate) room: Taken,
+    pub(crate) share: BufferShare,
 }
 
-/// One connection's share of the room, given back when it goes.
+/// One connection's share of the buffered bytes, released on drop.
 #[derive(Debug)]
-pub(crate) struct Taken {
-    room: Room,
+pub(crate) struct BufferShare {
+    total: BufferedBytes,
     bytes: usize,
 }
 
-impl Taken {
-    /// Now so many; false where there is no room for them.
-    pub(crate) fn take(&mut self, bytes: usize) -> bool {
-        // What every connection has anyway does not count.
-        let bytes = bytes.saturating_sub(4 * PIECE);
-        let all = self.room.get() - self.bytes + bytes;
-        let fits = bytes == 0 || all <= ROOM;
+impl BufferShare {
+    /// Change the share to `bytes`, and return whether they fit into [`MAX_BUFFERED_BYTES`].
+    pub(crate) fn resize(&mut self, bytes: usize) -> bool {
+        let bytes = bytes.saturating_sub(UNCOUNTED_BYTES);
+        let total = self.total.get() - self.bytes + bytes;
+        let fits = bytes == 0 || total <= MAX_BUFFERED_BYTES;
         if fits {
-            self.room.set(all);
+            self.total.set(total);
             self.bytes = bytes;
         }
         fits
     }
 }
 
-impl Drop for Taken {
+impl Drop for BufferShare {
     fn drop(&mut self) {
-        self.take(0);
+        self.resize(0);
     }
 }

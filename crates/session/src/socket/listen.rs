@@ -1,5 +1,5 @@
-//! The sockets of a session: taken only where nobody else listens, made again where somebody has
-//! removed them, and removed when it ends.
+//! The listening sockets of a session. A path is used only if no other process listens there; a
+//! socket that is removed is created again; all are removed when the session ends.
 
 use crate::Shared;
 use crate::host::log;
@@ -21,30 +21,30 @@ use tracing::{info, warn};
 
 /// How many connections may wait to be accepted; the kernel may cap this number.
 const BACKLOG: i32 = 4_096;
-/// How often a session looks whether its sockets are still there.
-const LOOK: Duration = Duration::from_secs(2);
+/// How often a session checks that its sockets still exist.
+const SOCKET_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
-/// A listening socket; its path is removed with it.
+/// A listening socket. Its path is removed when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Listening {
+pub(crate) struct SessionSocket {
     path: PathBuf,
-    right: Right,
-    /// Which file it is.
+    claim: PathClaim,
+    /// Identifies the socket's file.
     seal: Option<Seal>,
-    /// Until somebody accepts.
+    /// `None` once connections are accepted.
     listener: Option<UnixListener>,
 }
 
-/// On what grounds a path is a session's.
+/// Why a session may use a path.
 #[derive(Debug)]
-enum Right {
-    /// It is its own for as long as it holds this lock.
+enum PathClaim {
+    /// The path belongs to the session for as long as the session holds this lock.
     Lock(Seal),
-    /// The user has chosen it, as far as nobody else is there.
+    /// The user has chosen the path.
     Chosen,
 }
 
-impl Drop for Listening {
+impl Drop for SessionSocket {
     fn drop(&mut self) {
         if self.seal.as_ref().is_some_and(Seal::is_whole) {
             let _ = std::fs::remove_file(&self.path);
@@ -52,60 +52,63 @@ impl Drop for Listening {
     }
 }
 
-/// Listens at a session's own path. Whoever holds the session's lock may take what is left there.
-pub(crate) fn own(path: &Path, lock: &Seal) -> Result<Listening> {
-    Listening::open(path, Right::Lock(lock.clone()))
+/// Listen at a session's own path. The holder of the session's lock may replace a file there.
+pub(crate) fn listen_with_lock(path: &Path, lock: &Seal) -> Result<SessionSocket> {
+    SessionSocket::open(path, PathClaim::Lock(lock.clone()))
 }
 
-/// Listens at a path that the user has chosen. What lives there, or is no socket, is left alone.
-pub(crate) fn chosen(path: &Path) -> Result<Listening> {
+/// Listen at a path that the user has chosen. Replaces only a socket on which nothing listens.
+pub(crate) fn listen_at_chosen_path(path: &Path) -> Result<SessionSocket> {
     check_length(path)?;
     match path.symlink_metadata() {
         Ok(meta) if !meta.file_type().is_socket() => {
             return Err(
-                Report::refused(format!("{} is there and is no socket", path.display()))
+                Report::refused(format!("{} exists and is not a socket", path.display()))
                     .hint("choose another path for --socket"),
             );
         }
         Ok(_) => match reach(path) {
-            // What is left by somebody who is gone.
+            // Left behind by a process that has exited.
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => remove(path)?,
-            // It was there a moment ago.
+            // Removed since it was checked.
             Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Ok(_) => return Err(taken(path, "somebody listens on it already")),
+            Ok(_) => return Err(taken(path, "another process listens on it")),
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                return Err(taken(path, "somebody has it, and does not answer"));
+                return Err(taken(
+                    path,
+                    "another process listens on it and does not respond",
+                ));
             }
             Err(error) => return Err(taken(path, &error.to_string())),
         },
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => return Err(cannot(path, &error)),
     }
-    Listening::open(path, Right::Chosen)
+    SessionSocket::open(path, PathClaim::Chosen)
 }
 
 fn taken(path: &Path, why: &str) -> Report {
     Report::refused(format!("cannot listen on {}: {why}", path.display()))
-        .hint("choose another path for --socket, or end who listens there")
+        .hint("choose another path for --socket, or end the process that listens there")
 }
 
-/// Lets everybody in who comes, for as long as the session lives. Cleaners of temporary
-/// directories remove sockets that are in use, and so does a logout: then it listens anew.
-pub(crate) async fn keep(mut socket: Listening, shared: Rc<Shared>) {
+/// Accept connections for as long as the session lives. If the socket is removed, listen again:
+/// cleaners of temporary directories and logouts remove sockets that are in use.
+pub(crate) async fn accept_connections(mut socket: SessionSocket, shared: Rc<Shared>) {
     while let Some(listener) = socket.listener.take() {
         tokio::select! {
             () = connection::accept(shared.clone(), listener) => {}
-            again = socket.lost() => socket = again,
+            replacement = socket.replace_when_lost() => socket = replacement,
         }
     }
 }
 
-impl Listening {
-    fn open(path: &Path, right: Right) -> Result<Self> {
+impl SessionSocket {
+    fn open(path: &Path, claim: PathClaim) -> Result<Self> {
         if let Some(dir) = path.parent() {
             private_dir(dir)?;
         }
-        if matches!(right, Right::Lock(_)) {
+        if matches!(claim, PathClaim::Lock(_)) {
             match path.symlink_metadata() {
                 Ok(meta) if meta.file_type().is_dir() => {
                     return Err(Report::storage(format!(
@@ -121,43 +124,45 @@ impl Listening {
         let listener = bind(path).map_err(|error| cannot(path, &error))?;
         Ok(Self {
             path: path.to_owned(),
-            right,
+            claim,
             seal: Seal::of(path),
             listener: Some(listener),
         })
     }
 
-    /// Waits until the path is no longer this socket's, and has it again.
-    async fn lost(&self) -> Self {
-        let mut is_said = false;
+    /// Wait until the path is no longer this socket, and listen there again.
+    async fn replace_when_lost(&self) -> Self {
+        let mut is_logged = false;
         loop {
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(SOCKET_CHECK_INTERVAL).await;
             if self.seal.as_ref().is_some_and(Seal::is_whole) {
                 continue;
             }
-            let opened = match &self.right {
-                // With the lock the whole home is gone, or another's: nothing there is ours.
-                Right::Lock(lock) if !lock.is_whole() => continue,
-                Right::Lock(lock) => self.is_safe().and_then(|()| own(&self.path, lock)),
-                // Binding takes nothing from anybody.
-                Right::Chosen => Self::open(&self.path, Right::Chosen),
+            let opened = match &self.claim {
+                // Without the lock, the home is removed or replaced and the path is not ours.
+                PathClaim::Lock(lock) if !lock.is_whole() => continue,
+                PathClaim::Lock(lock) => self
+                    .check_dir()
+                    .and_then(|()| listen_with_lock(&self.path, lock)),
+                // Binding fails if another process has the path.
+                PathClaim::Chosen => Self::open(&self.path, PathClaim::Chosen),
             };
             match opened {
-                Ok(again) => {
-                    info!(target: log::SESSION, "listens on {} anew", self.path.display());
-                    return again;
+                Ok(socket) => {
+                    info!(target: log::SESSION, "listens on {} again", self.path.display());
+                    return socket;
                 }
-                Err(report) if !is_said => {
+                Err(report) if !is_logged => {
                     warn!(target: log::SESSION, "{}", report.message());
-                    is_said = true;
+                    is_logged = true;
                 }
                 Err(_) => {}
             }
         }
     }
 
-    /// Whether nobody else has made the directory meanwhile: it may be in one that all share.
-    fn is_safe(&self) -> Result<()> {
+    /// Check that the directory belongs to this user alone: its parent may be shared by all users.
+    fn check_dir(&self) -> Result<()> {
         let Some(dir) = self.path.parent() else {
             return Ok(());
         };
@@ -166,13 +171,13 @@ impl Listening {
             return Ok(());
         }
         Err(Report::refused(format!(
-            "{} is not this user's alone",
+            "{} is not private to this user",
             dir.display()
         )))
     }
 }
 
-/// Whether a socket can have this path at all.
+/// Check that a path is short enough for a socket.
 pub fn check_length(path: &Path) -> Result<()> {
     let length = path.as_os_str().len();
     if length > MAX_SOCKET_PATH {
@@ -188,8 +193,8 @@ fn bind(path: &Path) -> std::io::Result<UnixListener> {
     let address = SocketAddrUnix::new(path)?;
     let fd = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
     rustix::io::fcntl_setfd(&fd, rustix::io::FdFlags::CLOEXEC)?;
-    // Where the system heeds it nobody else gets in before the path has its mode. The umask would
-    // be in the way of other threads' files.
+    // On some systems the mode of the descriptor applies to the path, so that no other user can
+    // connect before `set_permissions`. Setting the umask would affect files of other threads.
     let _ = rustix::fs::fchmod(&fd, Mode::RUSR | Mode::WUSR);
     rustix::net::bind(&fd, &address)?;
     std::fs::set_permissions(path, Permissions::from_mode(0o600))?;

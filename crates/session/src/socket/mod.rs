@@ -1,22 +1,25 @@
-//! A connection's socket, heard for what comes from it.
+//! The session's sockets: listening, connections, requests and subscriptions. This file has the
+//! socket of one connection.
 //!
-//! A stream of the runtime's own is also told of room to write, and there is more of that whenever
-//! the other side reads: each read of what it was sent would wake us for nothing, before it
-//! returns. Here room is asked for only where there is none.
+//! [`Socket`] is registered for reading alone. A stream of the runtime is registered for writing
+//! too, and every read by the peer makes room to write: it would wake this process for nothing.
+//! Writability is registered only while the socket is full.
 
 pub(crate) mod attached;
 pub(crate) mod connection;
-pub(crate) mod control;
 pub(crate) mod dispatch;
 pub(crate) mod hub;
+pub(crate) mod incoming_mail;
 pub(crate) mod lines;
 pub mod listen;
+pub(crate) mod loop_control;
+pub(crate) mod outbox;
 pub(crate) mod peer;
-pub(crate) mod pieces;
-pub(crate) mod post;
+pub(crate) mod plain_dialect;
+pub(crate) mod write_queue;
 
 use crate::host::log;
-use crate::pty::child::watched;
+use crate::pty::child::register;
 use rustix::buffer::spare_capacity;
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::Shutdown;
@@ -29,8 +32,8 @@ use tokio::io::unix::AsyncFd;
 use tokio::net::UnixStream;
 use tracing::warn;
 
-/// How long is waited where the system has no more descriptors to give.
-pub(crate) const NO_DESCRIPTORS: Duration = Duration::from_millis(100);
+/// Delay before a retry if the system has no free descriptor.
+pub(crate) const NO_DESCRIPTORS_DELAY: Duration = Duration::from_millis(100);
 
 fn is_no_descriptor(error: &std::io::Error) -> bool {
     let errno = Errno::from_io_error(error);
@@ -40,20 +43,20 @@ fn is_no_descriptor(error: &std::io::Error) -> bool {
 #[derive(Debug)]
 pub(crate) struct Socket {
     fd: AsyncFd<OwnedFd>,
-    /// Whether the last read left no room.
+    /// Whether the last read filled the buffer.
     was_full: Cell<bool>,
 }
 
 impl Socket {
-    pub(crate) fn of(stream: UnixStream) -> Result<Self> {
-        let fd = watched(stream.into_std()?.into(), Interest::READABLE)?;
+    pub(crate) fn new(stream: UnixStream) -> Result<Self> {
+        let fd = register(stream.into_std()?.into(), Interest::READABLE)?;
         let was_full = Cell::new(false);
         Ok(Self { fd, was_full })
     }
 
-    /// Adds what has come to what is there, as far as that has room; nothing at its end.
-    pub(crate) async fn read_onto(&self, buffer: &mut Vec<u8>) -> Result<usize> {
-        // Who sends without end is not read without end.
+    /// Read into the spare capacity of `buffer`, and return the number of bytes: 0 at the end.
+    pub(crate) async fn read_into(&self, buffer: &mut Vec<u8>) -> Result<usize> {
+        // A peer that sends without pause must not keep other tasks from running.
         if self.was_full.take() {
             tokio::task::yield_now().await;
         }
@@ -69,45 +72,45 @@ impl Socket {
         while !bytes.is_empty() {
             match self.write_now(&[IoSlice::new(bytes)]) {
                 Ok(count) => bytes = &bytes[count..],
-                Err(error) if error.kind() == ErrorKind::WouldBlock => self.room().await?,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => self.writable().await?,
                 Err(error) => return Err(error),
             }
         }
         Ok(())
     }
 
-    /// Writes as much as there is room for.
+    /// Write as much as the socket has room for.
     pub(crate) fn write_now(&self, bytes: &[IoSlice<'_>]) -> Result<usize> {
         retry_on_intr(|| rustix::io::writev(self.fd.get_ref(), bytes)).map_err(Into::into)
     }
 
-    /// Waits until something can be written. Through another descriptor, because one can be
-    /// registered only once; where there is none to be had, until a little later.
-    pub(crate) async fn room(&self) -> Result<()> {
-        let again = self.fd.get_ref().try_clone();
-        let again = again.and_then(|again| watched(again, Interest::WRITABLE));
-        match again {
-            Ok(again) => again.writable().await.map(drop),
+    /// Wait until the socket has room. Uses a duplicate, because a descriptor can be registered
+    /// only once. If no descriptor is free, waits for a fixed time.
+    pub(crate) async fn writable(&self) -> Result<()> {
+        let duplicate = self.fd.get_ref().try_clone();
+        let duplicate = duplicate.and_then(|fd| register(fd, Interest::WRITABLE));
+        match duplicate {
+            Ok(duplicate) => duplicate.writable().await.map(drop),
             Err(error) if is_no_descriptor(&error) => {
-                tokio::time::sleep(NO_DESCRIPTORS).await;
+                tokio::time::sleep(NO_DESCRIPTORS_DELAY).await;
                 Ok(())
             }
             Err(error) => {
-                warn!(target: log::VIEWERS, "a connection is let go: {error}");
+                warn!(target: log::VIEWERS, "a connection is closed: {error}");
                 Err(error)
             }
         }
     }
 
-    /// Waits until something comes, and says whether it was the end. What was sent before it is
-    /// still to be read.
+    /// Wait until the peer sends data or hangs up, and return whether it hung up. Data that it sent
+    /// before can still be read.
     pub(crate) async fn is_hung_up(&self) -> bool {
         let ready = self.fd.readable().await;
         ready.map_or(true, |ready| ready.ready().is_read_closed())
     }
 
     pub(crate) fn shutdown(&self) {
-        // Where it is gone already, that is as good.
+        // Fails only if the peer has already closed the connection.
         let _ = rustix::net::shutdown(self.fd.get_ref(), Shutdown::Write);
     }
 }

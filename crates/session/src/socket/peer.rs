@@ -1,4 +1,4 @@
-//! Who is on the other side of a connection, as far as the kernel tells.
+//! The process on the other side of a connection, as reported by the kernel.
 
 use posthaste_core::AgentName;
 use posthaste_store::Home;
@@ -10,21 +10,21 @@ use tokio::net::UnixStream;
 pub(crate) struct Peer {
     uid: u32,
     pid: Option<u32>,
-    /// The leader of its process session. Looked up once: who runs in an agent's session when it
-    /// first speaks stays that agent.
+    /// The leader of the peer's process session. Looked up once: a peer that first runs in an
+    /// agent's session stays that agent.
     leader: OnceCell<Option<u32>>,
-    /// Its ancestors, likewise.
-    line: OnceCell<Vec<(u32, u64)>>,
+    /// The peer's ancestors with their start times. Looked up once, like `leader`.
+    ancestry: OnceCell<Vec<(u32, u64)>>,
 }
 
 impl Peer {
     pub(crate) fn of(stream: &UnixStream) -> std::io::Result<Self> {
-        let known = stream.peer_cred()?;
+        let credentials = stream.peer_cred()?;
         Ok(Self {
-            uid: known.uid(),
-            pid: known.pid().and_then(|pid| u32::try_from(pid).ok()),
+            uid: credentials.uid(),
+            pid: credentials.pid().and_then(|pid| u32::try_from(pid).ok()),
             leader: OnceCell::new(),
-            line: OnceCell::new(),
+            ancestry: OnceCell::new(),
         })
     }
 
@@ -32,26 +32,26 @@ impl Peer {
         self.uid == rustix::process::geteuid().as_raw()
     }
 
-    /// The agent in whose session it runs, as far as a quick look tells, or a thorough one.
-    pub(crate) fn agent(&self, home: &Home, look: Look) -> Option<AgentName> {
+    /// Return the agent in whose session the peer runs.
+    pub(crate) fn agent(&self, home: &Home, lookup: PeerLookup) -> Option<AgentName> {
         let pid = self.pid?;
         let leader = *self.leader.get_or_init(|| process::session_of(pid));
         let by_session = leader.and_then(|leader| place::agent_of_session(home, leader));
-        match look {
-            Look::Quick => by_session,
-            Look::Thorough => by_session.or_else(|| {
-                let line = self.line.get_or_init(|| process::ancestry(pid));
-                place::agent_in(home, line)
+        match lookup {
+            PeerLookup::ProcessSession => by_session,
+            PeerLookup::Ancestry => by_session.or_else(|| {
+                let ancestry = self.ancestry.get_or_init(|| process::ancestry(pid));
+                place::agent_in(home, ancestry)
             }),
         }
     }
 }
 
-/// How closely to look at a peer.
+/// How a peer's agent is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Look {
-    /// By the process session it is in. A process may leave that.
-    Quick,
-    /// By all its ancestors; some 100 µs.
-    Thorough,
+pub(crate) enum PeerLookup {
+    /// By the peer's process session, which a process may leave.
+    ProcessSession,
+    /// By all ancestors of the peer too, which takes about 100 µs.
+    Ancestry,
 }

@@ -221,7 +221,7 @@ impl SessionState {
         let output = delivery.heeds_output_from().map(instant);
         let due = delivery.next_wakeup().map(instant);
         let heeds_keys = !delivery.is_at_rest();
-        self.setup.observers.output.heed(output, heeds_keys, due);
+        self.setup.observers.output.wake_on(output, heeds_keys, due);
     }
 
     /// Perform every action that the driver requests.
@@ -236,8 +236,8 @@ impl SessionState {
         let typing = *self.setup.observers.typing.borrow();
         let program_output = &self.setup.observers.output;
         let output = OutputTimes {
-            in_time: program_output.last_until(),
-            last: program_output.last(),
+            in_time: program_output.last_before_deadline(),
+            last: program_output.last_at(),
         };
         self.driver.catch_up(typing, output);
         let delivery = self.driver.delivery();

@@ -86,7 +86,7 @@ impl SessionState {
         self.published.updated_at = posthaste_store::times::now();
         if !change.is_empty() {
             let event = Event::StateChange(change);
-            self.setup.shared.hub.tell(Topic::StateChange, &event);
+            self.setup.shared.hub.publish(Topic::StateChange, &event);
         }
     }
 }

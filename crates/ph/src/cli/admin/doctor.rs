@@ -230,7 +230,7 @@ fn optional_program(context: &Context, program: &'static str) -> Finding {
         return info(program, "not installed".to_owned());
     };
     let shown = found.display().to_string();
-    let harness = Catalogue::of(&context.home, &context.config.harnesses.status_rows())
+    let harness = Catalogue::load(&context.home, &context.config.harnesses.status_rows())
         .and_then(|catalogue| catalogue.take(program));
     let known = harness.ok().map(|harness| harness.version);
     let version = known.and_then(|known| {

@@ -58,7 +58,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     };
     // A failed restart leaves the old session running.
     let check = || -> Result<()> {
-        let harness = Catalogue::of(&context.home, &context.config.harnesses.status_rows())?
+        let harness = Catalogue::load(&context.home, &context.config.harnesses.status_rows())?
             .take(&record.launch.harness)?;
         match &record.launch.build {
             Some(settings) => {

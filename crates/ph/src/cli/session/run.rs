@@ -272,9 +272,9 @@ fn launch(context: &Context, args: Args) -> Result<Launch> {
         command,
     } = args;
     let command = words(command)?;
-    let catalogue = Catalogue::of(&context.home, &context.config.harnesses.status_rows())?;
+    let catalogue = Catalogue::load(&context.home, &context.config.harnesses.status_rows())?;
     let program = command.first().map_or("", String::as_str);
-    let harness = harness.unwrap_or_else(|| catalogue.chosen_for(program).to_owned());
+    let harness = harness.unwrap_or_else(|| catalogue.default_for(program).to_owned());
     catalogue.take(&harness)?;
     let paths = around.paths()?;
     let name = match name {

@@ -102,7 +102,7 @@ fn what_is_wrong_is_told_before_anything_starts() {
     done.fails(2, "the harness bad (");
     let says = done.err();
     assert!(
-        says.contains("bad.toml, line 5) is not right: unknown key 'retrun'"),
+        says.contains("bad.toml, line 5) is invalid: unknown key 'retrun'"),
         "{says}"
     );
     run(&["--harness", "nosuch", "sleep", "1000"]).fails(3, "no harness is called 'nosuch'");
@@ -214,7 +214,7 @@ fn what_there_is_can_be_listed_and_shown() {
     none      no-such-command  no         [dir]/user/.config/posthaste/harness/none.toml
     opencode  opencode         no         built in
     wrong     -                not right  [dir]/user/.config/posthaste/harness/wrong.toml
-    note: the harness wrong ([dir]/user/.config/posthaste/harness/wrong.toml, line 1) is not right: invalid type: integer `1`, expected a string
+    note: the harness wrong ([dir]/user/.config/posthaste/harness/wrong.toml, line 1) is invalid: invalid type: integer `1`, expected a string
     ");
     let all = stage.call(&["harness", "ls", "--json"]).run().json();
     let own = all.as_array().unwrap().iter();
@@ -224,7 +224,7 @@ fn what_there_is_can_be_listed_and_shown() {
     {"commands":[],"description":"Any program; its activity is judged by its output","error":null,"install":null,"installed":null,"name":"generic","notes":[],"source":"built in"}
     {"commands":["lab-tui"],"description":"The lab's scripted agent","error":null,"install":null,"installed":false,"name":"lab","notes":[],"source":"[dir]/user/.config/posthaste/harness/lab.toml"}
     {"commands":["no-such-command"],"description":"A test's own","error":null,"install":"try harder","installed":false,"name":"none","notes":[],"source":"[dir]/user/.config/posthaste/harness/none.toml"}
-    {"commands":[],"description":null,"error":"the harness wrong ([dir]/user/.config/posthaste/harness/wrong.toml, line 1) is not right: invalid type: integer `1`, expected a string","install":null,"installed":null,"name":"wrong","notes":[],"source":"[dir]/user/.config/posthaste/harness/wrong.toml"}
+    {"commands":[],"description":null,"error":"the harness wrong ([dir]/user/.config/posthaste/harness/wrong.toml, line 1) is invalid: invalid type: integer `1`, expected a string","install":null,"installed":null,"name":"wrong","notes":[],"source":"[dir]/user/.config/posthaste/harness/wrong.toml"}
     "#);
     let generic = stage.run("harness show generic").ok();
     assert!(

@@ -134,7 +134,7 @@ fn a_live_socket_is_left_alone_by_the_next_start() {
         .fails(4, "bot is already running");
     run(ph, "other", &flags, &shell)
         .run()
-        .fails(4, "somebody listens on");
+        .fails(4, "another process listens on");
     for socket in [&session.socket, Path::new(&chosen)] {
         let status = Wire::to(socket).result("get_status", json!({}));
         assert_eq!(status["task_name"], "bot");
@@ -143,7 +143,7 @@ fn a_live_socket_is_left_alone_by_the_next_start() {
     let taken = file.to_str().expect("a path");
     run(ph, "other", &["--socket", taken], &shell)
         .run()
-        .fails(4, "is no socket");
+        .fails(4, "is not a socket");
     assert_eq!(std::fs::read(&file).expect("a file"), b"mine");
     // Both go when it ends.
     ph.run("stop bot").ok();

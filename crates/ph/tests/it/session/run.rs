@@ -43,7 +43,7 @@ fn a_start_that_cannot_be_is_refused_and_leaves_no_trace() {
         &["no such command: no-such-command", "PATH"],
     );
     check(&["DIR/no-such"], 2, &["no such command"]);
-    check(&["DIR/bin/plain"], 2, &["may not be executed", "chmod"]);
+    check(&["DIR/bin/plain"], 2, &["is not executable", "chmod"]);
     check(&["--name", "x", "DIR"], 2, &["is a directory"]);
     check(
         &["DIR/bin/My Agent.sh"],
@@ -88,7 +88,7 @@ fn a_start_that_cannot_be_is_refused_and_leaves_no_trace() {
     check(
         &["--socket", "DIR/bin/plain", "sleep", "1"],
         4,
-        &["is no socket"],
+        &["is not a socket"],
     );
     assert_eq!(stage.run("ls --all --json").json(), json!([]));
     assert_eq!(stage.run("ls").ok(), "no sessions run\n");
@@ -366,7 +366,7 @@ fn where_it_listens() {
         &path_text(&more),
         "cat",
     ];
-    call(&stage.home(), &other).fails(4, "somebody listens");
+    call(&stage.home(), &other).fails(4, "another process listens");
     call(&stage.home(), &["stop", "bot", "--kill"]).ok();
     for name in ["far", "near"] {
         call(&long, &["stop", name, "--kill"]).ok();

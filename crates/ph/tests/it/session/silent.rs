@@ -138,7 +138,7 @@ fn one_that_is_stopped_holds_nobody_up() {
     run(&format!(
         "run --name other --socket {path} --detach sleep 1000"
     ))
-    .fails(4, "somebody has it, and does not answer");
+    .fails(4, "another process listens on it and does not respond");
     assert!(is_socket(path.as_ref()));
     let mut terminal = stage.terminal("attach bot", Size::USUAL);
     terminal.wait_for_text("the session of bot does not answer");

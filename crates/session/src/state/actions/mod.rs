@@ -5,7 +5,7 @@ pub(crate) mod tasks;
 
 use super::SessionState;
 use super::requests::pending_replies::Reply;
-use crate::pty::keyboard::Typed;
+use crate::pty::keyboard::KeyboardInput;
 use crate::routes::http;
 use crate::routes::transcript;
 use posthaste_core::driver::{Action, Input, KeyboardUser, NudgeOutcome};
@@ -37,7 +37,12 @@ impl SessionState {
                 None => self.feed(tasks::terminal_gone(by)),
             },
             Action::PressKeys(keys) => {
-                if !self.setup.shared.keyboard.try_type_in(Typed::Bytes(keys)) {
+                if !self
+                    .setup
+                    .shared
+                    .keyboard
+                    .try_type_in(KeyboardInput::Bytes(keys))
+                {
                     self.feed(Input::KeysDropped);
                 }
             }
@@ -47,8 +52,11 @@ impl SessionState {
                 self.feed(Input::InputChecked { is_unread });
             }
             Action::ForgetKeys => {
-                let times = self.setup.observers.typing.borrow().times;
-                self.setup.shared.keyboard.try_type_in(Typed::Forget(times));
+                let key_inputs = self.setup.observers.typing.borrow().key_inputs;
+                self.setup
+                    .shared
+                    .keyboard
+                    .try_type_in(KeyboardInput::ResetDraft(key_inputs));
             }
             Action::AnswerHook { call, mail } => self.answer_hook(call, mail),
             Action::CheckApi {

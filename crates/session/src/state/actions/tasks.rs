@@ -99,7 +99,7 @@ pub(crate) fn terminal_gone(by: KeyboardUser) -> Input {
 
 /// Read the screen once all output of the program is on it.
 pub(crate) async fn look(shared: Rc<Shared>, by: KeyboardUser) -> TaskReport {
-    TaskReport::Input(match shared.terminal.look().await {
+    TaskReport::Input(match shared.terminal.recognise().await {
         Some(sighting) => Input::Looked { by, sighting },
         None => terminal_gone(by),
     })

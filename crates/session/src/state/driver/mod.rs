@@ -3,7 +3,7 @@
 mod decision_log;
 pub(super) mod typing_and_output;
 
-use crate::pty::keyboard::Typing;
+use crate::pty::keyboard::TypingState;
 use decision_log::{DecisionLog, Holds};
 use posthaste_core::MessageState;
 use posthaste_core::delivery::Delivery;
@@ -77,7 +77,7 @@ impl Driver {
     }
 
     /// Tell the driver about keys and output since the last call.
-    pub(super) fn catch_up(&mut self, typing: Typing, output: OutputTimes) {
+    pub(super) fn catch_up(&mut self, typing: TypingState, output: OutputTimes) {
         for (at, input) in self.typing_and_output.news(typing, output) {
             self.feed_as_of(at, input);
         }

@@ -1,7 +1,7 @@
 //! Keys and output that the driver has not been told about yet. Not every key and output wakes the owner
 //! of the state, so the owner catches up before every other input.
 
-use crate::pty::keyboard::Typing;
+use crate::pty::keyboard::TypingState;
 use posthaste_core::driver::Input;
 use std::time::Instant;
 
@@ -17,7 +17,7 @@ pub(in crate::state) struct OutputTimes {
 #[derive(Debug, Default)]
 pub(in crate::state) struct TypingAndOutput {
     output: Option<Instant>,
-    strokes: u64,
+    draft_inputs: u64,
 }
 
 impl TypingAndOutput {
@@ -26,13 +26,15 @@ impl TypingAndOutput {
     /// for silence. Keys come before all output that may be their echo.
     pub(in crate::state) fn news(
         &mut self,
-        typing: Typing,
+        typing: TypingState,
         output: OutputTimes,
     ) -> Vec<(Instant, Input)> {
-        let keys = typing.last.filter(|_| self.strokes < typing.strokes);
-        self.strokes = typing.strokes;
+        let keys = typing
+            .last_at
+            .filter(|_| self.draft_inputs < typing.draft_inputs);
+        self.draft_inputs = typing.draft_inputs;
         let typed = |at| {
-            let is_draft = typing.is_open;
+            let is_draft = typing.has_draft;
             (at, Input::KeysTyped { is_draft })
         };
         let mut news = Vec::new();
@@ -61,11 +63,11 @@ mod tests {
     fn keys_come_before_the_output_that_may_be_their_echo() {
         let begin = Instant::now();
         let at = |millis| begin + Duration::from_millis(millis);
-        let typing = |strokes, last| Typing {
-            is_open: true,
-            strokes,
-            times: strokes,
-            last: Some(at(last)),
+        let typing = |draft_inputs, last| TypingState {
+            has_draft: true,
+            draft_inputs,
+            key_inputs: draft_inputs,
+            last_at: Some(at(last)),
         };
         let output = |in_time: Option<u64>, last: u64| OutputTimes {
             in_time: in_time.map(at),

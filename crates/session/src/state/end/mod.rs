@@ -5,7 +5,7 @@ mod lost_home;
 use super::{SessionState, StateRequest};
 use crate::host::ending;
 use crate::host::log;
-use crate::pty::terminal::Ask;
+use crate::pty::terminal::TerminalRequest;
 use crate::state::actions::tasks;
 use lost_home::{HomeChange, LostHome};
 use posthaste_core::driver::Input;
@@ -137,7 +137,11 @@ impl SessionState {
         drained: oneshot::Receiver<()>,
         requests: &mut mpsc::Receiver<StateRequest>,
     ) {
-        self.setup.shared.terminal.ask(Ask::End).await;
+        self.setup
+            .shared
+            .terminal
+            .request(TerminalRequest::End)
+            .await;
         let _ = drained.await;
         let how = ending(status);
         let _ = tokio::time::timeout(LAST_RECEIPTS_TIMEOUT, self.read_transcripts_to_end()).await;

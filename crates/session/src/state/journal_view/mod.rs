@@ -135,7 +135,7 @@ impl SessionState {
                 self.driver.note_change();
                 for step in steps {
                     let event = event::Event::Message(self.message_event(step));
-                    self.setup.shared.hub.tell(Topic::Message, &event);
+                    self.setup.shared.hub.publish(Topic::Message, &event);
                 }
                 self.note_home(true);
                 if let Some(loop_view) = loop_view {

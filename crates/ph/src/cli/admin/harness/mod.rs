@@ -6,8 +6,8 @@ use crate::context::Context;
 use anstyle::Style;
 use posthaste_core::harness::Manifest;
 use posthaste_core::{AgentName, text};
-use posthaste_session::harness::catalogue::Entry;
-use posthaste_session::harness::trial::{self, Noted, Outcome};
+use posthaste_session::harness::catalogue::CatalogueEntry;
+use posthaste_session::harness::trial::{self, Observation, Readiness};
 use posthaste_session::harness::{Catalogue, GENERIC};
 use posthaste_store::live::place::Launch;
 use posthaste_store::live::process::is_program;
@@ -69,7 +69,7 @@ enum HarnessVerb {
 }
 
 pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
-    let catalogue = Catalogue::of(&context.home, &context.config.harnesses.status_rows())?;
+    let catalogue = Catalogue::load(&context.home, &context.config.harnesses.status_rows())?;
     match args.verb {
         HarnessVerb::Ls => list(context, &catalogue),
         HarnessVerb::Show { name } => {
@@ -151,7 +151,7 @@ fn note_unused(manifest: &Manifest) {
     }
 }
 
-fn row(entry: &Entry) -> [String; 4] {
+fn row(entry: &CatalogueEntry) -> [String; 4] {
     let name = text::one_line(&entry.name, 40);
     let origin = entry.origin.to_string();
     match &entry.manifest {
@@ -172,7 +172,7 @@ fn row(entry: &Entry) -> [String; 4] {
     }
 }
 
-fn listed(entry: &Entry) -> serde_json::Value {
+fn listed(entry: &CatalogueEntry) -> serde_json::Value {
     let manifest = entry.manifest.as_ref();
     serde_json::json!({
         "name": entry.name,
@@ -186,8 +186,8 @@ fn listed(entry: &Entry) -> serde_json::Value {
     })
 }
 
-fn show(context: &mut Context, entry: Entry) -> Result<Code> {
-    let Entry {
+fn show(context: &mut Context, entry: CatalogueEntry) -> Result<Code> {
+    let CatalogueEntry {
         origin,
         text: own,
         manifest,
@@ -245,7 +245,7 @@ fn test(
         build: None,
     };
     let (out, is_json) = (&mut context.out, context.json);
-    let mut tell = |at: Duration, noted: &Noted| -> Result<()> {
+    let mut tell = |at: Duration, noted: &Observation| -> Result<()> {
         if is_json {
             let value = serde_json::json!({
                 "at_ms": at.as_millis() as u64, "kind": noted.kind, "is": noted.is,
@@ -265,8 +265,8 @@ fn test(
         out.flush()
     };
     match trial::run(manifest, &launch, limit, &mut tell)? {
-        Outcome::WasReady => Ok(Code::Ok),
-        Outcome::NeverReady => Ok(Code::No),
+        Readiness::WasReady => Ok(Code::Ok),
+        Readiness::NeverReady => Ok(Code::No),
     }
 }
 

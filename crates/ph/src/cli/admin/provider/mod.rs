@@ -6,7 +6,7 @@ use anstyle::AnsiColor;
 use jiff::SignedDuration;
 use posthaste_core::text;
 use posthaste_provider::suite;
-use posthaste_session::pty::child::end_with_us;
+use posthaste_session::pty::child::kill_with_parent;
 use posthaste_store::report::{Code, Report, Result};
 use posthaste_store::times::parse_duration;
 use serde::Serialize;
@@ -100,7 +100,7 @@ fn test(args: &TestArgs, said: &Said) -> Result<Code> {
     let timeout = Duration::try_from(args.timeout)
         .map_err(|_| Report::usage("--timeout must be more than zero"))?;
     let mut out = Output::new(crate::cli::help::color(said));
-    let outcomes = suite::run(&script, timeout, end_with_us, |outcome| {
+    let outcomes = suite::run(&script, timeout, kill_with_parent, |outcome| {
         if said.json {
             return Ok(());
         }

@@ -9,7 +9,7 @@ use posthaste_core::{AgentName, IdPrefix, MessageState, Order};
 use posthaste_provider::asking;
 use posthaste_provider::intake::{self, Found};
 use posthaste_provider::script::Script;
-use posthaste_session::pty::child::end_with_us;
+use posthaste_session::pty::child::kill_with_parent;
 use posthaste_store::operation::Post;
 use posthaste_store::report::{Report, Result};
 use posthaste_store::{Journal, Patience};
@@ -33,7 +33,7 @@ pub(crate) fn take_in(context: &Context, name: &AgentName) -> Result<()> {
     if Client::of(&context.home, name).is_some() {
         return Ok(());
     }
-    let script = Script::new(settings.path, settings.timeout.min(HOOK), end_with_us)
+    let script = Script::new(settings.path, settings.timeout.min(HOOK), kill_with_parent)
         .asked_by(&context.home)
         .in_all(HOOK);
     let listed = listed(&script, Op::Check, name)?;

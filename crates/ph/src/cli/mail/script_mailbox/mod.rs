@@ -25,7 +25,7 @@ use copies::{Copies, copy, follow, keep, listed, meant};
 use posthaste_core::{AgentName, Body, MessageState, Order, Timestamp, prompt, text};
 use posthaste_provider::script::Script;
 use posthaste_provider::{asking, intake};
-use posthaste_session::pty::child::end_with_us;
+use posthaste_session::pty::child::kill_with_parent;
 use posthaste_store::Listing;
 use posthaste_store::report::{Code, Report, Result};
 use posthaste_wire::provider::{Message, Op};
@@ -38,7 +38,8 @@ pub(crate) fn script(context: &Context) -> Result<Option<Script>> {
         return Ok(None);
     };
     asking::refuse(&context.home)?;
-    let script = Script::new(settings.path, settings.timeout, end_with_us).asked_by(&context.home);
+    let script =
+        Script::new(settings.path, settings.timeout, kill_with_parent).asked_by(&context.home);
     Ok(Some(script))
 }
 

@@ -1,14 +1,13 @@
-//! Real screens with an empty input box, altered in every way that a dialog or an unknown view could
-//! alter them: none of the results may be taken for an empty box.
+//! Tests that altered screens never show an empty input box. The screens are recorded ones with an
+//! empty box, altered in every way in which a dialog or an unknown view could alter them.
 
-use super::known::{FOLDERS, SIZES, dir, manifest, screen, states};
+use super::recorded_screens::{FOLDERS, SIZES, dir, manifest, screen, states};
 use posthaste_core::harness::{Below, BoxState, Glance, Manifest};
 use posthaste_lab::agents::{Agent, BoxKind};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use unicode_width::UnicodeWidthChar;
 
-/// The rows of a screen, and where its cursor is.
 #[derive(Debug, Clone)]
 struct Shown {
     rows: Vec<String>,
@@ -55,7 +54,7 @@ impl Shown {
         other
     }
 
-    /// With a row between others; the cursor stays in its row.
+    /// Insert a row. The cursor stays in its row.
     fn inserted(&self, at: usize, row: &str) -> Self {
         let mut other = self.clone();
         other.rows.insert(at, row.to_owned());
@@ -82,7 +81,7 @@ fn shown(harness: &Manifest, folder: &str, size: usize, state: &str) -> Shown {
     }
 }
 
-/// The screens of a folder with an empty box, and those on which nothing may be typed.
+/// Return the screens of a folder with an empty box, and those on which nothing may be typed.
 fn screens(harness: &Manifest, folder: &str, size: usize) -> (Vec<(String, Shown)>, Vec<Shown>) {
     let name = SIZES[size].0;
     let (mut empty, mut hidden) = (Vec::new(), Vec::new());
@@ -147,9 +146,9 @@ fn check(size: usize) {
     assert!(checked > 20, "{checked}");
 }
 
-/// The rows that count: from the top of the box to the end of the screen, or to its bottom where
-/// anything may follow.
-fn counted(harness: &Manifest, shown: &Shown) -> std::ops::Range<usize> {
+/// Return the rows that the manifest checks: from the top of the box to the end of the screen, or
+/// to the bottom of the box if any row may follow.
+fn checked_rows(harness: &Manifest, shown: &Shown) -> std::ops::Range<usize> {
     let top = shown.cursor.0 - 1;
     let input_box = harness.input_box.as_ref().unwrap();
     match input_box.below {
@@ -159,19 +158,19 @@ fn counted(harness: &Manifest, shown: &Shown) -> std::ops::Range<usize> {
 }
 
 fn rows_from_the_top_down(harness: &Manifest, shown: &Shown, wrong: impl Fn(&str, &Shown)) {
-    let rows = counted(harness, shown);
+    let rows = checked_rows(harness, shown);
     let input_box = harness.input_box.as_ref().unwrap();
     let top = rows.start;
     for at in rows {
         let row = &shown.rows[at];
         let is_same = |other: Option<usize>| other.is_some_and(|o| shown.rows.get(o) == Some(row));
-        let is_known = |other: &Shown| is_footer_gone(harness, shown, other);
-        // With the same row above it, a row that is gone leaves the screen as it was.
+        let is_known = |other: &Shown| lacks_optional_footer(harness, shown, other);
+        // Deleting one of two equal rows does not change the screen.
         let deleted = shown.deleted(at);
         if !is_same(at.checked_sub(1)) && !is_same(Some(at + 1)) && !is_known(&deleted) {
             wrong("a row is deleted", &deleted);
         }
-        // A second rule below a box that any row may follow is a status line.
+        // If any row may follow the box, a second rule below it is a status line.
         let is_free = input_box.below == Below::Any && at > shown.cursor.0;
         if at > top && !row.trim().is_empty() && !is_free {
             wrong("a row is doubled", &shown.inserted(at, row));
@@ -197,8 +196,8 @@ fn rows_from_the_top_down(harness: &Manifest, shown: &Shown, wrong: impl Fn(&str
     }
 }
 
-/// Whether all that a screen lacks is a row of the footer that need not be there.
-fn is_footer_gone(harness: &Manifest, shown: &Shown, other: &Shown) -> bool {
+/// Whether `other` lacks only an optional row of the footer.
+fn lacks_optional_footer(harness: &Manifest, shown: &Shown, other: &Shown) -> bool {
     let input_box = harness.input_box.as_ref().unwrap();
     let required = input_box.footer.iter().filter(|footer| footer.required);
     let below = |shown: &Shown| {
@@ -210,8 +209,8 @@ fn is_footer_gone(harness: &Manifest, shown: &Shown, other: &Shown) -> bool {
         && below(other) >= required.count()
 }
 
-/// Insert rows of dialogs and unknown views at every place from the top of the box down. A row that
-/// some screen of the agent shows there beside an empty box is not foreign.
+/// Insert rows of dialogs and unknown views at every position from the top of the box down, except
+/// rows that another screen of the agent shows there with an empty box.
 fn foreign_rows(
     harness: &Manifest,
     shown: &Shown,
@@ -220,7 +219,7 @@ fn foreign_rows(
 ) {
     let own: BTreeSet<&String> = empty
         .iter()
-        .flat_map(|(_, own)| &own.rows[counted(harness, own)])
+        .flat_map(|(_, own)| &own.rows[checked_rows(harness, own)])
         .collect();
     let is_own = |row: &&String| row.trim().is_empty() || own.contains(row);
     let foreign: BTreeSet<&String> = hidden
@@ -229,7 +228,7 @@ fn foreign_rows(
         .filter(|row| !is_own(row))
         .collect();
     let input_box = harness.input_box.as_ref().unwrap();
-    let rows = counted(harness, shown);
+    let rows = checked_rows(harness, shown);
     let last = match input_box.below {
         Below::Any => rows.end - 1,
         Below::Listed => rows.end,
@@ -239,20 +238,20 @@ fn foreign_rows(
             // A rule directly above the prompt is the top of a box; the old top is then above it.
             let is_top = at == shown.cursor.0 && row.starts_with('─');
             if !is_top {
-                wrong("a foreign row comes in", &shown.inserted(at, row));
+                wrong("a foreign row is inserted", &shown.inserted(at, row));
             }
         }
     }
 }
 
-/// The cursor anywhere else.
+/// Move the cursor to every other position.
 fn cursors(shown: &Shown, wrong: impl Fn(&str, &Shown)) {
     for row in shown.cursor.0.saturating_sub(2)..shown.rows.len() {
         for column in 0..12 {
             let cursor = (row, column);
             if cursor != shown.cursor {
                 wrong(
-                    "the cursor is elsewhere",
+                    "the cursor is moved",
                     &Shown {
                         cursor,
                         ..shown.clone()
@@ -263,7 +262,7 @@ fn cursors(shown: &Shown, wrong: impl Fn(&str, &Shown)) {
     }
 }
 
-/// A dialog or an unknown view below or in place of the box, with its own cursor.
+/// Put a dialog or an unknown view below or in place of the box, with its own cursor.
 fn grafts(shown: &Shown, hidden: &[Shown], wrong: impl Fn(&str, &Shown)) {
     for other in hidden {
         for keep in [shown.cursor.0 - 1, shown.rows.len()] {
@@ -282,11 +281,11 @@ fn grafts(shown: &Shown, hidden: &[Shown], wrong: impl Fn(&str, &Shown)) {
     }
 }
 
-/// Whatever is above the box changes nothing.
+/// Check that a dialog or an unknown view above the box changes nothing.
 fn above(harness: &Manifest, shown: &Shown, hidden: &[Shown], about: &str) {
     let top = shown.cursor.0 - 1;
     for other in hidden {
-        // The row above the box counts where the top row looks like text.
+        // The row above the box is checked if the top row looks like text.
         let between = [String::new()];
         let rows = [&other.rows[..], &between, &shown.rows[top..]].concat();
         let cursor = (other.rows.len() + 2, shown.cursor.1);

@@ -1,8 +1,8 @@
-//! The built-in manifests, tried on what the real programs' screens showed. The screens are the
-//! lab's; what each must mean stands here.
+//! Tests of the built-in manifests on screens of the real programs. The lab recorded the screens;
+//! the expected results are here.
 
 use super::Catalogue;
-use crate::pty::sight::glance;
+use crate::pty::screen_watch::read_screen;
 use posthaste_core::activity::Activity;
 use posthaste_core::delivery::{Delivery, Event, Manner};
 use posthaste_core::harness::{BoxState, Glance, Manifest, Says, Sighting};
@@ -27,7 +27,7 @@ pub(super) const SIZES: [(&str, Size); 4] = [
     ("200x50", size(200, 50)),
 ];
 
-/// The folders of the lab's screens, and the manifest for each.
+/// The folders of recorded screens, and the manifest for each.
 pub(super) const FOLDERS: [(&str, &str); 6] = [
     ("claude", "claude"),
     ("claude-2.1.197", "claude"),
@@ -46,7 +46,7 @@ pub(super) fn dir(agent: &str, size: &str) -> PathBuf {
     PathBuf::from(lab).join(agent).join(size)
 }
 
-/// The states that were recorded at a size; none where nothing was.
+/// Return the states that were recorded at a size.
 pub(super) fn states(agent: &str, size: &str) -> BTreeSet<String> {
     let Ok(files) = std::fs::read_dir(dir(agent, size)) else {
         return BTreeSet::new();
@@ -56,7 +56,7 @@ pub(super) fn states(agent: &str, size: &str) -> BTreeSet<String> {
     states.collect()
 }
 
-/// The terminal as it was, drawn again.
+/// Draw a recorded screen.
 pub(super) fn screen(
     harness: &Manifest,
     agent: &str,
@@ -67,7 +67,7 @@ pub(super) fn screen(
         let path = dir(agent, named).join(format!("{state}.{ending}"));
         std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
     };
-    let beside: Value = serde_json::from_str(&read("json")).unwrap();
+    let metadata: Value = serde_json::from_str(&read("json")).unwrap();
     let mut screen = Screen::new(size, 0);
     if let Some(osc) = &harness.activity.osc {
         screen.listen(osc.number);
@@ -76,13 +76,16 @@ pub(super) fn screen(
     for (row, line) in read("txt").lines().enumerate() {
         feed(format!("\x1b[{};1H{line}", row + 1));
     }
-    let place = |at: usize| beside["cursor"][at].as_u64().unwrap() + 1;
-    feed(format!("\x1b[{};{}H", place(0), place(1)));
-    if beside["cursor_shown"] == false {
+    let position = |at: usize| metadata["cursor"][at].as_u64().unwrap() + 1;
+    feed(format!("\x1b[{};{}H", position(0), position(1)));
+    if metadata["cursor_shown"] == false {
         feed("\x1b[?25l".to_owned());
     }
-    feed(format!("\x1b]0;{}\x07", beside["title"].as_str().unwrap()));
-    if let Some(note) = beside["osc_7501"].as_str() {
+    feed(format!(
+        "\x1b]0;{}\x07",
+        metadata["title"].as_str().unwrap()
+    ));
+    if let Some(note) = metadata["osc_7501"].as_str() {
         feed(format!("\x1b]7501;{note}\x07"));
     }
     screen
@@ -95,8 +98,8 @@ fn at(millis: u64) -> Moment {
     }
 }
 
-/// What a delivery makes of these sights, one after the other, of a program that was just started.
-fn judged(harness: &Arc<Manifest>, sights: impl IntoIterator<Item = Sighting>) -> String {
+/// Return the activity of a program that shows these screens one after the other from its start.
+fn judged(harness: &Arc<Manifest>, sightings: impl IntoIterator<Item = Sighting>) -> String {
     let manner = Manner {
         harness: harness.clone(),
         path_bytes: 0,
@@ -104,9 +107,9 @@ fn judged(harness: &Arc<Manifest>, sights: impl IntoIterator<Item = Sighting>) -
         has_hooks: false,
     };
     let mut delivery = Delivery::new(manner, at(0));
-    for (n, sight) in (1..).zip(sights) {
+    for (n, sighting) in (1..).zip(sightings) {
         delivery.on(at(n), Event::Output);
-        delivery.on(at(n), Event::Seen(sight));
+        delivery.on(at(n), Event::Seen(sighting));
     }
     let judgement = delivery.activity();
     match judgement.activity {
@@ -124,9 +127,9 @@ fn input_box(sighting: &Sighting) -> String {
     }
 }
 
-/// Every screen of an agent, at every size: what the agent does, and what its box holds. Each comes
-/// after one on which it was idle, but for the question before the start.
-fn check(folder: &str, wanted: &[(&str, &str)]) {
+/// Check the activity and the input box on every screen of an agent, at every size. Each screen
+/// follows an idle one, except the question at the start.
+fn check(folder: &str, expected: &[(&str, &str)]) {
     let (_, agent) = FOLDERS.iter().find(|(name, _)| *name == folder).unwrap();
     let harness = manifest(agent);
     for size in SIZES
@@ -134,27 +137,31 @@ fn check(folder: &str, wanted: &[(&str, &str)]) {
         .filter(|size| !states(folder, size.0).is_empty())
     {
         for state in states(folder, size.0) {
-            let want = wanted.iter().find(|(name, _)| *name == state);
+            let want = expected.iter().find(|(name, _)| *name == state);
             let (_, want) = want.unwrap_or_else(|| panic!("{folder} {} {state}", size.0));
-            let seen = |state| glance(&harness, &screen(&harness, folder, *size, state), 0);
-            let sight = seen(&state);
+            let seen = |state| read_screen(&harness, &screen(&harness, folder, *size, state), 0);
+            let sighting = seen(&state);
             let before = (state != "trust").then(|| seen("idle"));
-            let got = input_box(&sight);
+            let got = input_box(&sighting);
             let got = format!(
                 "{}, {got}",
-                judged(&harness, before.into_iter().chain([sight]))
+                judged(&harness, before.into_iter().chain([sighting]))
             );
-            let is_it = match want.split_once(" … ") {
-                // Anything may be between.
+            let matches = match want.split_once(" … ") {
+                // The ellipsis stands for any text.
                 Some((begin, end)) => got.starts_with(begin) && got.ends_with(end),
                 None => got == *want,
             };
-            assert!(is_it, "{folder} {} {state}: {got}, and not {want}", size.0);
+            assert!(
+                matches,
+                "{folder} {} {state}: {got}, and not {want}",
+                size.0
+            );
         }
     }
 }
 
-/// What the lab types into the box.
+/// The text that the lab types into the box.
 const DRAFT: &str = "lab-plain: please answer in lines=2";
 
 fn check_claude(folder: &str, asks: &str) {
@@ -177,7 +184,7 @@ fn check_claude(folder: &str, asks: &str) {
             ("busy", works),
             ("queued", works),
             ("tool", works),
-            // The title says that it is idle.
+            // The title still says idle.
             ("dialog", asks),
             ("answered", idle),
             ("interrupted", idle),
@@ -187,7 +194,7 @@ fn check_claude(folder: &str, asks: &str) {
 }
 
 #[test]
-fn claude() {
+fn claude_screens_are_recognised() {
     check_claude(
         "claude",
         "blocked on permission: touch denied, unrecognised",
@@ -199,7 +206,7 @@ fn claude() {
 }
 
 #[test]
-fn codex() {
+fn codex_screens_are_recognised() {
     let idle = "idle: its status note says: state=idle, empty";
     let works = "working: its status note says: state=working, empty";
     for folder in ["codex", "codex-0.166.0"] {
@@ -232,8 +239,8 @@ fn codex() {
 }
 
 #[test]
-fn opencode() {
-    // A narrow terminal breaks what it says.
+fn opencode_screens_are_recognised() {
+    // A narrow terminal wraps the footer.
     let idle = "idle: its screen says: ctrl+p … , empty";
     let works = "working: its screen says: esc … , empty";
     check(
@@ -264,13 +271,13 @@ fn opencode() {
 }
 
 #[test]
-fn gemini() {
+fn gemini_screens_are_recognised() {
     let idle = "idle: its title says: ◇, empty";
     let works = "working: its title says: ✦, empty";
     check(
         "gemini",
         &[
-            // The title says that it is ready.
+            // The title already says ready.
             ("trust", "blocked on  … , unrecognised"),
             ("idle", idle),
             ("draft", &format!("idle: its title says: ◇, <{DRAFT}>")),
@@ -293,9 +300,8 @@ fn gemini() {
     );
 }
 
-/// Every view that the lab has recorded: which may be typed into.
 #[test]
-fn views() {
+fn only_views_with_an_empty_box_can_be_typed_into() {
     let mut checked = 0;
     for (folder, name) in FOLDERS {
         let agent = Agent::named(name).unwrap();
@@ -305,16 +311,16 @@ fn views() {
             let views = agent.views();
             for view in views.iter().filter(|view| seen.contains(view.name)) {
                 let state = format!("views/{}", view.name);
-                let sight = glance(&harness, &screen(&harness, folder, size, &state), 0);
+                let sighting = read_screen(&harness, &screen(&harness, folder, size, &state), 0);
                 let about = format!("{folder} {} {}", size.0, view.name);
-                let got = input_box(&sight);
+                let got = input_box(&sighting);
                 checked += 1;
                 match view.input_box {
-                    BoxKind::Empty => assert_eq!(got, "empty", "{about}: {:?}", sight.input_box),
+                    BoxKind::Empty => assert_eq!(got, "empty", "{about}: {:?}", sighting.input_box),
                     BoxKind::Holds
                         if view.name.starts_with("pasted") || view.name == "multi-line" =>
                     {
-                        assert!(got.starts_with('<'), "{about}: {:?}", sight.input_box);
+                        assert!(got.starts_with('<'), "{about}: {:?}", sighting.input_box);
                     }
                     BoxKind::Holds | BoxKind::Hidden => assert_ne!(got, "empty", "{about}"),
                 }
@@ -324,10 +330,10 @@ fn views() {
     assert!(checked > 200, "{checked}");
 }
 
-/// What the screen shows of an activity without title and status note. Where it shows nothing,
-/// output and silence decide, and those take longer and can be wrong.
+/// If the screen without title and status note shows no activity, output and silence decide, which
+/// takes longer and can be wrong.
 #[test]
-fn the_screen_alone() {
+fn the_screen_without_title_shows_work_and_dialogs() {
     let check = |agent: &str, works: &[&str], asks: &[&str]| {
         let harness = manifest(agent);
         for size in SIZES {
@@ -345,29 +351,28 @@ fn the_screen_alone() {
                 let seen = harness.recognise(&bare);
                 let says = seen.claims.iter().map(|claim| claim.says);
                 let about = format!("{agent} {} {state}", size.0);
-                let is_at_work = says.into_iter().any(|says| says == Says::Working);
-                assert_eq!(is_at_work, works.contains(&&*state), "{about}");
+                let is_working = says.into_iter().any(|says| says == Says::Working);
+                assert_eq!(is_working, works.contains(&&*state), "{about}");
                 assert_eq!(seen.dialog.is_some(), asks.contains(&&*state), "{about}");
-                // A footer can quote the title.
+                // The title is needed because a footer can quote it.
                 let title = screen.title();
                 let seen = harness.recognise(&Glance { title, ..bare });
-                let is_box_there = !asks.contains(&&*state);
-                assert_eq!(seen.ready, is_box_there, "{about}: {:?}", seen.input_box);
+                let has_box = !asks.contains(&&*state);
+                assert_eq!(seen.ready, has_box, "{about}: {:?}", seen.input_box);
             }
         }
     };
     let asks = ["trust", "dialog"];
     let works = ["waiting", "busy", "queued", "tool"];
     check("claude", &works, &asks);
-    // While text streams, nothing but the title and the status note says that Codex works.
+    // While text streams, only the title and the status note show that Codex works.
     check("codex", &["waiting", "tool"], &asks);
     check("opencode", &works, &asks);
     check("gemini", &works, &asks);
 }
 
-/// What is said in a conversation is nothing that the program asks: its input box stands below.
 #[test]
-fn what_is_quoted_is_no_question() {
+fn a_dialog_that_is_quoted_above_the_input_box_is_not_recognised() {
     let check = |agent: &str| {
         let harness = manifest(agent);
         for size in SIZES {
@@ -404,12 +409,12 @@ fn what_is_quoted_is_no_question() {
     }
 }
 
-/// An Enter into the list of its conversations would choose one.
+/// An Enter in the list of conversations would select one.
 #[test]
-fn a_list_of_conversations_is_no_place_for_mail() {
+fn a_list_of_conversations_is_a_dialog() {
     let check = |agent: &str, shown: &str, want: &str| {
         let lines: Vec<String> = shown.lines().map(str::to_owned).collect();
-        let glance = |lines: &[String]| {
+        let dialog = |lines: &[String]| {
             let seen = manifest(agent).recognise(&Glance {
                 lines,
                 cursor: Some(lines.len() - 1),
@@ -417,11 +422,11 @@ fn a_list_of_conversations_is_no_place_for_mail() {
             });
             seen.dialog
         };
-        assert_eq!(glance(&lines).as_deref(), Some(want), "{agent}");
-        // The same further up, with a box below.
+        assert_eq!(dialog(&lines).as_deref(), Some(want), "{agent}");
+        // The list is quoted above an input box.
         let (_, below) = BOXES.iter().find(|(name, _)| *name == agent).expect("one");
         let quoted: Vec<String> = lines.into_iter().chain(below.map(str::to_owned)).collect();
-        assert_eq!(glance(&quoted), None, "{agent}");
+        assert_eq!(dialog(&quoted), None, "{agent}");
     };
     let claude = "  Resume session\n  ╭───────╮\n  │ ⌕ x   │\n  ╰───────╯\n    work\n\n  \
         ❯ Lab title\n    3 seconds ago · HEAD\n\n    Type to search · Esc to cancel\n";
@@ -434,7 +439,7 @@ fn a_list_of_conversations_is_no_place_for_mail() {
     check("gemini", gemini, "list: Chat Sessions");
 }
 
-/// What the last lines of each look like at rest.
+/// The last lines of an idle screen of each agent.
 const BOXES: [(&str, [&str; 3]); 3] = [
     (
         "claude",
@@ -451,9 +456,9 @@ const BOXES: [(&str, [&str; 3]); 3] = [
     ),
 ];
 
-/// The real programs' hooks, as they came, and what is made of the last.
+/// Feed recorded hook events of the real programs, and check the activity after the last one.
 #[test]
-fn what_their_hooks_say() {
+fn hooks_alone_determine_the_activity() {
     let check = |agent: &str, events: &[(&str, &str)], want: &str| {
         let harness = manifest(agent);
         let manner = Manner {
@@ -464,11 +469,11 @@ fn what_their_hooks_say() {
         };
         let mut delivery = Delivery::new(manner, at(0));
         let idle = screen(&harness, agent, SIZES[1], "idle");
-        let sight = glance(&harness, &idle, 0);
+        let sighting = read_screen(&harness, &idle, 0);
         delivery.on(at(1), Event::Output);
-        // Ready; from here on hooks alone speak.
+        // The program is ready. From here on, only hooks report its activity.
         let claims = Vec::new();
-        delivery.on(at(2), Event::Seen(Sighting { claims, ..sight }));
+        delivery.on(at(2), Event::Seen(Sighting { claims, ..sighting }));
         for (n, (event, payload)) in (1..).zip(events) {
             let report = harness.hook.read(event, payload);
             delivery.on(at(n * 1_000), Event::Hook(Box::new(report)));
@@ -496,7 +501,7 @@ fn what_their_hooks_say() {
         check(agent, &turn[..4], "blocked: hook PermissionRequest");
         check(agent, &turn[..5], "working: hook PostToolUse");
         check(agent, &turn, &format!("idle: hook {ends}"));
-        // A side session is not the agent's.
+        // Events of another conversation are ignored.
         let other = [turn[1], ("Stop", r#"{"session_id":"b"}"#)];
         check(agent, &other, "working: hook UserPromptSubmit");
         let cleared = [

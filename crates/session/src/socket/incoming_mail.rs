@@ -1,10 +1,10 @@
-//! Mail that comes in over the socket: on disk before its sender is answered.
+//! Mail that is sent over the socket. It is committed before its sender gets an answer.
 
 use crate::Shared;
 use crate::host::clock;
 use crate::host::log;
 use crate::socket::dispatch::{denial, failure};
-use crate::socket::peer::{Look, Peer};
+use crate::socket::peer::{Peer, PeerLookup};
 use crate::state::StateRequest;
 use jiff::SignedDuration;
 use posthaste_core::why::{self, Why};
@@ -20,20 +20,20 @@ use tokio::sync::oneshot;
 use tracing::info;
 use uuid::Uuid;
 
-/// Who sends. What a sender says of itself is believed as far as nothing speaks against it: none
-/// of it is proof against the same user. But who runs in an agent's session is that agent.
+/// Determine the sender. A process in an agent's session is that agent. Any other name that the
+/// client gives is accepted, because no evidence is proof against the same user.
 fn sender(
     shared: &Shared,
     peer: &Peer,
     from: Option<AgentName>,
     evidence: Option<Evidence>,
 ) -> Result<(AgentName, Evidence), Failure> {
-    let look = match evidence {
-        // `ph` itself has looked, and says what it found.
-        Some(Evidence::Env | Evidence::Flag | Evidence::Default) => Look::Quick,
-        Some(Evidence::Ancestry | Evidence::Provider) | None => Look::Thorough,
+    let lookup = match evidence {
+        // `ph` has already searched its ancestors.
+        Some(Evidence::Env | Evidence::Flag | Evidence::Default) => PeerLookup::ProcessSession,
+        Some(Evidence::Ancestry | Evidence::Provider) | None => PeerLookup::Ancestry,
     };
-    match (peer.agent(&shared.home, look), from, evidence) {
+    match (peer.agent(&shared.home, lookup), from, evidence) {
         (Some(agent), Some(from), _) if agent != from => Err(Failure::invalid_params(format!(
             "this is {agent}; it cannot send as {from}"
         ))),
@@ -54,8 +54,8 @@ fn draft(shared: &Shared, from: AgentName, from_evidence: Evidence, body: String
     draft
 }
 
-/// Instructions from the person, as a message.
-pub(crate) async fn from_the_person(shared: &Shared, text: String) -> Result<(), Failure> {
+/// Store a message from the person.
+pub(crate) async fn post_from_person(shared: &Shared, text: String) -> Result<(), Failure> {
     let draft = draft(shared, AgentName::human(), Evidence::Flag, text);
     store(shared, draft, posthaste_store::times::now())
         .await
@@ -75,9 +75,9 @@ pub(crate) async fn send(shared: &Shared, peer: &Peer, send: Send) -> Result<Sen
             let why = format!("{}: {}", draft.to, clock::TOO_LATE);
             return Err(Failure::invalid_params(why));
         }
-        // It is meant for a question that stood there when it was asked for.
+        // The answer is meant for the question that was open at the time of the request.
         created_at = send.asked_at.map_or(created_at, |at| at.min(created_at));
-        answerable(shared, &draft.to, created_at).await?;
+        check_answer(shared, &draft.to, created_at).await?;
         draft.priority = Priority::Interrupt;
     }
     draft.key = send.key;
@@ -120,18 +120,18 @@ async fn find(shared: &Shared, prefix: IdPrefix) -> Result<MessageId, Failure> {
     Ok(found.map_err(|error| failure(&error))?.message.id)
 }
 
-/// Check that an answer would reach the question that was open when it was asked for. The driver waits
-/// while that question has only just appeared.
-async fn answerable(shared: &Shared, to: &AgentName, asked_at: Timestamp) -> Result<(), Failure> {
+/// Check that an answer would reach the question that was open when it was asked for. The driver
+/// waits while that question has only just appeared.
+async fn check_answer(shared: &Shared, to: &AgentName, asked_at: Timestamp) -> Result<(), Failure> {
     let refused = |why: &str| Failure::invalid_params(format!("{to}: {why}"));
     if *to != shared.agent {
-        let why = "what is typed as it is goes to its own session";
+        let why = "a raw message must be sent to the recipient's own session";
         info!(target: log::DELIVERY, reason = why, "answer refused");
         return Err(refused(why));
     }
-    let (tell, told) = oneshot::channel();
+    let (reply, checked) = oneshot::channel();
     let tell = Box::new(move |refusal| {
-        let _ = tell.send(refusal);
+        let _ = reply.send(refusal);
     });
     shared
         .request(StateRequest::CheckAnswer {
@@ -139,15 +139,15 @@ async fn answerable(shared: &Shared, to: &AgentName, asked_at: Timestamp) -> Res
             reply: tell,
         })
         .await;
-    match told.await {
+    match checked.await {
         Ok(None) => Ok(()),
         Ok(Some(why)) => Err(refused(&why)),
         Err(_) => Err(refused("the session is ending")),
     }
 }
 
-/// The same in the plain dialect.
-pub(crate) async fn plain(
+/// Store a message of the plain dialect.
+pub(crate) async fn send_plain(
     shared: &Shared,
     peer: &Peer,
     send: plain::Send,
@@ -164,20 +164,20 @@ pub(crate) async fn plain(
     draft.raw = send.raw;
     draft.priority = send.priority;
     if send.raw {
-        answerable(shared, &draft.to, posthaste_store::times::now()).await?;
+        check_answer(shared, &draft.to, posthaste_store::times::now()).await?;
         draft.priority = Priority::Interrupt;
     }
     draft.expects_reply = send.expects_response;
     if !send.expects_response {
         draft.closes = closes(shared, &draft.from, &send.er_trigger_id).await?;
     }
-    // Whether an agent may write to itself is for its own command to ask; here it has.
+    // In the original program, the client refuses messages to oneself; the session does not.
     draft.allow_self = true;
     let message_state = store(shared, draft, posthaste_store::times::now())
         .await?
         .state;
     match why::why(&message_state, posthaste_store::times::now()) {
-        // In this dialect what is stored and will never arrive is refused; 'ph show' has it.
+        // A message that is stored but never delivered is an error in this dialect.
         Why::Arrived {
             reason: Some(reason),
             ..
@@ -189,8 +189,8 @@ pub(crate) async fn plain(
     }
 }
 
-/// What a message of the plain dialect closes. The name of a reminder of the original's that is not
-/// known here, or not this sender's, closes nothing, as there: the message goes all the same.
+/// Find the request that a message of the plain dialect closes. A trigger id that is unknown or not
+/// this sender's closes nothing, as in the original program.
 async fn closes(
     shared: &Shared,
     from: &AgentName,

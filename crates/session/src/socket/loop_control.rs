@@ -1,9 +1,9 @@
-//! What is asked of a loop over its session's socket. The session records it, and only then says
-//! ok; the runner hears the journal's bell and does it.
+//! Requests to a loop over its session's socket. The session commits the request before it
+//! responds; the runner is woken by the journal's bell and carries it out.
 
 use crate::Shared;
-use crate::socket::dispatch::{Sink, denial, failure, is_injected};
-use crate::socket::peer::{Look, Peer};
+use crate::socket::dispatch::{Sink, confirm_injected, denial, failure};
+use crate::socket::peer::{Peer, PeerLookup};
 use crate::state::StateRequest;
 use posthaste_core::build::{LoopOrder, Request};
 use posthaste_core::{AgentName, PromptId};
@@ -12,16 +12,16 @@ use posthaste_wire::method;
 use posthaste_wire::rpc::Failure;
 use uuid::Uuid;
 
-const NO_PAUSE: &str = "this is a loop: its mail waits for the next prompt, and a checkpoint \
+const CANNOT_PAUSE: &str = "this is a loop: its mail waits for the next prompt, and a checkpoint \
                         ('ph checkpoint') pauses it after this iteration";
 
-/// Who asks: the agent in whose session it runs, else the person.
-fn asker(shared: &Shared, peer: &Peer) -> AgentName {
-    let agent = peer.agent(&shared.home, Look::Thorough);
+/// Return the agent in whose session the peer runs, or else the person.
+fn requester(shared: &Shared, peer: &Peer) -> AgentName {
+    let agent = peer.agent(&shared.home, PeerLookup::Ancestry);
     agent.unwrap_or_else(AgentName::human)
 }
 
-async fn order(shared: &Shared, order: LoopOrder) -> Result<(), Failure> {
+async fn commit(shared: &Shared, order: LoopOrder) -> Result<(), Failure> {
     let apply = ApplyLoopOrder {
         now: posthaste_store::times::now(),
         agent: shared.agent.clone(),
@@ -35,16 +35,16 @@ async fn order(shared: &Shared, order: LoopOrder) -> Result<(), Failure> {
 }
 
 pub(crate) async fn stop(shared: &Shared, peer: &Peer, sink: Sink) {
-    let (who, what) = (asker(shared, peer), Request::Stop);
-    match order(shared, LoopOrder::Ask { who, what }).await {
+    let (who, what) = (requester(shared, peer), Request::Stop);
+    match commit(shared, LoopOrder::Ask { who, what }).await {
         Ok(()) => sink.answer::<method::Stop>(&method::Stopping::StopRequested),
         Err(failure) => sink.refuse(failure),
     }
 }
 
 pub(crate) async fn checkpoint(shared: &Shared, peer: &Peer, sink: Sink) {
-    let (who, what) = (asker(shared, peer), Request::Checkpoint);
-    match order(shared, LoopOrder::Ask { who, what }).await {
+    let (who, what) = (requester(shared, peer), Request::Checkpoint);
+    match commit(shared, LoopOrder::Ask { who, what }).await {
         Ok(()) => {
             sink.answer::<method::Checkpoint>(&method::Checkpointing::CheckpointRequested);
         }
@@ -53,8 +53,8 @@ pub(crate) async fn checkpoint(shared: &Shared, peer: &Peer, sink: Sink) {
 }
 
 pub(crate) async fn resume(shared: &Shared, peer: &Peer, sink: Sink) {
-    let who = asker(shared, peer);
-    match order(shared, LoopOrder::Resume { who }).await {
+    let who = requester(shared, peer);
+    match commit(shared, LoopOrder::Resume { who }).await {
         Ok(()) => sink.answer::<method::Resume>(&method::Paused {
             paused: false,
             reason: None,
@@ -64,24 +64,24 @@ pub(crate) async fn resume(shared: &Shared, peer: &Peer, sink: Sink) {
 }
 
 pub(crate) fn pause(sink: Sink) {
-    sink.refuse(Failure::invalid_params(NO_PAUSE));
+    sink.refuse(Failure::invalid_params(CANNOT_PAUSE));
 }
 
 pub(crate) async fn inject(shared: &Shared, peer: &Peer, prompt: String, sink: Sink) {
     let injected = LoopOrder::Inject {
-        who: asker(shared, peer),
+        who: requester(shared, peer),
         id: PromptId(Uuid::new_v4()),
         text: prompt.clone(),
     };
-    if let Err(failure) = order(shared, injected).await {
+    if let Err(failure) = commit(shared, injected).await {
         return sink.refuse(failure);
     }
-    is_injected(shared, prompt, sink);
+    confirm_injected(shared, prompt, sink);
 }
 
 pub(crate) async fn interactive(shared: &Shared, peer: &Peer, enabled: bool, sink: Sink) {
-    let (who, on) = (asker(shared, peer), enabled);
-    match order(shared, LoopOrder::Interactive { who, on }).await {
+    let (who, on) = (requester(shared, peer), enabled);
+    match commit(shared, LoopOrder::Interactive { who, on }).await {
         Ok(()) => {
             shared
                 .request(StateRequest::Interactive { enabled, sink })
@@ -91,9 +91,9 @@ pub(crate) async fn interactive(shared: &Shared, peer: &Peer, enabled: bool, sin
     }
 }
 
-/// Whether somebody has the keys of a loop: between iterations nobody does. Where the journal cannot
-/// say, they are not held back.
-pub(crate) async fn has_keys(shared: &Shared) -> bool {
+/// Whether an agent of the loop can receive keys: none runs between iterations. True if the journal
+/// cannot be read.
+pub(crate) async fn has_agent(shared: &Shared) -> bool {
     let agent = shared.agent.clone();
     let state = shared
         .journal

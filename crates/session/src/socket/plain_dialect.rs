@@ -1,0 +1,111 @@
+//! Answers requests of the plain dialect: one request and one reply per connection.
+
+use crate::Shared;
+use crate::socket::dispatch::{Sink, file_of};
+use crate::socket::incoming_mail;
+use crate::socket::outbox::Outbox;
+use crate::socket::peer::{Peer, PeerLookup};
+use crate::state::StateRequest;
+use posthaste_core::IdPrefix;
+use posthaste_store::Error;
+use posthaste_wire::method;
+use posthaste_wire::param::Payload;
+use posthaste_wire::plain;
+use std::rc::Rc;
+use tokio::sync::oneshot;
+
+/// How the connection continues after the request.
+pub(crate) enum Next {
+    Close,
+    Attach(plain::Attach),
+}
+
+pub(crate) async fn answer(
+    shared: &Rc<Shared>,
+    outbox: &Outbox,
+    peer: &Peer,
+    request: Result<plain::Request, plain::Refusal>,
+) -> Next {
+    let reply = match request {
+        Ok(plain::Request::Attach(attach)) => {
+            // A terminal in its own session would show its own output without end.
+            if peer.agent(&shared.home, PeerLookup::Ancestry).as_ref() == Some(&shared.agent) {
+                plain::Reply::refused("this terminal is in that session")
+            } else {
+                return Next::Attach(attach);
+            }
+        }
+        Ok(plain::Request::Send(send)) => match incoming_mail::send_plain(shared, peer, send).await
+        {
+            Ok(id) => plain::Reply::sent(id),
+            Err(failure) => plain::Reply::refused(failure.message),
+        },
+        Ok(plain::Request::Show { message_id }) => show(shared, message_id).await,
+        Ok(plain::Request::Status) => {
+            let (reply, status) = oneshot::channel();
+            let reply = move |agent| drop(reply.send(agent));
+            shared
+                .request_with_loop(StateRequest::Agent(Box::new(reply)))
+                .await;
+            match status.await {
+                Ok(agent) => plain::Reply::agent(agent),
+                Err(_) => plain::Reply::refused("the session is ending"),
+            }
+        }
+        Ok(plain::Request::HookEvent {
+            event_name,
+            payload,
+        }) => {
+            let (reply, handled) = oneshot::channel();
+            let tell = Box::new(move |_| {
+                let _ = reply.send(());
+            });
+            let hook = method::HookEvent {
+                harness: None,
+                event_name,
+                payload: payload.unwrap_or_else(Payload::null),
+                takes_context: false,
+                run: None,
+            };
+            shared
+                .request(StateRequest::Hook { hook, reply: tell })
+                .await;
+            // An agent's hook must not fail because its session is ending.
+            let _ = handled.await;
+            plain::Reply::ok()
+        }
+        Ok(plain::Request::Stop) => {
+            // Reply before the program is stopped, because the session ends with it.
+            outbox.push(&plain::Reply::ok().line());
+            shared.request(StateRequest::Stop(Sink::discard())).await;
+            return Next::Close;
+        }
+        Err(refusal) => plain::Reply::from(refusal),
+    };
+    outbox.push(&reply.line());
+    Next::Close
+}
+
+async fn show(shared: &Shared, id: String) -> plain::Reply {
+    let not_found = || plain::Reply::from(plain::Refusal::NotFound(id.clone()));
+    let Ok(prefix) = IdPrefix::parse(&id) else {
+        return not_found();
+    };
+    let found = shared
+        .journal
+        .ask(move |journal| journal.find(&prefix))
+        .await;
+    match found {
+        Ok(message_state) => {
+            let now = posthaste_store::times::now();
+            plain::Reply::message(plain::MessageInfo::new(
+                &message_state,
+                file_of(shared, &message_state).unwrap_or_default(),
+                now,
+                posthaste_store::times::zone(),
+            ))
+        }
+        Err(Error::NotFound(_)) => not_found(),
+        Err(error) => plain::Reply::refused(error.to_string()),
+    }
+}
