@@ -18,12 +18,12 @@ pub(super) struct Handover {
 pub(super) struct AgentState {
     pub(super) harness: Arc<Manifest>,
     /// When the program was started.
-    pub(super) begun: Moment,
+    pub(super) started_at: Moment,
     pub(super) judge: Judge,
     pub(super) heard: Heard,
     pub(super) questions: Questions,
     /// The sign of work on the screen at the last look, whatever better sources say.
-    pub(super) shows_work: Option<String>,
+    pub(super) work_sign: Option<String>,
     /// The agent went on working after the last interrupt key.
     pub(super) ignores_interrupts: bool,
     pub(super) handed_over: Option<Handover>,
@@ -34,10 +34,10 @@ impl AgentState {
         Self {
             judge: Judge::new(&harness, now),
             harness,
-            begun: now,
+            started_at: now,
             heard: Heard::default(),
             questions: Questions::default(),
-            shows_work: None,
+            work_sign: None,
             ignores_interrupts: false,
             handed_over: None,
         }
@@ -78,7 +78,7 @@ impl AgentState {
     /// meanwhile. A sign on the screen counts even if a better source says "idle".
     pub(super) fn is_at_work(&self) -> bool {
         let is_barred = !self.harness.submit.while_working && self.harness.input_box.is_some();
-        is_barred && (self.shows_work.is_some() || self.judge.surely_works())
+        is_barred && (self.work_sign.is_some() || self.judge.surely_works())
     }
 
     pub(super) fn is_handed_over(&self) -> bool {
@@ -95,7 +95,7 @@ impl AgentState {
     pub(super) fn look(&mut self, now: Moment, sighting: &Sighting) {
         let mut claims = sighting.claims.iter();
         let work = claims.find(|claim| claim.says == Says::Working);
-        self.shows_work = work.map(|claim| claim.evidence.clone());
+        self.work_sign = work.map(|claim| claim.evidence.clone());
         let since = self.handed_over.take().map_or(now, |before| before.since);
         let job = sighting.program.handed_over.clone();
         self.handed_over = job.map(|job| Handover { since, job });
@@ -106,7 +106,7 @@ impl AgentState {
     }
 
     /// End a question that a hook has told of.
-    pub(super) fn end_told_question(&mut self) {
+    pub(super) fn end_hook_question(&mut self) {
         self.heard.answered();
         self.judge.forget(Source::Hook);
     }

@@ -1,8 +1,8 @@
 //! The explanation of what holds a message: the rule, since when, the evidence and what ends it. The
 //! rules themselves are in `hold`.
 
-use super::hold::{HANDED_OVER, LEFT, LONG};
-use super::terminal::{Flight, Lane, Preparation, Resting, State, Submission, Typed};
+use super::rules::{HANDED_OVER, SLOW_AFTER, UNSUBMITTED};
+use super::terminal::{Backoff, Lane, OutgoingTurn, Preparation, State, Submission, TypedTurn};
 use super::{Decision, Delivery, PausedBy, Rule, http};
 use crate::activity::Activity;
 use crate::harness::BoxState;
@@ -36,8 +36,8 @@ impl Delivery {
         match self.rule(Lane::at(message_state, now.wall)) {
             Some(rule) => {
                 let mut hold = self.describe(now, rule, message_state);
-                let failure = self.http_failure().filter(|_| rule.is_of_terminal());
-                hold.evidence.extend(failure.map(http::detour));
+                let failure = self.http_failure().filter(|_| rule.holds_terminal_only());
+                hold.evidence.extend(failure.map(http::describe_failure));
                 Some(promotion::told(hold, &message_state.message, now.wall))
             }
             None => self
@@ -55,7 +55,7 @@ impl Delivery {
         pending: &[MessageState],
     ) -> Option<Hold> {
         let (rule, since, reason, evidence, release) = match &self.terminal.state {
-            State::Resting(Resting { since, why, .. }) => (
+            State::Backoff(Backoff { since, why, .. }) => (
                 "storage",
                 *since,
                 "its offer could not be recorded, and is tried again",
@@ -69,11 +69,11 @@ impl Delivery {
                 self.queue_before(now, message_state, pending)?,
                 "its turn comes",
             ),
-            State::Preparing(flight, _) | State::Submitting(Typed { flight, .. }, _) => {
-                let first = flight.ids.first().map(|id| id.id8()).unwrap_or_default();
+            State::Preparing(turn, _) | State::Submitting(TypedTurn { turn, .. }, _) => {
+                let first = turn.ids.first().map(|id| id.id8()).unwrap_or_default();
                 (
                     "in-flight",
-                    flight.since,
+                    turn.since,
                     "another message is on its way into the terminal",
                     format!("{first} is being offered"),
                     "that one is written",
@@ -113,8 +113,8 @@ impl Delivery {
     fn in_flight(&self, now: Moment, message_state: &MessageState) -> Option<Option<Hold>> {
         let id = message_state.message.id;
         let waiting = self.terminal.awaiting_enter.as_ref();
-        if let Some(waiting) = waiting.filter(|typed| typed.flight.ids.contains(&id)) {
-            return Some(Some(match self.withheld(waiting.flight.lane) {
+        if let Some(waiting) = waiting.filter(|typed| typed.turn.ids.contains(&id)) {
+            return Some(Some(match self.enter_rule(waiting.turn.lane) {
                 Some(rule) => self.describe(now, rule, message_state),
                 None => self.awaits_box(waiting),
             }));
@@ -123,57 +123,57 @@ impl Delivery {
         if let Some(handing) = handing.or_else(|| self.http.explain(now, id)) {
             return Some(handing);
         }
-        let flight = self.terminal.flight()?;
-        if !flight.ids.contains(&id) {
+        let turn = self.terminal.turn()?;
+        if !turn.ids.contains(&id) {
             return None;
         }
         let taking = "the program has not taken all of it";
         Some(match &self.terminal.state {
             State::Preparing(_, progress) => match progress {
-                Preparation::Interrupting { keys, .. } => Some(self.interrupting(flight, *keys)),
+                Preparation::Interrupting { keys, .. } => Some(self.interrupting(turn, *keys)),
                 // Nothing is typed yet.
-                Preparation::Aiming { keys } => {
-                    Some(self.interrupting(flight, keys.saturating_sub(1)))
+                Preparation::CheckingInterrupt { keys } => {
+                    Some(self.interrupting(turn, keys.saturating_sub(1)))
                 }
                 Preparation::Settling => Some(self.describe(now, Rule::Settling, message_state)),
                 Preparation::Recording => slow(
                     now,
-                    flight,
+                    turn,
                     "what was typed before it has not been written, or its offer not been recorded",
                 ),
-                Preparation::CheckingBox => slow(now, flight, taking),
+                Preparation::CheckingBox => slow(now, turn, taking),
             },
             State::Submitting(_, progress) => match progress {
                 Submission::Delaying { .. } => {
-                    let withheld = self.withheld(flight.lane);
+                    let withheld = self.enter_rule(turn.lane);
                     withheld.map(|rule| self.describe(now, rule, message_state))
                 }
                 Submission::Confirming { .. } => {
                     let still = "Enter was pressed, and the input box still holds it";
-                    slow(now, flight, still)
+                    slow(now, turn, still)
                 }
                 Submission::Writing
                 | Submission::Checking { .. }
                 | Submission::Entering
-                | Submission::Resuming => slow(now, flight, taking),
+                | Submission::Resuming => slow(now, turn, taking),
             },
-            State::Free | State::Resting(_) => None,
+            State::Free | State::Backoff(_) => None,
         })
     }
 
     /// Explain a message that has interrupted the agent this often.
-    fn interrupting(&self, flight: &Flight, times: u8) -> Hold {
-        let told = flight.interruption.aborts;
+    fn interrupting(&self, turn: &OutgoingTurn, times: u8) -> Hold {
+        let told = turn.interruption.aborts;
         let keys = times.saturating_sub(told);
         let told =
             (told > 0).then(|| format!("its own HTTP door was told {told} time(s) to stop it"));
         let pressed = (keys > 0 || told.is_none())
             .then(|| format!("the interrupt key was pressed {keys} time(s)"));
         let done: Vec<_> = told.into_iter().chain(pressed).collect();
-        let wait = self.manner.harness.interrupt.wait.get().as_secs_f32();
+        let wait = self.config.harness.interrupt.wait.get().as_secs_f32();
         Hold {
             rule: "interrupting",
-            since: flight.since.wall,
+            since: turn.since.wall,
             reason: "it interrupts what the agent is doing, and waits for that to stop".to_owned(),
             evidence: done.join("; "),
             release: format!("the agent is idle, or has not stopped after three times {wait} s"),
@@ -181,7 +181,7 @@ impl Delivery {
     }
 
     /// Explain why a typed message waits for its Enter.
-    fn awaits_box(&self, waiting: &Typed) -> Hold {
+    fn awaits_box(&self, waiting: &TypedTurn) -> Hold {
         let evidence = match self.input_box.state() {
             BoxState::Holds(held) => {
                 let held = text::one_line(&held.text, QUOTED_CHARS);
@@ -191,8 +191,8 @@ impl Delivery {
             BoxState::Empty | BoxState::Undescribed => "the screen is about to be read".to_owned(),
         };
         Hold {
-            rule: Rule::Parked.name(),
-            since: waiting.flight.since.wall,
+            rule: Rule::AwaitingEnter.name(),
+            since: waiting.turn.since.wall,
             reason: "it is written and waits for its Enter".to_owned(),
             evidence,
             release: "the input box holds it and nothing else, or a person submits or clears it"
@@ -214,11 +214,11 @@ impl Delivery {
                 .map_or(judged.since, |handover| handover.since),
             Rule::Paused => self.pauses.first().map_or(judged.since, |p| p.since),
             Rule::Draft => self.input_box.since().unwrap_or(judged.since),
-            Rule::Parked => self
+            Rule::AwaitingEnter => self
                 .terminal
                 .awaiting_enter
                 .as_ref()
-                .map_or(judged.since, |typed| typed.flight.since),
+                .map_or(judged.since, |typed| typed.turn.since),
             Rule::NotReading => self.input_box.unread.unwrap_or(judged.since),
             Rule::Unrecognised | Rule::Settling => {
                 self.input_box.shown_since().unwrap_or(judged.since)
@@ -235,15 +235,15 @@ impl Delivery {
                 told,
                 format!("a session of {} is started again", message_state.message.to),
             ),
-            Rule::HandedOver => self.handover_says(message_state),
-            Rule::Starting => self.starting_says(told, message_state),
+            Rule::HandedOver => self.explain_handover(message_state),
+            Rule::Starting => self.explain_start(told, message_state),
             Rule::Paused => (
                 format!("delivery is paused{set_aside}"),
-                self.pauses_say(|by| by.evidence().to_owned(), "; "),
-                self.pauses_say(|by| by.release(&message_state.message.to), ", and "),
+                self.join_pauses(|by| by.evidence().to_owned(), "; "),
+                self.join_pauses(|by| by.release(&message_state.message.to), ", and "),
             ),
-            Rule::Draft => self.draft_says(set_aside),
-            Rule::Parked => (
+            Rule::Draft => self.explain_draft(set_aside),
+            Rule::AwaitingEnter => (
                 "another message is in the input box and waits for its Enter".to_owned(),
                 "a question opened, or the screen changed, before Enter was pressed".to_owned(),
                 "that message is submitted, or cleared".to_owned(),
@@ -251,7 +251,7 @@ impl Delivery {
             Rule::Blocked => (
                 self.question(message_state),
                 told,
-                self.answers_say(message_state),
+                self.question_release(message_state),
             ),
             Rule::NotReading => (
                 "the program has not read what was typed before".to_owned(),
@@ -265,7 +265,7 @@ impl Delivery {
             ),
             Rule::Unrecognised => (
                 "the screen does not show the agent's input box, so nothing is typed".to_owned(),
-                self.input_box.mismatch_says(),
+                self.input_box.mismatch_text(),
                 format!(
                     "the input box is back; 'ph attach {}' shows the screen",
                     message_state.message.to
@@ -276,10 +276,10 @@ impl Delivery {
                 "the input box is empty, but the screen changed a moment ago".to_owned(),
                 "the screen stays unchanged (100 ms; up to 3 s if it keeps changing)".to_owned(),
             ),
-            Rule::Loop => self.loop_says(now, message_state),
+            Rule::Loop => self.explain_loop(now, message_state),
             Rule::Working => {
                 let is_working = judged.activity == Activity::Working;
-                let sign = self.agent.shows_work.clone().filter(|_| !is_working);
+                let sign = self.agent.work_sign.clone().filter(|_| !is_working);
                 let futile = match self.agent.ignores_interrupts {
                     true => ", and the interrupt key did not stop it",
                     false => "",
@@ -300,7 +300,7 @@ impl Delivery {
         }
     }
 
-    fn handover_says(&self, message_state: &MessageState) -> (String, String, String) {
+    fn explain_handover(&self, message_state: &MessageState) -> (String, String, String) {
         let handover = self.agent.handed_over.as_ref();
         let job = handover.map_or("", |handover| &handover.job);
         (
@@ -315,7 +315,7 @@ impl Delivery {
 
     /// Say what ends a question. A question that only a hook has told of ends by a hook, and many
     /// programs call none after a denial.
-    fn answers_say(&self, message_state: &MessageState) -> String {
+    fn question_release(&self, message_state: &MessageState) -> String {
         let is_heard = self
             .agent
             .questions
@@ -336,7 +336,7 @@ impl Delivery {
     }
 
     /// Explain a start. A question that comes this early holds it up.
-    fn starting_says(
+    fn explain_start(
         &self,
         evidence: String,
         message_state: &MessageState,
@@ -358,11 +358,11 @@ impl Delivery {
     }
 
     /// Explain that a draft holds a message, without quoting the draft: its text is private.
-    fn draft_says(&self, set_aside: &str) -> (String, String, String) {
+    fn explain_draft(&self, set_aside: &str) -> (String, String, String) {
         let release = "it is submitted or cleared".to_owned();
-        if self.input_box.is_left() {
+        if self.input_box.has_unsubmitted() {
             return (
-                LEFT.to_owned(),
+                UNSUBMITTED.to_owned(),
                 "the screen shows it there".to_owned(),
                 "a person submits or clears it".to_owned(),
             );
@@ -381,11 +381,11 @@ impl Delivery {
 
     /// Say why delivery is paused, if it is.
     pub fn paused_because(&self) -> Option<String> {
-        let said = self.pauses_say(|by| by.evidence().to_owned(), "; ");
+        let said = self.join_pauses(|by| by.evidence().to_owned(), "; ");
         self.is_paused().then_some(said)
     }
 
-    fn pauses_say(&self, word: impl Fn(PausedBy) -> String, between: &str) -> String {
+    fn join_pauses(&self, word: impl Fn(PausedBy) -> String, between: &str) -> String {
         let mut words: Vec<_> = self.pauses.iter().map(|pause| word(pause.by)).collect();
         words.dedup();
         words.join(between)
@@ -409,11 +409,11 @@ impl Delivery {
 }
 
 /// Explain a message that is on its way, if that takes longer than it should.
-fn slow(now: Moment, flight: &Flight, reason: &str) -> Option<Hold> {
-    let waited = now.mono.saturating_sub(flight.since.mono);
-    (waited >= LONG).then(|| Hold {
+fn slow(now: Moment, turn: &OutgoingTurn, reason: &str) -> Option<Hold> {
+    let waited = now.mono.saturating_sub(turn.since.mono);
+    (waited >= SLOW_AFTER).then(|| Hold {
         rule: "not-reading",
-        since: flight.since.wall,
+        since: turn.since.wall,
         reason: format!("it is on its way into the terminal, and {reason}"),
         evidence: format!("its way began {} s ago", waited.as_secs()),
         release: "the program reads its input, or ends".to_owned(),

@@ -9,15 +9,15 @@
 //!     └──────▶ withdrawn
 //! ```
 
-use super::hold::LONG;
-use super::proof::{Sent, Unproven};
+use super::proof::{MessageHeader, Unproven};
+use super::rules::SLOW_AFTER;
 use super::{Delivery, Effect, Lane, Reach, Rule};
 use crate::activity::Activity;
 use crate::harness::{Proof, Report, Route, Turn};
 use crate::id::MessageId;
 use crate::mail::MessageState;
 use crate::moment::Moment;
-use crate::turn::{self, Input};
+use crate::turn::{self, InputMode};
 use crate::why::Hold;
 use std::time::Duration;
 
@@ -37,18 +37,18 @@ pub struct HookOffer {
 
 /// An offer that bypasses the terminal.
 #[derive(Debug, Clone)]
-pub(super) struct Bypass {
+pub(super) struct DirectOffer {
     pub(super) number: u64,
     pub(super) ids: Vec<MessageId>,
-    pub(super) sent: Vec<Sent>,
+    pub(super) headers: Vec<MessageHeader>,
     pub(super) since: Moment,
 }
 
-impl Bypass {
+impl DirectOffer {
     /// The messages of this offer that the journal lets be offered.
-    pub(super) fn sent(&self) -> impl Iterator<Item = &Sent> {
-        let sent = self.sent.iter();
-        sent.filter(|sent| self.ids.contains(&sent.id))
+    pub(super) fn headers(&self) -> impl Iterator<Item = &MessageHeader> {
+        let headers = self.headers.iter();
+        headers.filter(|header| self.ids.contains(&header.id))
     }
 
     pub(super) fn uncertain(self, why: &str) -> Effect {
@@ -61,7 +61,7 @@ impl Bypass {
     /// Explain an offer that takes long.
     pub(super) fn slow(&self, now: Moment, reason: &str, release: &str) -> Option<Hold> {
         let waited = now.mono.saturating_sub(self.since.mono);
-        (waited >= LONG).then(|| Hold {
+        (waited >= SLOW_AFTER).then(|| Hold {
             rule: "in-flight",
             since: self.since.wall,
             reason: reason.to_owned(),
@@ -87,7 +87,7 @@ enum State {
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct HookRoute {
-    offers: Vec<(Bypass, State)>,
+    offers: Vec<(DirectOffer, State)>,
     /// What was passed on, and is not accepted yet.
     pub(super) unproven: Unproven,
     /// Whether the last hook that takes mail told of a question.
@@ -96,14 +96,14 @@ pub(super) struct HookRoute {
 
 impl HookRoute {
     pub(super) fn next_wakeup(&self) -> Option<Duration> {
-        let until = |(_, state): &(Bypass, State)| match state {
+        let until = |(_, state): &(DirectOffer, State)| match state {
             State::Recording => None,
             State::Given { until } => Some(*until),
         };
         self.offers.iter().filter_map(until).min()
     }
 
-    fn get(&self, id: MessageId) -> Option<&Bypass> {
+    fn get(&self, id: MessageId) -> Option<&DirectOffer> {
         let mut offers = self.offers.iter().map(|(offer, _)| offer);
         offers.find(|offer| offer.ids.contains(&id))
     }
@@ -118,7 +118,7 @@ impl HookRoute {
             .position(|(offer, _)| offer.number == number)
     }
 
-    pub(super) fn take(&mut self, number: u64) -> Option<Bypass> {
+    pub(super) fn take(&mut self, number: u64) -> Option<DirectOffer> {
         let at = self.position(number)?;
         Some(self.offers.remove(at).0)
     }
@@ -151,7 +151,7 @@ impl HookRoute {
         let until = now.mono + ANSWERED_WITHIN;
         *state = State::Given { until };
         let ids = ids.to_vec();
-        Some(vec![Effect::Give { number, ids }])
+        Some(vec![Effect::SendDirect { number, ids }])
     }
 
     /// The hook has gone without a report.
@@ -161,7 +161,7 @@ impl HookRoute {
 
     /// Give up the offers of hooks that do not report any more.
     pub(super) fn tick(&mut self, now: Moment) -> Vec<Effect> {
-        let is_late = |(_, state): &mut (Bypass, State)| match state {
+        let is_late = |(_, state): &mut (DirectOffer, State)| match state {
             State::Recording => false,
             State::Given { until } => *until <= now.mono,
         };
@@ -183,8 +183,8 @@ impl HookRoute {
 
 impl Delivery {
     fn has_hook_route(&self) -> bool {
-        let harness = &self.manner.harness;
-        self.manner.reach == Reach::Terminal
+        let harness = &self.config.harness;
+        self.config.reach == Reach::Terminal
             && harness.routes.first() == Some(&Route::Hook)
             && !harness.hook.context.is_empty()
     }
@@ -203,8 +203,8 @@ impl Delivery {
     }
 
     /// Offer due mail to a hook that was called just now and would pass mail on. The offer must be
-    /// recorded, and the result told as [`super::Event::Handed`] or [`super::Event::NotHanded`].
-    pub fn hand(
+    /// recorded, and the result told as [`super::DeliveryEvent::DirectRecorded`] or [`super::DeliveryEvent::DirectRefused`].
+    pub fn offer_to_hook(
         &mut self,
         now: Moment,
         report: &Report,
@@ -214,7 +214,7 @@ impl Delivery {
             return None;
         }
         self.hook.has_asked = report.turn == Some(Turn::Blocked);
-        if !report.takes || self.agent.heard.is_aside() || self.bypass_rule().is_some() {
+        if !report.takes || self.agent.heard.is_aside() || self.direct_rule().is_some() {
             return None;
         }
         let messages = self.due_by_hook(now, pending);
@@ -225,12 +225,12 @@ impl Delivery {
             .iter()
             .map(|message_state| message_state.message.id)
             .collect();
-        let sent = messages.into_iter().map(Sent::of).collect();
+        let headers = messages.into_iter().map(MessageHeader::of).collect();
         let number = self.number_offer();
-        let offer = Bypass {
+        let offer = DirectOffer {
             number,
             ids: ids.clone(),
-            sent,
+            headers,
             since: now,
         };
         self.hook.offers.push((offer, State::Recording));
@@ -243,16 +243,16 @@ impl Delivery {
             message_state.is_pending(now.wall)
                 && Lane::at(message_state, now.wall) == Lane::Normal
                 && !self.terminal.has(id)
-                && !self.is_handing(id)
+                && !self.is_offered_directly(id)
         };
         let mut bytes = 0;
         let fits = |(at, message_state): &(usize, &MessageState)| {
-            let telling = self.telling(message_state);
+            let placement = self.placement(message_state);
             bytes += turn::size(
                 message_state,
-                telling,
-                Input::Pasted,
-                self.manner.path_bytes,
+                placement,
+                InputMode::Pasted,
+                self.config.path_bytes,
             );
             *at == 0 || bytes <= turn::TURN
         };
@@ -263,14 +263,14 @@ impl Delivery {
     /// The hook has passed its mail on. Only the transcript can prove that the model was given it.
     pub(super) fn passed_on(&mut self, number: u64) -> Option<Effect> {
         let offer = self.hook.take(number)?;
-        for sent in offer.sent() {
-            self.hook.unproven.add(sent);
+        for header in offer.headers() {
+            self.hook.unproven.add(header);
         }
         Some(Effect::Offered {
             ids: offer.ids,
             evidence: PASSED_ON.to_owned(),
             route: Route::Hook,
-            proof_awaited: self.manner.harness.proof.contains(&Proof::Transcript),
+            proof_awaited: self.config.harness.proof.contains(&Proof::Transcript),
         })
     }
 }
@@ -282,10 +282,10 @@ mod tests {
     use crate::mail::tests::message;
 
     fn offered(ids: &[MessageId]) -> HookRoute {
-        let offer = Bypass {
+        let offer = DirectOffer {
             number: 1,
             ids: ids.to_vec(),
-            sent: Vec::new(),
+            headers: Vec::new(),
             since: ms(0),
         };
         HookRoute {
@@ -302,7 +302,7 @@ mod tests {
             assert_eq!(hook.recorded(ms(0), number, ids, rule), want);
             assert_eq!(hook.has(id), is_kept);
         };
-        let give = Effect::Give {
+        let give = Effect::SendDirect {
             number: 1,
             ids: vec![id],
         };

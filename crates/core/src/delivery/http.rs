@@ -8,9 +8,9 @@
 //!              └────────┴───▶ refused or silent ─▶ Idle, and left alone for 30 s
 //! ```
 
-use super::hook::{ANSWERED_WITHIN, Bypass, withdrawn};
+use super::hook::{ANSWERED_WITHIN, DirectOffer, withdrawn};
 use super::proof::Unproven;
-use super::terminal::{Cargo, Flight};
+use super::terminal::{OutgoingTurn, TurnKind};
 use super::{Delivery, Effect, Lane, Rule};
 use crate::activity::Activity;
 use crate::harness::{Report, Route};
@@ -43,14 +43,14 @@ enum Call {
     #[default]
     Idle,
     /// The API is checked, and the offer recorded.
-    Recording(Bypass),
+    Recording(DirectOffer),
     Put(Put),
 }
 
 /// The API is given these messages.
 #[derive(Debug, Clone)]
 struct Put {
-    offer: Bypass,
+    offer: DirectOffer,
     until: Duration,
     /// Whether the agent was working when they were given.
     is_mid_turn: bool,
@@ -86,7 +86,7 @@ impl HttpRoute {
         }
     }
 
-    fn offer(&self) -> Option<&Bypass> {
+    fn offer(&self) -> Option<&DirectOffer> {
         match &self.call {
             Call::Idle => None,
             Call::Recording(offer) | Call::Put(Put { offer, .. }) => Some(offer),
@@ -125,13 +125,13 @@ impl HttpRoute {
             return Some(withdrawn(ids, rule.name()));
         }
         offer.ids.clone_from(&ids);
-        offer.sent().for_each(|sent| self.unproven.add(sent));
+        offer.headers().for_each(|header| self.unproven.add(header));
         self.call = Call::Put(Put {
             offer,
             until: now.mono + ANSWERED_WITHIN,
             is_mid_turn,
         });
-        Some(Effect::Give { number, ids })
+        Some(Effect::SendDirect { number, ids })
     }
 
     /// The API was given nothing, and these messages are taken back.
@@ -151,7 +151,7 @@ impl HttpRoute {
 
     /// The API has the messages. Return the offer. An idle agent begins a turn with it, and hears all
     /// that came before.
-    fn accepted(&mut self, number: u64) -> Option<Bypass> {
+    fn accepted(&mut self, number: u64) -> Option<DirectOffer> {
         match self.take(number)? {
             Call::Put(put) => {
                 self.is_mid_turn = put.is_mid_turn;
@@ -191,7 +191,7 @@ impl HttpRoute {
 
     /// Hooks tell of this conversation. Another conversation may have an API, whatever became of the
     /// API of the one before.
-    pub(super) fn enter(&mut self, conversation: Option<&str>) {
+    pub(super) fn set_conversation(&mut self, conversation: Option<&str>) {
         if conversation.is_some() && conversation != self.conversation.as_deref() {
             self.conversation = conversation.map(str::to_owned);
             self.failure = None;
@@ -200,7 +200,7 @@ impl HttpRoute {
     }
 
     /// Return the messages that a hook event proves to be given to the model.
-    pub(super) fn hear(&mut self, report: &Report) -> Vec<MessageId> {
+    pub(super) fn prove(&mut self, report: &Report) -> Vec<MessageId> {
         let given = report.given.as_deref();
         given.map_or_else(Vec::new, |text| self.unproven.take_shown(text))
     }
@@ -227,13 +227,13 @@ impl HttpRoute {
 }
 
 /// Say why a message goes by the terminal, or waits for it, although the agent has an API.
-pub(super) fn detour(why: &str) -> String {
+pub(super) fn describe_failure(why: &str) -> String {
     format!("; not by its own HTTP door: {why}")
 }
 
 impl Delivery {
     fn has_http_route(&self) -> bool {
-        self.manner.harness.routes.first() == Some(&Route::Http)
+        self.config.harness.routes.first() == Some(&Route::Http)
     }
 
     /// The conversation that the API leads to, if mail may go that way.
@@ -249,7 +249,7 @@ impl Delivery {
     }
 
     /// Say for a person why the API is left alone, and for how long.
-    pub fn door_told(&self, now: Moment) -> Option<String> {
+    pub fn http_failure_text(&self, now: Moment) -> Option<String> {
         let why = self.http_failure()?;
         let until = self.http.failure.as_ref()?.until;
         let rest = until.saturating_sub(now.mono).as_secs() + 1;
@@ -268,31 +268,31 @@ impl Delivery {
 
     /// Return the effect that has the agent continue. A turn that ends with a denial leaves unheard
     /// what came in the middle of it. If a message is on its way, the agent continues with that.
-    pub(super) fn continue_turn(&mut self) -> Option<Effect> {
+    pub(super) fn continue_by_api(&mut self) -> Option<Effect> {
         let is_over = self.http.is_mid_turn && self.agent.activity() == Activity::Idle;
         let is_quiet = self.terminal.is_free() && !self.http.is_calling();
         if !is_over || !is_quiet || self.conversation().is_none() {
             return None;
         }
         self.http.is_mid_turn = false;
-        Some(Effect::GoOn)
+        Some(Effect::Continue)
     }
 
     /// Begin an offer by the API, if that is the way of this turn.
-    pub(super) fn call(&mut self, flight: &Flight) -> Option<Effect> {
-        if flight.cargo != Cargo::Messages || !self.goes_by_http(flight.lane) {
+    pub(super) fn begin_call(&mut self, turn: &OutgoingTurn) -> Option<Effect> {
+        if turn.kind != TurnKind::Messages || !self.goes_by_http(turn.lane) {
             return None;
         }
         self.terminal.state = super::terminal::State::Free;
         let number = self.number_offer();
-        let ids = flight.ids.clone();
-        self.http.call = Call::Recording(Bypass {
+        let ids = turn.ids.clone();
+        self.http.call = Call::Recording(DirectOffer {
             number,
             ids: ids.clone(),
-            sent: flight.sent.clone(),
-            since: flight.since,
+            headers: turn.headers.clone(),
+            since: turn.since,
         });
-        Some(Effect::Call { number, ids })
+        Some(Effect::OfferByApi { number, ids })
     }
 
     /// The API has the messages.
@@ -315,10 +315,10 @@ mod tests {
     use crate::mail::tests::message;
 
     fn calling(id: MessageId) -> HttpRoute {
-        let offer = Bypass {
+        let offer = DirectOffer {
             number: 1,
             ids: vec![id],
-            sent: Vec::new(),
+            headers: Vec::new(),
             since: ms(0),
         };
         HttpRoute {
@@ -356,7 +356,7 @@ mod tests {
         let mut http_2 = calling(id);
         http_2.recorded(ms(0), 1, vec![id], None, true);
         assert!(http_2.accepted(1).is_some() && http_2.is_mid_turn);
-        http_2.enter(Some("another conversation"));
+        http_2.set_conversation(Some("another conversation"));
         assert!(!http_2.is_mid_turn);
     }
 }

@@ -1,6 +1,6 @@
 //! The route into a loop: its mail is in its next prompt, which its runner writes. Nothing is typed.
 
-use super::hold::Rule;
+use super::rules::Rule;
 use super::{Delivery, Lane, Reach};
 use crate::activity::Activity;
 use crate::loop_::{LoopPhase, LoopState};
@@ -79,7 +79,7 @@ impl LoopPrompt {
 impl Delivery {
     /// Return the rule that holds all mail of a loop at its terminal.
     pub(super) fn loop_rule(&self) -> Option<Rule> {
-        match (self.manner.reach, self.agent.activity()) {
+        match (self.config.reach, self.agent.activity()) {
             (Reach::Terminal, _) => None,
             (Reach::Prompt, Activity::Exited) => Some(Rule::Exited),
             (
@@ -90,7 +90,7 @@ impl Delivery {
     }
 
     /// Explain a message to a loop: the reason, the evidence and the release.
-    pub(super) fn loop_says(
+    pub(super) fn explain_loop(
         &self,
         now: Moment,
         message_state: &MessageState,

@@ -15,7 +15,7 @@ use crate::turn;
 use std::time::Duration;
 
 /// How many messages are remembered as written and not yet accepted.
-const REMEMBERED: usize = 256;
+const MAX_UNPROVEN: usize = 256;
 const TRANSCRIBED: &str = "the agent's transcript shows that the model was given the message";
 /// Timeout for a hook to name the transcript, counted from the first offer of a run.
 const TRANSCRIPT_NAME_TIMEOUT: Duration = Duration::from_secs(60);
@@ -26,14 +26,14 @@ const WITHDRAWN: &str = "a person took it back from the agent's queue";
 
 /// A message and its sender.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Sent {
+pub(crate) struct MessageHeader {
     pub(super) id: MessageId,
     from: AgentName,
     /// Whether its header marks it as a repeat.
     is_repeat: bool,
 }
 
-impl Sent {
+impl MessageHeader {
     pub(super) fn of(state: &MessageState) -> Self {
         Self {
             id: state.message.id,
@@ -97,7 +97,7 @@ pub(super) struct Proofs {
 /// Messages that were written to the program and are not accepted yet, the newest last.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Unproven {
-    written: Vec<Sent>,
+    written: Vec<MessageHeader>,
     /// Repeats that broke off: no later header can be told from theirs.
     cut: Vec<MessageId>,
 }
@@ -111,12 +111,12 @@ impl Unproven {
         self.written.iter().any(|sent| sent.id == id)
     }
 
-    pub(super) fn add(&mut self, sent: &Sent) {
+    pub(super) fn add(&mut self, sent: &MessageHeader) {
         self.written.retain(|known| known.id != sent.id);
         if self.cut.contains(&sent.id) {
             return;
         }
-        if self.written.len() == REMEMBERED {
+        if self.written.len() == MAX_UNPROVEN {
             self.written.remove(0);
         }
         self.written.push(sent.clone());
@@ -124,10 +124,10 @@ impl Unproven {
 
     /// Forget messages whose text broke off: their headers prove nothing.
     pub(super) fn forget(&mut self, ids: &[MessageId]) {
-        let is_cut = |known: &&Sent| known.is_repeat && ids.contains(&known.id);
+        let is_cut = |known: &&MessageHeader| known.is_repeat && ids.contains(&known.id);
         let cut = self.written.iter().filter(is_cut).map(|known| known.id);
         self.cut.extend(cut);
-        let excess = self.cut.len().saturating_sub(REMEMBERED);
+        let excess = self.cut.len().saturating_sub(MAX_UNPROVEN);
         self.cut.drain(..excess);
         self.written.retain(|known| !ids.contains(&known.id));
     }
@@ -138,7 +138,7 @@ impl Unproven {
     fn shown(&self, text: &str) -> Vec<MessageId> {
         let mut shown = Vec::new();
         for header in turn::headers(text) {
-            let fits = |sent: &&Sent| {
+            let fits = |sent: &&MessageHeader| {
                 sent.from.as_str() == header.from
                     && sent.id.id8() == header.id8
                     && sent.is_repeat == header.is_repeat
@@ -204,9 +204,9 @@ pub fn proven_by(given: &str, messages: &[MessageState]) -> Vec<MessageId> {
     let is_plain = |state: &&MessageState| state.offers() <= 2;
     let mut unproven = Unproven::default();
     for state in messages.iter().filter(is_plain) {
-        unproven.add(&Sent {
+        unproven.add(&MessageHeader {
             is_repeat: state.status.cut,
-            ..Sent::of(state)
+            ..MessageHeader::of(state)
         });
     }
     unproven.shown(given)
@@ -220,7 +220,7 @@ impl Delivery {
     }
 
     fn missing_proof(&self) -> Option<String> {
-        let harness = &self.manner.harness;
+        let harness = &self.config.harness;
         let is_heard = self.agent.heard.session().is_some();
         match harness.proof.as_slice() {
             [] => Some(format!("harness {} cannot prove 'accepted'", harness.name)),
@@ -236,7 +236,7 @@ impl Delivery {
     /// Return whether a hook that the session gave the program may still report for the first time.
     fn expects_hook(&self) -> bool {
         match self.proof.transcript {
-            TranscriptNaming::Unheard | TranscriptNaming::Expected { .. } => self.manner.has_hooks,
+            TranscriptNaming::Unheard | TranscriptNaming::Expected { .. } => self.config.has_hooks,
             TranscriptNaming::Missing { .. } | TranscriptNaming::Named => false,
         }
     }
@@ -248,7 +248,7 @@ impl Delivery {
     /// Note that a hook has named the transcript. Await the proof of messages again that were given
     /// up before.
     fn name_transcript(&mut self, report: &Report) -> Option<Effect> {
-        let is_proof = self.manner.harness.proof.contains(&Proof::Hook);
+        let is_proof = self.config.harness.proof.contains(&Proof::Hook);
         if report.transcript.is_none() && !is_proof {
             return None;
         }
@@ -297,9 +297,9 @@ impl Delivery {
     }
 
     /// Return whether a message awaits a proof by the transcript.
-    pub fn asks_transcript(&self) -> bool {
+    pub fn needs_transcript(&self) -> bool {
         let is_unproven = !self.proof.unproven.is_empty() || !self.hook.unproven.is_empty();
-        self.manner.harness.proof.contains(&Proof::Transcript) && is_unproven
+        self.config.harness.proof.contains(&Proof::Transcript) && is_unproven
     }
 
     /// What the agent's hooks say it does within its turn.
@@ -308,11 +308,11 @@ impl Delivery {
     }
 
     /// One of the agent's hooks was called.
-    pub(super) fn hooked(&mut self, now: Moment, report: &Report) -> Vec<Effect> {
+    pub(super) fn hook_called(&mut self, now: Moment, report: &Report) -> Vec<Effect> {
         let Some(word) = self.agent.heard.hear(now, report) else {
             return self.proceed(now);
         };
-        self.http.enter(self.agent.heard.session());
+        self.http.set_conversation(self.agent.heard.session());
         if report.ready {
             self.agent.judge.ready(now);
         }
@@ -332,20 +332,20 @@ impl Delivery {
             Word::Unsure => self.agent.judge.forget(Source::Hook),
             Word::Nothing => {}
         }
-        self.agent.ask(now);
-        let mut effects = self.prove_hooked(now, report);
-        effects.extend(self.prove_called(report));
+        self.agent.settle_question(now);
+        let mut effects = self.prove_by_hook(now, report);
+        effects.extend(self.prove_sent_to_api(report));
         effects.extend(self.name_transcript(report));
         effects.extend(self.proceed(now));
         effects
     }
 
     /// Return the effect of messages sent over HTTP that a hook proves to be given to the model.
-    fn prove_called(&mut self, report: &Report) -> Option<Effect> {
-        if !self.manner.harness.proof.contains(&Proof::Hook) {
+    fn prove_sent_to_api(&mut self, report: &Report) -> Option<Effect> {
+        if !self.config.harness.proof.contains(&Proof::Hook) {
             return None;
         }
-        let ids = self.http.hear(report);
+        let ids = self.http.prove(report);
         let (evidence, route) = (shows(report), Route::Http);
         (!ids.is_empty()).then_some(Effect::Accepted {
             ids,
@@ -355,8 +355,8 @@ impl Delivery {
     }
 
     /// Find the messages that a hook reports as submitted or as given to the model.
-    fn prove_hooked(&mut self, now: Moment, report: &Report) -> Vec<Effect> {
-        let is_proof = self.manner.harness.proof.contains(&Proof::Hook);
+    fn prove_by_hook(&mut self, now: Moment, report: &Report) -> Vec<Effect> {
+        let is_proof = self.config.harness.proof.contains(&Proof::Hook);
         let given = report.given.as_deref().filter(|_| is_proof);
         match (given, &report.prompt) {
             (Some(given), _) => self.prove(now, given, Some(shows(report))),
@@ -367,10 +367,14 @@ impl Delivery {
 
     /// Find the messages that the transcript shows as given to the model, or as taken back by a
     /// person before that.
-    pub(super) fn transcribed(&mut self, now: Moment, shown: &transcript::Shown) -> Vec<Effect> {
-        let handed = self.hook.prove(&shown.given);
+    pub(super) fn transcript_read(
+        &mut self,
+        now: Moment,
+        shown: &transcript::Shown,
+    ) -> Vec<Effect> {
+        let by_hook = self.hook.prove(&shown.given);
         let mut effects = self.prove(now, &shown.given, Some(TRANSCRIBED.to_owned()));
-        effects.extend(handed);
+        effects.extend(by_hook);
         let ids = self.proof.unproven.shown(&shown.withdrawn);
         let reason = WITHDRAWN.to_owned();
         effects.extend((!ids.is_empty()).then_some(Effect::Uncertain { ids, reason }));
@@ -419,8 +423,8 @@ mod tests {
     fn what_is_left_of_an_offer_that_broke_off_does_not_prove_its_repeat() {
         let message = message(1, "alice", "bob");
         let id = message.id;
-        let first = Sent::of(&with_steps(&message, &[]));
-        let repeat = Sent::of(&with_steps(&message, &[Offering, Uncertain]));
+        let first = MessageHeader::of(&with_steps(&message, &[]));
+        let repeat = MessageHeader::of(&with_steps(&message, &[Offering, Uncertain]));
         let head = &format!("[ph message from: alice id: {}] hi", id.id8());
         let again = head.replace(']', &format!("{}]", turn::REPEAT));
         let mut unproven = Unproven::default();

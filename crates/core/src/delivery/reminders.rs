@@ -1,12 +1,12 @@
 //! Reminders of the replies that the agent owes: when it becomes idle again, in one turn, after all
 //! mail that waits, and never into anything that a person or a question has begun.
 
-use super::terminal::{Cargo, Flight};
+use super::terminal::{OutgoingTurn, TurnKind};
 use super::{Delivery, Effect, Lane};
 use crate::activity::Activity;
 use crate::mail::MessageState;
+use crate::mail::pending_replies;
 use crate::moment::Moment;
-use crate::owed;
 use std::time::Duration;
 
 /// Time between two reminders without another turn in between; it doubles with each reminder.
@@ -33,10 +33,10 @@ impl Reminders {
 
     /// Note the end of a turn. The agent is idle again at the end of a reminder, which is no reason
     /// for the next one.
-    pub(super) fn note_turn(&mut self, now: Moment, cargo: Cargo) {
-        match cargo {
-            Cargo::Messages => (self.in_a_row, self.not_before) = (0, None),
-            Cargo::Reminders => {
+    pub(super) fn note_turn(&mut self, now: Moment, kind: TurnKind) {
+        match kind {
+            TurnKind::Messages => (self.in_a_row, self.not_before) = (0, None),
+            TurnKind::Reminders => {
                 let interval = REMINDER_INTERVAL * 2_u32.saturating_pow(self.in_a_row.min(10));
                 self.not_before = Some(now.mono + interval);
                 self.in_a_row = self.in_a_row.saturating_add(1);
@@ -56,13 +56,18 @@ impl Delivery {
         if !is_free || is_done || is_early || self.terminal_rule(Lane::Idle).is_some() {
             return Vec::new();
         }
-        let may_be = owed.iter().filter(|l| owed::may_be_reminded(l, now.wall));
-        let ids: Vec<_> = may_be.take(owed::AT_ONCE).map(|l| l.message.id).collect();
+        let may_be = owed
+            .iter()
+            .filter(|l| pending_replies::may_be_reminded(l, now.wall));
+        let ids: Vec<_> = may_be
+            .take(pending_replies::AT_ONCE)
+            .map(|l| l.message.id)
+            .collect();
         // Even if the agent owes nothing: what comes later is for another time.
         self.reminders.reminded_in = Some(judged.since.mono);
         if ids.is_empty() {
             return Vec::new();
         }
-        self.record(Flight::new(ids, Cargo::Reminders, Lane::Idle, now))
+        self.record(OutgoingTurn::new(ids, TurnKind::Reminders, Lane::Idle, now))
     }
 }

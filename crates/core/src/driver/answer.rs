@@ -1,7 +1,7 @@
 //! Answers that somebody wants to send: each is checked against the question that is open. An answer
 //! that is recorded before its question has settled on the screen could be matched to another one.
 
-use super::nudge::RequestToken;
+use super::RequestToken;
 use super::{Action, Observer, SessionDriver};
 use crate::delivery::{Answerable, OpenQuestion};
 use crate::moment::Moment;
@@ -87,7 +87,7 @@ impl SessionDriver {
         observer: &mut impl Observer,
     ) {
         if let Some(reason) = refusal {
-            observer.refuses_answer(reason);
+            observer.on_answer_refused(reason);
         }
         let refusal = refusal.map(str::to_owned);
         self.actions.push(Action::EndAnswerCheck { token, refusal });

@@ -295,7 +295,7 @@ impl MessageStatus {
 
     /// Whether a route has shown the message or is about to, so that no other route may. A message
     /// whose offer was cut off may be shown again, marked as a repeat.
-    pub fn is_handed(self) -> bool {
+    pub fn is_offered_or_shown(self) -> bool {
         self.shown
             || match self.proven {
                 Proven::Stored | Proven::Uncertain => false,
@@ -383,7 +383,7 @@ mod tests {
     #[test]
     fn an_unproven_offer_can_become_uncertain() {
         use Step::*;
-        let check = |later: &[Step], want: ReceiptState, is_handed: bool| {
+        let check = |later: &[Step], want: ReceiptState, is_offered_or_shown: bool| {
             let mut status = after(&[Offering]);
             status.apply_progress(&Progress {
                 proof_awaited: true,
@@ -391,7 +391,11 @@ mod tests {
             });
             later.iter().for_each(|step| status.apply(*step));
             assert_eq!(status.receipt(), want, "{later:?}");
-            assert_eq!(status.is_handed(), is_handed, "{later:?}");
+            assert_eq!(
+                status.is_offered_or_shown(),
+                is_offered_or_shown,
+                "{later:?}"
+            );
         };
         check(&[], ReceiptState::Offered, true);
         check(&[Accepted], ReceiptState::Accepted, true);

@@ -193,7 +193,7 @@ pub fn reason(mail: &MessageState, now: Timestamp) -> Option<String> {
 pub(crate) fn not_before(mail: &MessageState, now: Timestamp) -> Option<Hold> {
     let message = &mail.message;
     let due = message.envelope.not_before.filter(|due| *due > now)?;
-    let is_open = mail.status.is_unread() && !mail.status.is_handed();
+    let is_open = mail.status.is_unread() && !mail.status.is_offered_or_shown();
     is_open.then(|| Hold {
         rule: "not-before",
         since: message.created_at,

@@ -4,7 +4,7 @@
 use super::Catalogue;
 use crate::pty::sight::glance;
 use posthaste_core::activity::Activity;
-use posthaste_core::delivery::{Delivery, Event, Manner};
+use posthaste_core::delivery::{Delivery, DeliveryConfig, DeliveryEvent};
 use posthaste_core::harness::{BoxState, Glance, Manifest, Says, Sighting};
 use posthaste_core::moment::Moment;
 use posthaste_core::text;
@@ -97,7 +97,7 @@ fn at(millis: u64) -> Moment {
 
 /// What a delivery makes of these sights, one after the other, of a program that was just started.
 fn judged(harness: &Arc<Manifest>, sights: impl IntoIterator<Item = Sighting>) -> String {
-    let manner = Manner {
+    let manner = DeliveryConfig {
         harness: harness.clone(),
         path_bytes: 0,
         reach: posthaste_core::delivery::Reach::Terminal,
@@ -105,8 +105,8 @@ fn judged(harness: &Arc<Manifest>, sights: impl IntoIterator<Item = Sighting>) -
     };
     let mut delivery = Delivery::new(manner, at(0));
     for (n, sight) in (1..).zip(sights) {
-        delivery.on(at(n), Event::Output);
-        delivery.on(at(n), Event::Seen(sight));
+        delivery.on(at(n), DeliveryEvent::Output);
+        delivery.on(at(n), DeliveryEvent::ScreenChanged(sight));
     }
     let judgement = delivery.activity();
     match judgement.activity {
@@ -456,7 +456,7 @@ const BOXES: [(&str, [&str; 3]); 3] = [
 fn what_their_hooks_say() {
     let check = |agent: &str, events: &[(&str, &str)], want: &str| {
         let harness = manifest(agent);
-        let manner = Manner {
+        let manner = DeliveryConfig {
             harness: harness.clone(),
             path_bytes: 0,
             reach: posthaste_core::delivery::Reach::Terminal,
@@ -465,13 +465,16 @@ fn what_their_hooks_say() {
         let mut delivery = Delivery::new(manner, at(0));
         let idle = screen(&harness, agent, SIZES[1], "idle");
         let sight = glance(&harness, &idle, 0);
-        delivery.on(at(1), Event::Output);
+        delivery.on(at(1), DeliveryEvent::Output);
         // Ready; from here on hooks alone speak.
         let claims = Vec::new();
-        delivery.on(at(2), Event::Seen(Sighting { claims, ..sight }));
+        delivery.on(
+            at(2),
+            DeliveryEvent::ScreenChanged(Sighting { claims, ..sight }),
+        );
         for (n, (event, payload)) in (1..).zip(events) {
             let report = harness.hook.read(event, payload);
-            delivery.on(at(n * 1_000), Event::Hook(Box::new(report)));
+            delivery.on(at(n * 1_000), DeliveryEvent::HookCalled(Box::new(report)));
         }
         let judged = delivery.activity();
         let got = format!("{}: {}", judged.activity, judged.evidence);

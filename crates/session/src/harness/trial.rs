@@ -9,7 +9,7 @@ use crate::pty::program::ProgramFiles;
 use crate::pty::sight::Sight;
 use crate::routes::door::Key;
 use posthaste_core::activity::Activity;
-use posthaste_core::delivery::{Delivery, Event, Manner};
+use posthaste_core::delivery::{Delivery, DeliveryConfig, DeliveryEvent};
 use posthaste_core::harness::{BoxState, Manifest, Sighting};
 use posthaste_core::moment::Moment;
 use posthaste_core::session::Ending;
@@ -137,7 +137,7 @@ impl Trial {
             screen.listen(osc.number);
         }
         let (sight, sighted) = Sight::new(harness.clone(), Rc::new(files));
-        let manner = Manner {
+        let manner = DeliveryConfig {
             harness,
             path_bytes: 0,
             reach: posthaste_core::delivery::Reach::Terminal,
@@ -219,7 +219,7 @@ impl Trial {
 
     fn exit(&mut self, how: &Ending, tell: Tell<'_>) -> Result<()> {
         self.delivery
-            .on(moment(self.begun), Event::Exited(how.clone()));
+            .on(moment(self.begun), DeliveryEvent::Exited(how.clone()));
         self.say(tell)
     }
 
@@ -235,7 +235,7 @@ impl Trial {
         // A program that does not read its answers gets none.
         let _ = rustix::io::write(self.pty.get_ref(), &answers);
         self.sight.changed(Instant::now());
-        self.delivery.on(moment(self.begun), Event::Output);
+        self.delivery.on(moment(self.begun), DeliveryEvent::Output);
     }
 
     fn tick(&mut self) {
@@ -246,8 +246,8 @@ impl Trial {
         }
         self.sight.tick(now, &self.screen);
         let event = match self.sighted.has_changed() {
-            Ok(true) => Event::Seen(self.sighted.borrow_and_update().clone()),
-            Ok(false) | Err(_) => Event::Tick,
+            Ok(true) => DeliveryEvent::ScreenChanged(self.sighted.borrow_and_update().clone()),
+            Ok(false) | Err(_) => DeliveryEvent::Tick,
         };
         self.delivery.on(moment(self.begun), event);
     }

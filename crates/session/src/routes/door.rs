@@ -132,7 +132,7 @@ pub(crate) async fn put(
 ) -> Report {
     let ids = messages
         .iter()
-        .map(|(message_state, _)| message_state.message.id)
+        .map(|message| message.state.message.id)
         .collect();
     let text = match actions::told(&shared, &messages, turn::text) {
         Ok(text) => text,

@@ -8,9 +8,11 @@ use crate::host::left;
 use crate::host::log;
 use crate::pty::keyboard::{HasDraft, Lease};
 use crate::routes::transcript;
-use posthaste_core::driver::{CommitId, Input, KeyboardUser, Operation, Turn};
-use posthaste_core::offer::Said;
-use posthaste_core::turn::{self, Entry, Telling};
+use posthaste_core::driver::{
+    CommitId, Input, JournalOperation, KeyboardUser, TurnContent, TurnMessage,
+};
+use posthaste_core::offer::OfferReport;
+use posthaste_core::turn::{self, Entry};
 use posthaste_core::{Conversation, MessageId, MessageState, inject, owed};
 use posthaste_store::operation::{
     Expire, MarkUncertain, OpenOffers, RecordConversation, RecordDelivery, RecordedDelivery,
@@ -47,12 +49,14 @@ pub(crate) async fn lease(shared: Rc<Shared>, user: KeyboardUser) -> Report {
 pub(crate) async fn type_turn(
     shared: Rc<Shared>,
     lease: Lease,
-    turn: Turn,
-    mode: turn::Input,
+    turn: TurnContent,
+    mode: turn::InputMode,
 ) -> Report {
     let bytes = match turn {
-        Turn::Messages(messages) => told(&shared, &messages, |entries| turn::render(entries, mode)),
-        Turn::Reminder(messages) => Ok(turn::enclose(&owed::reminder(&messages), mode)),
+        TurnContent::Messages(messages) => {
+            told(&shared, &messages, |entries| turn::render(entries, mode))
+        }
+        TurnContent::Reminder(messages) => Ok(turn::enclose(&owed::reminder(&messages), mode)),
     };
     let typed = match bytes {
         Ok(bytes) => {
@@ -114,21 +118,25 @@ pub(crate) async fn look_up_head(shared: Rc<Shared>) -> Report {
 }
 
 /// Record an operation.
-pub(crate) async fn commit(shared: Rc<Shared>, commit: CommitId, operation: Operation) -> Report {
+pub(crate) async fn commit(
+    shared: Rc<Shared>,
+    commit: CommitId,
+    operation: JournalOperation,
+) -> Report {
     match operation {
-        Operation::Say { ids, said } => {
+        JournalOperation::RecordStep { ids, said } => {
             return Report::Input(say(&shared, commit, ids, said).await);
         }
-        Operation::Expire => expire(&shared).await,
-        Operation::Converse(conversation) => converse(&shared, conversation).await,
-        Operation::SettleEarlierOffers(resumed) => settle(&shared, resumed).await,
-        Operation::CloseKilledHooks => close_killed_hooks(&shared).await,
+        JournalOperation::Expire => expire(&shared).await,
+        JournalOperation::RecordConversation(conversation) => converse(&shared, conversation).await,
+        JournalOperation::SettleEarlierOffers(resumed) => settle(&shared, resumed).await,
+        JournalOperation::CloseKilledHooks => close_killed_hooks(&shared).await,
     }
     let (ids, head) = (Vec::new(), shared.books.head());
     Report::Input(Input::Committed { commit, ids, head })
 }
 
-async fn say(shared: &Shared, commit: CommitId, ids: Vec<MessageId>, said: Said) -> Input {
+async fn say(shared: &Shared, commit: CommitId, ids: Vec<MessageId>, said: OfferReport) -> Input {
     let record = RecordDelivery {
         now: posthaste_store::times::now(),
         agent: shared.agent.clone(),
@@ -257,23 +265,23 @@ async fn expire(shared: &Shared) {
 /// Make sure that each message has its file, then call `make` with the entries of the messages.
 pub(crate) fn told<T>(
     shared: &Shared,
-    messages: &[(MessageState, Telling)],
+    messages: &[TurnMessage],
     make: impl FnOnce(&[Entry<'_>]) -> T,
 ) -> Result<T, Error> {
     let paths = messages
         .iter()
-        .map(|(message_state, _)| {
-            let path = files::ensure(&shared.home, &message_state.message)?;
+        .map(|message| {
+            let path = files::ensure(&shared.home, &message.state.message)?;
             Ok(path.to_string_lossy().into_owned())
         })
         .collect::<Result<Vec<_>, Error>>()?;
     let entries: Vec<_> = messages
         .iter()
         .zip(&paths)
-        .map(|((message_state, telling), path)| Entry {
-            state: message_state,
+        .map(|(message, path)| Entry {
+            state: &message.state,
             path,
-            telling: *telling,
+            placement: message.placement,
         })
         .collect();
     Ok(make(&entries))

@@ -89,7 +89,7 @@ impl SessionState {
         } else {
             // Whoever resumes means all that was asked for; who sits at the keyboard stays.
             for by in [PausedBy::Request, PausedBy::Checkpoint] {
-                self.tell(Input::Released(by));
+                self.tell(Input::Unpaused(by));
             }
             self.is_checkpoint_asked = false;
         }
@@ -134,7 +134,7 @@ impl SessionState {
         self.tell(if enabled {
             Input::Paused(PausedBy::Interactive)
         } else {
-            Input::Released(PausedBy::Interactive)
+            Input::Unpaused(PausedBy::Interactive)
         });
         sink.answer::<method::SetInteractiveMode>(&method::InteractiveMode {
             interactive_mode: enabled,
@@ -170,7 +170,7 @@ impl SessionState {
         if is_its {
             self.setup.taken.send_replace(None);
             info!(target: log::VIEWERS, viewer = viewer.0, "keyboard given back");
-            self.tell(Input::Released(PausedBy::Viewer));
+            self.tell(Input::Unpaused(PausedBy::Viewer));
         }
     }
 
@@ -223,7 +223,7 @@ impl SessionState {
             queued: self.mail.queued(),
             paused: self.driver.delivery().paused_because(),
             mail_trouble: self.setup.shared.mail_trouble.borrow().clone(),
-            door: self.driver.delivery().door_told(self.driver.now()),
+            door: self.driver.delivery().http_failure_text(self.driver.now()),
             build: self.looped.status().cloned(),
             ended_at,
             exit,

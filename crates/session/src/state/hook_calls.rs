@@ -81,9 +81,7 @@ impl SessionState {
             }
             Err(error) => {
                 tell(Hooked::noted());
-                let ids = messages
-                    .iter()
-                    .map(|(message_state, _)| message_state.message.id);
+                let ids = messages.iter().map(|message| message.state.message.id);
                 self.tell(Input::HookUnanswered {
                     offer,
                     ids: ids.collect(),
@@ -95,7 +93,7 @@ impl SessionState {
 
     /// Read the transcripts to their end, after the program has ended.
     pub(super) async fn read_last(&mut self) {
-        if self.driver.delivery().asks_transcript() {
+        if self.driver.delivery().needs_transcript() {
             let found = transcript::read_now(self.transcripts.begin()).await;
             let shown = self.transcripts.finish(found);
             self.tell(Input::TranscriptsRead(shown));

@@ -250,7 +250,7 @@ impl View {
         let mail = MailView {
             head,
             pending: pending.due,
-            owed,
+            pending_replies: owed,
             next_change: pending.next,
         };
         Ok(Self {

@@ -4,10 +4,10 @@
 //! An answer is accepted once its question has closed, or another has taken its place. One that the
 //! program ignored is typed once more, and has failed after that.
 
-use super::super::hold::HANDED_OVER;
-use super::super::question::Dialog;
+use super::super::question::OpenDialog;
+use super::super::rules::HANDED_OVER;
 use super::super::{Delivery, Effect, Reach};
-use super::state::{Before, Lane, State, Submission, Typed};
+use super::state::{Before, Lane, State, Submission, TypedTurn};
 use crate::activity::Activity;
 use crate::harness::Route;
 use crate::mail::MessageState;
@@ -57,7 +57,7 @@ pub struct OpenQuestion {
 impl Delivery {
     /// Return whether there is a question that an answer would reach.
     pub fn answerable(&self, now: Moment) -> Answerable {
-        if self.manner.reach == Reach::Prompt {
+        if self.config.reach == Reach::Prompt {
             return Answerable::No("this is a loop, and nothing is typed into it");
         }
         match self.agent.activity() {
@@ -80,8 +80,9 @@ impl Delivery {
         }
     }
 
-    fn asks_another_than(&self, typed: &Typed) -> bool {
-        self.agent.asks_another(typed.flight.question.as_ref())
+    fn has_question_changed_since(&self, typed: &TypedTurn) -> bool {
+        self.agent
+            .has_question_changed(typed.turn.question.as_ref())
     }
 
     /// Press Enter if the dialog shows the typed keys at the cursor, or if the answer has no keys.
@@ -90,14 +91,14 @@ impl Delivery {
     pub(super) fn answer_typed(
         &mut self,
         now: Moment,
-        typed: Typed,
+        typed: TypedTurn,
         has_read: bool,
         at_cursor: Option<&str>,
     ) -> Vec<Effect> {
         if !self.knows_dialogs() {
-            let asks = self.agent.questions.open.as_ref().map(Dialog::asks);
-            let went_on = self.has_gone_on(&typed, at_cursor);
-            return match asks == typed.flight.question && !went_on {
+            let asks = self.agent.questions.open.as_ref().map(OpenDialog::question);
+            let went_on = self.has_moved_on(&typed, at_cursor);
+            return match asks == typed.turn.question && !went_on {
                 true => self.press_enter(now, typed),
                 false => self.finish(now, &typed, CHANGED),
             };
@@ -108,7 +109,7 @@ impl Delivery {
             }
             return self.look_at_answer_later(now, typed);
         }
-        if self.asks_another_than(&typed) {
+        if self.has_question_changed_since(&typed) {
             return self.applied(now, &typed);
         }
         if has_read {
@@ -120,14 +121,14 @@ impl Delivery {
         }
     }
 
-    fn look_at_answer_later(&mut self, now: Moment, typed: Typed) -> Vec<Effect> {
+    fn look_at_answer_later(&mut self, now: Moment, typed: TypedTurn) -> Vec<Effect> {
         let enter_at = now.mono + self.enter_after().max(DRAWN);
         self.terminal.state = State::Submitting(typed, Submission::Delaying { enter_at });
         Vec::new()
     }
 
     /// Wait for the effect of a fully typed answer: its question closes, changes or stays open.
-    pub(super) fn await_effect(&mut self, now: Moment, typed: Typed) -> Vec<Effect> {
+    pub(super) fn await_effect(&mut self, now: Moment, typed: TypedTurn) -> Vec<Effect> {
         if !self.knows_dialogs() {
             return self.finish(now, &typed, "");
         }
@@ -139,10 +140,10 @@ impl Delivery {
     pub(super) fn await_verdict(
         &mut self,
         now: Moment,
-        typed: Typed,
+        typed: TypedTurn,
         until: Duration,
     ) -> Vec<Effect> {
-        if self.input_box.unread.is_none() && self.asks_another_than(&typed) {
+        if self.input_box.unread.is_none() && self.has_question_changed_since(&typed) {
             return self.applied(now, &typed);
         }
         match until <= now.mono {
@@ -154,22 +155,22 @@ impl Delivery {
     pub(super) fn judge_answer(
         &mut self,
         now: Moment,
-        typed: Typed,
+        typed: TypedTurn,
         has_read: bool,
     ) -> Vec<Effect> {
         if self.input_box.unread.is_some() {
             return self.answer_unread(&typed);
         }
-        if self.asks_another_than(&typed) {
+        if self.has_question_changed_since(&typed) {
             return self.applied(now, &typed);
         }
         if has_read {
             return self.check(typed, Before::Verdict);
         }
-        let answer = typed.flight.answer.as_ref();
+        let answer = typed.turn.answer.as_ref();
         // The program may have accepted the answer and asked again, so do not retype it.
         if self.input_box.output() != answer.and_then(|answer| answer.output) {
-            return self.lose(&typed, SAME_AGAIN);
+            return self.end_uncertain(&typed, SAME_AGAIN);
         }
         let attempts = answer.map_or(0, |answer| answer.attempts);
         if attempts < ATTEMPTS && !self.is_paused_for(Lane::Raw) {
@@ -180,17 +181,17 @@ impl Delivery {
 
     /// End an answer that the program has not read. If its question is gone, the keys may still go to
     /// whatever comes next.
-    fn answer_unread(&mut self, typed: &Typed) -> Vec<Effect> {
-        if self.asks_another_than(typed) {
-            return self.lose(typed, GONE_UNREAD);
+    fn answer_unread(&mut self, typed: &TypedTurn) -> Vec<Effect> {
+        if self.has_question_changed_since(typed) {
+            return self.end_uncertain(typed, GONE_UNREAD);
         }
         self.not_applied(typed, NOT_READ)
     }
 
     /// Whether the program has drawn something since an answer was typed, and does not show the
     /// answer at the cursor.
-    fn has_gone_on(&self, typed: &Typed, at_cursor: Option<&str>) -> bool {
-        let Some(answer) = &typed.flight.answer else {
+    fn has_moved_on(&self, typed: &TypedTurn, at_cursor: Option<&str>) -> bool {
+        let Some(answer) = &typed.turn.answer else {
             return false;
         };
         let keys = answer.trimmed();
@@ -199,13 +200,13 @@ impl Delivery {
         is_gone && has_drawn && !keys.is_empty() && !keys.contains(char::is_control)
     }
 
-    fn applied(&mut self, now: Moment, typed: &Typed) -> Vec<Effect> {
+    fn applied(&mut self, now: Moment, typed: &TypedTurn) -> Vec<Effect> {
         let evidence = match self.agent.is_asking() {
             true => "the question changed after the answer was typed",
             false => "the question closed after the answer was typed",
         };
         let accepted = Effect::Accepted {
-            ids: typed.flight.ids.clone(),
+            ids: typed.turn.ids.clone(),
             evidence: evidence.to_owned(),
             route: Route::Terminal,
         };
@@ -215,9 +216,9 @@ impl Delivery {
         effects
     }
 
-    fn not_applied(&mut self, typed: &Typed, reason: &str) -> Vec<Effect> {
+    fn not_applied(&mut self, typed: &TypedTurn, reason: &str) -> Vec<Effect> {
         self.terminal.state = State::Free;
-        let (ids, reason) = (typed.flight.ids.clone(), reason.to_owned());
+        let (ids, reason) = (typed.turn.ids.clone(), reason.to_owned());
         vec![Effect::Fail { ids, reason }]
     }
 
@@ -240,7 +241,7 @@ impl Delivery {
         let dialog = self.agent.questions.open.as_ref();
         let times = Times {
             now: now.wall,
-            begun: self.agent.begun.wall,
+            begun: self.agent.started_at.wall,
             question: dialog.map(|dialog| dialog.since.wall),
         };
         lapse(message_state, times, self.knows_dialogs())
@@ -249,8 +250,8 @@ impl Delivery {
 
 /// Whether the screen shows the keys of an answer at the cursor, or the answer has none. A hidden
 /// cursor may be anywhere: only a text that has grown by the keys shows them.
-fn shows_keys(typed: &Typed, at_cursor: Option<&str>) -> bool {
-    let Some(answer) = &typed.flight.answer else {
+fn shows_keys(typed: &TypedTurn, at_cursor: Option<&str>) -> bool {
+    let Some(answer) = &typed.turn.answer else {
         return true;
     };
     let keys = answer.trimmed();

@@ -9,6 +9,6 @@ mod submit;
 
 pub use answer::{Answerable, OpenQuestion};
 pub(super) use state::{
-    Answer, Cargo, Flight, Lane, Preparation, Question, Resting, State, Submission, TerminalRoute,
-    Typed,
+    Answer, Backoff, Lane, OutgoingTurn, Preparation, Question, State, Submission, TerminalRoute,
+    TurnKind, TypedTurn,
 };

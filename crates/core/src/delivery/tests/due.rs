@@ -39,29 +39,33 @@ fn what_goes_when() {
     let two = after(
         paused(),
         &[
-            Event::Paused(PausedBy::Request),
-            Event::Paused(PausedBy::Viewer),
-            Event::Released(PausedBy::Viewer),
+            DeliveryEvent::Paused(PausedBy::Request),
+            DeliveryEvent::Paused(PausedBy::Viewer),
+            DeliveryEvent::Unpaused(PausedBy::Viewer),
         ],
     );
     // What cannot wait passes a pause that was asked for, but no person at the keyboard.
     let [p, goes] = ["paused", "+"];
     check("paused by request", &two, [goes, p, p, p, goes]);
-    let both = after(two.clone(), &[Event::Paused(PausedBy::Interactive)]);
+    let both = after(two.clone(), &[DeliveryEvent::Paused(PausedBy::Interactive)]);
     check("interactive too", &both, [p; 5]);
-    let busy_then = after(two.clone(), &[Event::Output]);
+    let busy_then = after(two.clone(), &[DeliveryEvent::Output]);
     check("paused at work", &busy_then, ["key", p, p, p, goes]);
     let none = after(
         two,
         &[
-            Event::Released(PausedBy::Request),
-            Event::Released(PausedBy::Request),
+            DeliveryEvent::Unpaused(PausedBy::Request),
+            DeliveryEvent::Unpaused(PausedBy::Request),
         ],
     );
     check("released", &none, ["+"; 5]);
-    let clear = after(drafting(), &[Event::DraftGone]);
+    let clear = after(drafting(), &[DeliveryEvent::DraftEnded]);
     check("draft gone", &clear, ["+"; 5]);
-    check("answered", &after(blocked(), &[Event::Dialog(None)]), busy);
+    check(
+        "answered",
+        &after(blocked(), &[DeliveryEvent::DialogChanged(None)]),
+        busy,
+    );
     // Its key might end a program that has just begun; its question can be answered.
     let early = after(starting(), &[dialog("Trust this folder?")]);
     let [s, goes] = ["starting", "+"];
@@ -79,7 +83,7 @@ fn one_turn_holds_what_is_due_together() {
         assert_eq!(ids, want);
     };
     use Priority::{Idle, IdleFirst, Interrupt, Normal};
-    let pasting = |delivery| after(delivery, &[Event::Paste(true)]);
+    let pasting = |delivery| after(delivery, &[DeliveryEvent::PasteMode(true)]);
     let all = [
         message_state(1, Interrupt),
         message_state(2, Interrupt),
@@ -102,7 +106,12 @@ fn one_turn_holds_what_is_due_together() {
     let Decision::Offer { ids, .. } = pasting(idle()).next(ms(3_000), &many) else {
         panic!("nothing is due");
     };
-    let one = turn::size(&many[0], turn::Telling::Here, Input::Pasted, PATH);
+    let one = turn::size(
+        &many[0],
+        turn::TextPlacement::Inline,
+        InputMode::Pasted,
+        PATH,
+    );
     assert_eq!(ids.len(), turn::TURN / one);
     // What was read, ran out or is not due yet since the look-up is left out.
     let mut later = message_state(1, Normal);
@@ -164,8 +173,8 @@ fn a_hold_says_since_when_and_on_what_evidence() {
     let back = "the person gives the keyboard back, or detaches";
     check(&paused(), &idle_letter, &[], ["paused", taken, back], 3_000);
     let mut both = paused();
-    both.on(ms(3_300), Event::Paused(PausedBy::Request));
-    both.on(ms(3_400), Event::Paused(PausedBy::Checkpoint));
+    both.on(ms(3_300), DeliveryEvent::Paused(PausedBy::Request));
+    both.on(ms(3_400), DeliveryEvent::Paused(PausedBy::Checkpoint));
     let why =
         format!("{taken}; a client asked for a pause; a checkpoint was asked for, and reached");
     let end = format!("{back}, and 'ph unpause bob'");
@@ -208,12 +217,15 @@ fn a_hold_says_since_when_and_on_what_evidence() {
         assert_eq!(hold.since, ms(3_000).wall);
     };
     slow(&delivery);
-    delivery.on(ms(3_500), Event::Recorded(vec![queue[0].message.id]));
+    delivery.on(
+        ms(3_500),
+        DeliveryEvent::Recorded(vec![queue[0].message.id]),
+    );
     slow(&delivery);
     assert_eq!(delivery.hold(ms(3_900), &queue[0], &queue), None);
-    delivery.on(ms(3_900), Event::Wrote(String::new()));
+    delivery.on(ms(3_900), DeliveryEvent::Wrote(String::new()));
     assert_eq!(delivery.hold(ms(3_910), &queue[0], &queue), None);
-    delivery.on(ms(3_960), Event::Tick);
+    delivery.on(ms(3_960), DeliveryEvent::Tick);
     slow(&delivery);
 
     let mut later = message_state(7, Priority::Normal);
@@ -233,12 +245,18 @@ fn a_step_of_the_wall_clock_moves_no_wait() {
     let pending = [message_state(1, Priority::Normal)];
     let mut delivery = idle();
     delivery.act(ms(3_000), &pending);
-    delivery.on(ms(3_001), Event::Recorded(vec![id(1)]));
-    delivery.on(ms(3_002), Event::Wrote(String::new()));
+    delivery.on(ms(3_001), DeliveryEvent::Recorded(vec![id(1)]));
+    delivery.on(ms(3_002), DeliveryEvent::Wrote(String::new()));
     let stepped = |millis: u64, hours: i64| Moment {
         wall: ms(millis).wall + SignedDuration::from_hours(hours),
         ..ms(millis)
     };
-    assert_eq!(said(&delivery.on(stepped(3_003, 5), Event::Tick)), "");
-    assert_eq!(said(&delivery.on(stepped(3_060, -5), Event::Tick)), "enter");
+    assert_eq!(
+        summary(&delivery.on(stepped(3_003, 5), DeliveryEvent::Tick)),
+        ""
+    );
+    assert_eq!(
+        summary(&delivery.on(stepped(3_060, -5), DeliveryEvent::Tick)),
+        "enter"
+    );
 }

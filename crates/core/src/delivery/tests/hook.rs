@@ -1,8 +1,10 @@
 //! The route through the agent's hook.
 
-use super::screen::{asks, claims, hear, holds, manifest, resting, seen};
+use super::screen::{asks, claims, holds, manifest, on, resting, seen};
 use super::*;
-use super::{Doing, handed, ids_apart as ids, letter_apart as message_state, play};
+use super::{
+    Call, direct_recorded, distinct_ids as ids, distinct_message_state as message_state, play,
+};
 use crate::activity::tests::ms;
 use crate::harness::hook::tests::like_claude;
 use crate::harness::{Proof, Report, Route, Says, Source, transcript};
@@ -23,7 +25,7 @@ fn delivery(change: impl FnOnce(&mut crate::harness::Manifest)) -> Delivery {
     manifest.proof = vec![Proof::Hook, Proof::Transcript];
     change(&mut manifest);
     let mut delivery = resting(manifest);
-    delivery.on(ms(2_500), Event::Paste(true));
+    delivery.on(ms(2_500), DeliveryEvent::PasteMode(true));
     delivery
 }
 
@@ -61,8 +63,8 @@ fn call_with(
     pending: &[MessageState],
 ) -> Option<HookOffer> {
     let report = report(event, payload);
-    delivery.on(ms(at), Event::Hook(Box::new(report.clone())));
-    delivery.hand(ms(at), &report, pending)
+    delivery.on(ms(at), DeliveryEvent::HookCalled(Box::new(report.clone())));
+    delivery.offer_to_hook(ms(at), &report, pending)
 }
 
 #[test]
@@ -75,18 +77,18 @@ fn normal_mail_waits_for_the_hook_of_a_working_agent() {
     assert_eq!(rule(&delivery, 3_100, &pending[0], &pending), "hook");
     assert_eq!(rule(&delivery, 3_100, &pending[1], &pending), "working");
     assert_eq!(delivery.act(ms(3_100), &pending), []);
-    let handing = call(&mut delivery, 4_000, TOOL, &pending).unwrap();
-    assert_eq!(handing.ids, ids(&[1]));
+    let offer = call(&mut delivery, 4_000, TOOL, &pending).unwrap();
+    assert_eq!(offer.ids, ids(&[1]));
     // Nobody else has it meanwhile, and another hook gets nothing.
     assert_eq!(call(&mut delivery, 4_200, TOOL, &pending), None);
     assert_eq!(delivery.act(ms(4_200), &pending), []);
     play(
         delivery,
         &[
-            hear(4_250, handed(1, &[1]), "give 1"),
-            hear(4_260, Event::Taken(1), "offered 1"),
-            hear(4_270, Event::Taken(1), ""),
-            hear(4_280, Event::Dropped(1), ""),
+            on(4_250, direct_recorded(1, &[1]), "send 1"),
+            on(4_260, DeliveryEvent::DirectConfirmed(1), "offered 1"),
+            on(4_270, DeliveryEvent::DirectConfirmed(1), ""),
+            on(4_280, DeliveryEvent::DirectUnconfirmed(1), ""),
         ],
     );
 }
@@ -106,8 +108,8 @@ fn an_agent_within_the_agent_is_given_nothing() {
         (5_000, TOOL, "Within", true),
     ] {
         let payload = json!({"tool_name": name, "at": at});
-        let handing = call_with(&mut delivery, at, event, &payload, &pending);
-        assert_eq!(handing.is_some(), is_given, "{event} {name} at {at}");
+        let offer = call_with(&mut delivery, at, event, &payload, &pending);
+        assert_eq!(offer.is_some(), is_given, "{event} {name} at {at}");
     }
     // One that broke off, and a new prompt.
     let mut delivery = working();
@@ -140,12 +142,12 @@ fn work_after_a_question_leaves_mail_to_the_hook() {
             seen(3_400, asks("Run rm?"), ""),
             // A yes, which no hook tells.
             seen(9_000, claims(Says::Working), ""),
-            (9_100, Doing::Act(&pending), ""),
+            (9_100, Call::Act(&pending), ""),
         ],
     );
     assert_eq!(rule(&delivery, 9_200, &pending[0], &pending), "hook");
-    let handing = call(&mut delivery, 9_500, TOOL, &pending).unwrap();
-    assert_eq!(handing.ids, ids(&[1]));
+    let offer = call(&mut delivery, 9_500, TOOL, &pending).unwrap();
+    assert_eq!(offer.ids, ids(&[1]));
 }
 
 #[test]
@@ -155,8 +157,8 @@ fn an_interrupt_does_not_wait_for_a_hook() {
         message_state(2, Priority::Normal),
     ];
     let mut delivery = working();
-    let handing = call(&mut delivery, 4_000, TOOL, &pending).unwrap();
-    assert_eq!(handing.ids, ids(&[2]));
+    let offer = call(&mut delivery, 4_000, TOOL, &pending).unwrap();
+    assert_eq!(offer.ids, ids(&[2]));
     let due = delivery.next(ms(4_000), &pending);
     let [first, _] = ids(&[1, 2])[..] else {
         panic!("two");
@@ -169,7 +171,7 @@ fn an_agent_that_works_is_never_typed_into_and_an_idle_one_is() {
     let pending = [message_state(1, Priority::Normal)];
     // The last hook was heard long ago, and the agent still streams its answer.
     let mut delivery = working();
-    delivery.on(ms(600_000), Event::Tick);
+    delivery.on(ms(600_000), DeliveryEvent::Tick);
     assert_eq!(rule(&delivery, 600_000, &pending[0], &pending), "hook");
     assert!(matches!(
         delivery.next(ms(600_000), &pending),
@@ -193,8 +195,8 @@ fn what_bars_it() {
     let pending = [message_state(1, Priority::Normal)];
     let check = |event: &str, payload: serde_json::Value, want: bool| {
         let mut delivery = working();
-        let handing = call_with(&mut delivery, 4_000, event, &payload, &pending);
-        assert_eq!(handing.is_some(), want, "{event} {payload}");
+        let offer = call_with(&mut delivery, 4_000, event, &payload, &pending);
+        assert_eq!(offer.is_some(), want, "{event} {payload}");
     };
     check(TOOL, json!({}), true);
     check("UserPromptSubmit", json!({"prompt": "x"}), true);
@@ -214,7 +216,7 @@ fn what_bars_it() {
     );
     // Paused, or asked something.
     let mut delivery = working();
-    delivery.on(ms(3_500), Event::Paused(PausedBy::Request));
+    delivery.on(ms(3_500), DeliveryEvent::Paused(PausedBy::Request));
     assert_eq!(call(&mut delivery, 4_000, TOOL, &pending), None);
     assert_eq!(rule(&delivery, 4_000, &pending[0], &pending), "paused");
     let mut delivery = working();
@@ -234,36 +236,43 @@ fn what_was_not_passed_on_is_uncertain_and_what_was_not_given_is_taken_back() {
         call(&mut delivery, 4_000, TOOL, &pending).unwrap();
         delivery
     };
-    let given = || play(begun(), &[hear(4_010, handed(1, &[1]), "give 1")]);
-    play(given(), &[hear(4_020, Event::Dropped(1), "uncertain 1")]);
+    let given = || play(begun(), &[on(4_010, direct_recorded(1, &[1]), "send 1")]);
+    play(
+        given(),
+        &[on(
+            4_020,
+            DeliveryEvent::DirectUnconfirmed(1),
+            "uncertain 1",
+        )],
+    );
     let late = [
-        hear(9_000, Event::Tick, ""),
-        hear(9_010, Event::Tick, "uncertain 1"),
-        hear(9_020, Event::Taken(1), ""),
+        on(9_000, DeliveryEvent::Tick, ""),
+        on(9_010, DeliveryEvent::Tick, "uncertain 1"),
+        on(9_020, DeliveryEvent::DirectConfirmed(1), ""),
     ];
     play(given(), &late);
-    let not = |ids| Event::NotHanded {
+    let not = |ids| DeliveryEvent::DirectRefused {
         number: 1,
         ids,
         why: "the journal took too long".to_owned(),
     };
-    play(begun(), &[hear(4_200, not(ids(&[1])), "withdraw 1")]);
-    let free = play(begun(), &[hear(4_200, not(Vec::new()), "")]);
+    play(begun(), &[on(4_200, not(ids(&[1])), "withdraw 1")]);
+    let free = play(begun(), &[on(4_200, not(Vec::new()), "")]);
     assert_eq!(rule(&free, 4_300, &pending[0], &pending), "hook");
     // Somebody was faster, in the journal.
-    play(begun(), &[hear(4_200, handed(1, &[]), "")]);
+    play(begun(), &[on(4_200, direct_recorded(1, &[]), "")]);
     let paused = [
-        hear(4_100, Event::Paused(PausedBy::Request), ""),
-        hear(4_200, handed(1, &[1]), "withdraw 1"),
+        on(4_100, DeliveryEvent::Paused(PausedBy::Request), ""),
+        on(4_200, direct_recorded(1, &[1]), "withdraw 1"),
     ];
     play(begun(), &paused);
     // A program that has ended was given nothing.
-    let over = Event::Exited(crate::session::Ending::Exit(0));
+    let over = DeliveryEvent::Exited(crate::session::Ending::Exit(0));
     play(
         begun(),
         &[
-            hear(4_100, over, ""),
-            hear(4_200, handed(1, &[1]), "withdraw 1"),
+            on(4_100, over, ""),
+            on(4_200, direct_recorded(1, &[1]), "withdraw 1"),
         ],
     );
 }
@@ -272,10 +281,10 @@ fn what_was_not_passed_on_is_uncertain_and_what_was_not_given_is_taken_back() {
 fn its_transcript_proves_what_its_hook_passed_on() {
     let pending = [message_state(1, Priority::Normal)];
     let mut delivery = working();
-    assert!(!delivery.asks_transcript());
+    assert!(!delivery.needs_transcript());
     call(&mut delivery, 4_000, TOOL, &pending).unwrap();
     let shows = |text: &str| {
-        Event::Transcribed(transcript::Shown {
+        DeliveryEvent::TranscriptRead(transcript::Shown {
             given: text.to_owned(),
             ..transcript::Shown::default()
         })
@@ -283,24 +292,24 @@ fn its_transcript_proves_what_its_hook_passed_on() {
     let ours = "[ph message from: alice id: 00000001] hi\n";
     let lines = [
         // Before it was passed on, it can prove nothing.
-        hear(4_005, shows(ours), ""),
-        hear(4_010, handed(1, &[1]), "give 1"),
-        hear(4_020, Event::Taken(1), "offered 1"),
-        hear(4_030, shows("[ph message from: bob id: 00000001] hi"), ""),
-        hear(
+        on(4_005, shows(ours), ""),
+        on(4_010, direct_recorded(1, &[1]), "send 1"),
+        on(4_020, DeliveryEvent::DirectConfirmed(1), "offered 1"),
+        on(4_030, shows("[ph message from: bob id: 00000001] hi"), ""),
+        on(
             4_040,
             shows("so: [ph message from: alice id: 00000001] hi"),
             "",
         ),
     ];
     let delivery = play(delivery, &lines);
-    assert!(delivery.asks_transcript());
+    assert!(delivery.needs_transcript());
     let delivery = play(
         delivery,
         &[
-            hear(4_050, shows(ours), "accepted 1"),
-            hear(4_060, shows(ours), ""),
+            on(4_050, shows(ours), "accepted 1"),
+            on(4_060, shows(ours), ""),
         ],
     );
-    assert!(!delivery.asks_transcript());
+    assert!(!delivery.needs_transcript());
 }

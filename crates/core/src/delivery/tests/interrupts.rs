@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn an_interrupt_key_needs_more_than_an_echo() {
-    use Doing::{Act, Hear};
+    use Call::{Act, On};
     let first = [message_state(1, Priority::Normal)];
     let urgent = [message_state(2, Priority::Interrupt)];
     let given = play(
@@ -12,27 +12,27 @@ fn an_interrupt_key_needs_more_than_an_echo() {
         &[
             (3_000, Act(&first), "offer 1"),
             (3_001, recorded(&[1]), "write 1"),
-            (3_002, Hear(Event::Output), ""),
-            (3_003, Hear(Event::Wrote(String::new())), ""),
-            (3_053, Hear(Event::Tick), "enter"),
-            (3_054, Hear(Event::Output), ""),
-            (3_055, Hear(Event::Entered), "offered 1"),
-            (3_056, Hear(Event::Output), ""),
+            (3_002, On(DeliveryEvent::Output), ""),
+            (3_003, On(DeliveryEvent::Wrote(String::new())), ""),
+            (3_053, On(DeliveryEvent::Tick), "enter"),
+            (3_054, On(DeliveryEvent::Output), ""),
+            (3_055, On(DeliveryEvent::Entered), "offered 1"),
+            (3_056, On(DeliveryEvent::Output), ""),
         ],
     );
     assert_eq!(given.activity().activity, Activity::Working);
     play(given.clone(), &[(3_100, Act(&urgent), "offer 2")]);
     let works = [
-        (3_600, Hear(Event::Output), ""),
+        (3_600, On(DeliveryEvent::Output), ""),
         (3_601, Act(&urgent), "key [3]"),
     ];
     play(given, &works);
     // Nor is the echo of a person's keys.
     let typed = [
-        (3_000, Hear(Event::Draft), ""),
-        (3_001, Hear(Event::Output), ""),
-        (3_100, Hear(Event::DraftGone), ""),
-        (3_101, Hear(Event::Output), ""),
+        (3_000, On(DeliveryEvent::DraftTyped), ""),
+        (3_001, On(DeliveryEvent::Output), ""),
+        (3_100, On(DeliveryEvent::DraftEnded), ""),
+        (3_101, On(DeliveryEvent::Output), ""),
         (3_102, Act(&urgent), "offer 2"),
     ];
     play(idle(), &typed);
@@ -40,16 +40,16 @@ fn an_interrupt_key_needs_more_than_an_echo() {
 
 #[test]
 fn an_interrupt_presses_its_key_and_waits() {
-    use Doing::{Act, Hear};
+    use Call::{Act, On};
     let pending = [message_state(1, Priority::Interrupt)];
     let begin = || (3_000, Act(&pending), "key [3]");
-    let tick = |at, want| (at, Hear(Event::Tick), want);
+    let tick = |at, want| (at, On(DeliveryEvent::Tick), want);
     // It stops: 2 s without output.
     let stops = [begin(), tick(4_999, ""), tick(5_000, "offer 1")];
     play(working(), &stops);
     // It does not.
     let goes_on = |from: u64| {
-        let spell = (0..5).map(move |s| (from + 1 + 1_000 * s, Hear(Event::Output), ""));
+        let spell = (0..5).map(move |s| (from + 1 + 1_000 * s, On(DeliveryEvent::Output), ""));
         spell.collect::<Vec<_>>()
     };
     let mut delivery = play(working(), &[begin()]);
@@ -65,15 +65,11 @@ fn an_interrupt_presses_its_key_and_waits() {
     play(delivery, &[(18_001, recorded(&[1]), "write 1")]);
     // Whoever takes the keyboard meanwhile has it.
     for event in [
-        Event::Draft,
-        Event::Paused(PausedBy::Viewer),
-        Event::Exited(Ending::Exit(0)),
+        DeliveryEvent::DraftTyped,
+        DeliveryEvent::Paused(PausedBy::Viewer),
+        DeliveryEvent::Exited(Ending::Exit(0)),
     ] {
-        let lines = [
-            begin(),
-            (3_500, Hear(event), ""),
-            (9_000, Act(&pending), ""),
-        ];
+        let lines = [begin(), (3_500, On(event), ""), (9_000, Act(&pending), "")];
         play(working(), &lines);
     }
 }
@@ -91,16 +87,19 @@ fn a_key_that_found_no_room_does_not_count() {
         evidence(&delivery, 3_000),
         "the interrupt key was pressed 1 time(s)"
     );
-    assert_eq!(said(&delivery.on(ms(3_000), Event::Unpressed)), "");
+    assert_eq!(
+        summary(&delivery.on(ms(3_000), DeliveryEvent::KeysDropped)),
+        ""
+    );
     assert_eq!(
         evidence(&delivery, 3_000),
         "the interrupt key was pressed 0 time(s)"
     );
     // Its time comes again, and not sooner.
     for at in (3_500..8_000).step_by(1_000) {
-        assert_eq!(said(&delivery.on(ms(at), Event::Output)), "");
+        assert_eq!(summary(&delivery.on(ms(at), DeliveryEvent::Output)), "");
     }
-    let pressed = said(&delivery.on(ms(8_000), Event::Tick));
+    let pressed = summary(&delivery.on(ms(8_000), DeliveryEvent::Tick));
     assert!(pressed.starts_with("key"), "{pressed}");
     assert_eq!(
         evidence(&delivery, 8_000),
@@ -110,13 +109,13 @@ fn a_key_that_found_no_room_does_not_count() {
 
 #[test]
 fn an_interrupt_dismisses_a_question_or_is_held() {
-    use Doing::{Act, Hear};
+    use Call::{Act, On};
     let pending = [message_state(1, Priority::Interrupt), raw(2)];
     let begin = || (3_000, Act(&pending), "key [3]");
-    let tick = |at, want| (at, Hear(Event::Tick), want);
+    let tick = |at, want| (at, On(DeliveryEvent::Tick), want);
     let gone = [
         begin(),
-        (3_100, Hear(Event::Dialog(None)), ""),
+        (3_100, On(DeliveryEvent::DialogChanged(None)), ""),
         tick(5_000, "offer 1"),
     ];
     play(blocked(), &gone);
@@ -139,17 +138,17 @@ fn an_interrupt_dismisses_a_question_or_is_held() {
     let answer = [
         (18_001, Act(&pending), "offer 2"),
         (18_002, recorded(&[2]), "write 2"),
-        (18_003, Hear(Event::Wrote(String::new())), ""),
-        (18_060, Hear(Event::Tick), "enter"),
+        (18_003, On(DeliveryEvent::Wrote(String::new())), ""),
+        (18_060, On(DeliveryEvent::Tick), "enter"),
     ];
     let mut delivery = play(delivery, &answer);
-    let effects = delivery.on(ms(18_061), Event::Entered);
+    let effects = delivery.on(ms(18_061), DeliveryEvent::Entered);
     let evidence = "written whole to the terminal of the running program, in answer to: Run rm?";
     assert!(matches!(&effects[..], [Effect::Offered { evidence: e, .. }] if e == evidence));
     let after = [
-        (18_062, Hear(Event::Dialog(None)), ""),
+        (18_062, On(DeliveryEvent::DialogChanged(None)), ""),
         // More than the echo of that shows that it works.
-        (18_600, Hear(Event::Output), ""),
+        (18_600, On(DeliveryEvent::Output), ""),
         (18_601, Act(&pending[..1]), "key [3]"),
     ];
     play(delivery, &after);

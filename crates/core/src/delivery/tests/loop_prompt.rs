@@ -7,11 +7,11 @@ use crate::priority::Priority::{Idle, Interrupt, Normal};
 use crate::session::Ending;
 
 fn delivery() -> Delivery {
-    let manner = Manner {
+    let config = DeliveryConfig {
         reach: Reach::Prompt,
-        ..Manner::generic(80)
+        ..DeliveryConfig::generic(80)
     };
-    idle_at(Delivery::new(manner, ms(0)))
+    idle_at(Delivery::new(config, ms(0)))
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn nothing_is_ever_typed() {
     }
     assert!(
         delivery
-            .bars_a_nudge()
+            .nudge_refusal()
             .is_some_and(|why| why.contains("loop"))
     );
     let answerable = delivery.answerable(ms(3_000));
@@ -59,7 +59,7 @@ fn what_waits_waits_for_a_prompt() {
             .reason
             .contains("ends what the loop is doing")
     );
-    delivery.on(ms(3_000), Event::Exited(Ending::Exit(0)));
+    delivery.on(ms(3_000), DeliveryEvent::Exited(Ending::Exit(0)));
     assert_eq!(hold(&delivery, Normal).rule, "exited");
 }
 
@@ -69,8 +69,8 @@ fn what_its_next_prompt_waits_for_is_named() {
     let pending = [state.clone()];
     let check = |wait: LoopWait, at: u64, reason: &str, release: &str| {
         let mut delivery = delivery();
-        delivery.on(ms(2_500), Event::Loop(wait.clone()));
-        delivery.on(ms(2_600), Event::Loop(wait));
+        delivery.on(ms(2_500), DeliveryEvent::LoopChanged(wait.clone()));
+        delivery.on(ms(2_600), DeliveryEvent::LoopChanged(wait));
         let hold = delivery.hold(ms(at), &state, &pending).expect("it is held");
         assert_eq!(hold.rule, "loop");
         assert!(hold.reason.contains(reason), "{hold:?}");

@@ -3,13 +3,13 @@
 
 mod drafts;
 mod enter;
+mod properties;
 mod questions;
 mod recognition;
-mod whatever;
 mod work;
 
 use super::*;
-use super::{Doing, Line, id, idle_at, message_state, play, raw, recorded, rule};
+use super::{Call, Line, id, idle_at, message_state, play, raw, recorded, rule};
 use crate::activity::tests::ms;
 use crate::harness::{
     Below, BoxState, Claim, Held, InputBox, Manifest, Mismatch, Says, Sighting, Source, Wait,
@@ -69,20 +69,20 @@ pub(super) fn with(change: impl FnOnce(&mut Manifest)) -> Delivery {
 pub(super) fn resting(manifest: Manifest) -> Delivery {
     manifest.check().unwrap();
     let mut delivery = idle_at(beginning(manifest));
-    delivery.on(ms(2_400), Event::Seen(empty()));
-    delivery.on(ms(2_500), Event::Tick);
+    delivery.on(ms(2_400), DeliveryEvent::ScreenChanged(empty()));
+    delivery.on(ms(2_500), DeliveryEvent::Tick);
     delivery
 }
 
 /// One that has just begun.
 pub(super) fn beginning(manifest: Manifest) -> Delivery {
-    let manner = Manner {
+    let config = DeliveryConfig {
         has_hooks: manifest.start.hooks,
         harness: Arc::new(manifest),
         path_bytes: 80,
         reach: Reach::Terminal,
     };
-    Delivery::new(manner, ms(0))
+    Delivery::new(config, ms(0))
 }
 
 pub(super) fn keys(said: &str) -> crate::harness::Keys {
@@ -118,8 +118,8 @@ pub(super) fn after_output(output: u64, sighting: Sighting) -> Sighting {
     Sighting { output, ..sighting }
 }
 
-pub(super) fn wrote() -> Event {
-    Event::Wrote("text".to_owned())
+pub(super) fn wrote() -> DeliveryEvent {
+    DeliveryEvent::Wrote("text".to_owned())
 }
 
 pub(super) fn asks(what: &str) -> Sighting {
@@ -142,15 +142,15 @@ pub(super) fn claims(says: Says) -> Sighting {
 }
 
 pub(super) fn seen<'a>(at: u64, sighting: Sighting, want: &'a str) -> Line<'a> {
-    (at, Doing::Hear(Event::Seen(sighting)), want)
+    (at, Call::On(DeliveryEvent::ScreenChanged(sighting)), want)
 }
 
 pub(super) fn looked<'a>(at: u64, sighting: Sighting, want: &'a str) -> Line<'a> {
-    (at, Doing::Hear(Event::Looked(sighting)), want)
+    (at, Call::On(DeliveryEvent::Looked(sighting)), want)
 }
 
-pub(super) fn hear<'a>(at: u64, event: Event, want: &'a str) -> Line<'a> {
-    (at, Doing::Hear(event), want)
+pub(super) fn on<'a>(at: u64, event: DeliveryEvent, want: &'a str) -> Line<'a> {
+    (at, Call::On(event), want)
 }
 
 /// Up to the look before Enter.
@@ -158,12 +158,12 @@ pub(super) fn written(delivery: Delivery, pending: &[MessageState]) -> Delivery 
     play(
         delivery,
         &[
-            (3_000, Doing::Act(pending), "offer 1"),
+            (3_000, Call::Act(pending), "offer 1"),
             (3_001, recorded(&[1]), "look"),
             looked(3_001, empty(), "write 1"),
-            hear(3_002, wrote(), ""),
+            on(3_002, wrote(), ""),
             seen(3_010, holds("text"), ""),
-            hear(3_052, Event::Tick, "look"),
+            on(3_052, DeliveryEvent::Tick, "look"),
         ],
     )
 }

@@ -1,7 +1,7 @@
 //! Operations of a session: offers and their outcome, expiry, and its own start and end.
 
 use jiff::{SignedDuration, Timestamp};
-use posthaste_core::offer::{Kept, Said};
+use posthaste_core::offer::{Said, StepRefusal};
 use posthaste_core::{
     Conversation, Draft, Ended, Ending, MessageId, Order, Priority, ReceiptState,
 };
@@ -100,7 +100,7 @@ fn pending_messages_are_in_delivery_order_until_they_are_offered() {
     let again = commit(&mut journal, offer(at(2), &want));
     assert_eq!(again.moved, want[6..]);
     let why: Vec<_> = again.kept.into_iter().map(|(_, why)| why).collect();
-    assert_eq!(why, vec![Kept::Already(ReceiptState::Offering); 6]);
+    assert_eq!(why, vec![StepRefusal::Already(ReceiptState::Offering); 6]);
 }
 
 #[test]
@@ -113,8 +113,8 @@ fn an_offer_is_offered_or_repeated() {
     commit(&mut journal, offer(at(1), &[id(1), id(2), id(3)]));
     let done = commit(&mut journal, offered(at(2), &[id(1), id(4), id(9)]));
     assert_eq!(done.moved, [id(1)]);
-    let not_offering = Kept::NotOffering(ReceiptState::Stored);
-    let kept = [(id(4), not_offering), (id(9), Kept::NotFound)];
+    let not_offering = StepRefusal::NotOffering(ReceiptState::Stored);
+    let kept = [(id(4), not_offering), (id(9), StepRefusal::NotFound)];
     assert_eq!(done.kept, kept);
     // The sender cannot cancel a message that may be on the screen.
     let cancel = ApplyOrder {
@@ -147,7 +147,7 @@ fn an_offer_is_offered_or_repeated() {
     let done = commit(&mut journal, accepted);
     assert_eq!(
         (done.moved, done.kept),
-        (vec![id(2)], vec![(id(4), Kept::NotSeen)])
+        (vec![id(2)], vec![(id(4), StepRefusal::NotSeen)])
     );
     let message_state = journal.state(id(2)).unwrap().unwrap();
     let journey: Vec<_> = message_state
@@ -241,7 +241,7 @@ fn pending_returns_the_next_time_at_which_it_changes() {
     let state = journal.state(id(1)).unwrap().unwrap().status.receipt();
     assert_eq!(state, ReceiptState::Expired);
     let kept = commit(&mut journal, offer(at(95), &[id(1)])).kept;
-    assert_eq!(kept, [(id(1), Kept::Ended(ReceiptState::Expired))]);
+    assert_eq!(kept, [(id(1), StepRefusal::Ended(ReceiptState::Expired))]);
 }
 
 #[test]
@@ -268,8 +268,8 @@ fn read_and_cancelled_messages_are_not_offered() {
     let head = journal.head().unwrap();
     let done = commit(&mut journal, offer(at(2), &[id(1), id(2)]));
     assert_eq!(done.moved, []);
-    let ended = Kept::Ended(ReceiptState::Cancelled);
-    assert_eq!(done.kept, [(id(1), Kept::Read), (id(2), ended)]);
+    let ended = StepRefusal::Ended(ReceiptState::Cancelled);
+    assert_eq!(done.kept, [(id(1), StepRefusal::Read), (id(2), ended)]);
     assert_eq!(journal.head().unwrap(), head);
 }
 
@@ -360,7 +360,7 @@ fn a_reply_ends_the_reminders() {
     order(&mut journal, at(2), "bob", Order::Archive, &[id(2)]);
     let done = commit(&mut journal, remind(at(2), &ids));
     assert_eq!(done.moved, [id(3)]);
-    let kept = [id(1), id(2)].map(|id| (id, Kept::NotOwed));
+    let kept = [id(1), id(2)].map(|id| (id, StepRefusal::NotOwed));
     assert_eq!(done.kept, kept);
     for n in 2..=10 {
         assert_eq!(commit(&mut journal, remind(at(n), &[id(3)])).moved, [id(3)]);

@@ -20,40 +20,44 @@ fn a_question_in_the_last_moment_parks_the_text() {
     let resume = |at| {
         [
             seen(at, holds("text"), "resume"),
-            hear(at + 1, Event::Resumed, ""),
-            hear(at + 51, Event::Tick, "look"),
+            on(at + 1, DeliveryEvent::Resumed, ""),
+            on(at + 51, DeliveryEvent::Tick, "look"),
         ]
     };
     let enter = [
         looked(4_060, holds("text"), "enter"),
-        hear(4_061, Event::Entered, ""),
+        on(4_061, DeliveryEvent::Entered, ""),
         seen(4_062, empty(), "offered 1"),
     ];
     play(play(park(), &resume(4_000)), &enter);
     // A person answers the dialog with a key, which is no draft.
     let typed = [
-        hear(3_100, Event::Draft, ""),
+        on(3_100, DeliveryEvent::DraftTyped, ""),
         seen(3_200, holds("text"), ""),
     ];
     let delivery = play(park(), &typed);
-    assert!(delivery.is_field_ours(), "the key went to the question");
-    play(delivery, &[hear(4_200, Event::DraftGone, "resume")]);
+    assert!(delivery.keys_missed_box(), "the key went to the question");
+    play(delivery, &[on(4_200, DeliveryEvent::DraftEnded, "resume")]);
     // The key was late and fell into the box: no Enter.
     let late = [
-        hear(3_100, Event::Draft, ""),
+        on(3_100, DeliveryEvent::DraftTyped, ""),
         seen(3_200, holds("text1"), ""),
-        hear(4_200, Event::DraftGone, ""),
+        on(4_200, DeliveryEvent::DraftEnded, ""),
     ];
     play(park(), &late);
     // The question has eaten the text: it is not written again as if nothing had been.
     let delivery = play(park(), &[seen(4_000, empty(), "resume")]);
     let gone = [
-        hear(4_001, Event::Resumed, ""),
-        hear(4_051, Event::Tick, "look"),
+        on(4_001, DeliveryEvent::Resumed, ""),
+        on(4_051, DeliveryEvent::Tick, "look"),
         looked(4_052, empty(), "uncertain 1"),
     ];
     play(delivery, &gone);
-    let end = [hear(4_000, Event::Exited(Ending::Exit(0)), "uncertain 1")];
+    let end = [on(
+        4_000,
+        DeliveryEvent::Exited(Ending::Exit(0)),
+        "uncertain 1",
+    )];
     play(park(), &end);
 }
 
@@ -68,10 +72,10 @@ fn answered_at(keys: &str, before: &str) -> Delivery {
     pending[0].message.envelope.body = Body::Inline(keys.to_owned());
     let typed = [
         seen(2_900, at_cursor("Run rm?", before), ""),
-        (3_000, Doing::Act(&pending), "offer 1"),
+        (3_000, Call::Act(&pending), "offer 1"),
         (3_001, recorded(&[1]), "write 1"),
-        hear(3_002, Event::Wrote(keys.to_owned()), ""),
-        hear(3_052, Event::Tick, "look"),
+        on(3_002, DeliveryEvent::Wrote(keys.to_owned()), ""),
+        on(3_052, DeliveryEvent::Tick, "look"),
     ];
     play(with(|_| ()), &typed)
 }
@@ -105,10 +109,10 @@ fn an_answer_is_accepted_once_its_question_is_gone() {
 fn an_answer_without_effect_is_typed_once_more_and_then_fails() {
     let ignored = [
         looked(3_053, asks("Run rm?"), ""),
-        hear(4_053, Event::Tick, "look"),
+        on(4_053, DeliveryEvent::Tick, "look"),
         looked(4_054, asks("Run rm?"), "write 1"),
-        hear(4_055, Event::Wrote("2".to_owned()), ""),
-        hear(4_105, Event::Tick, "look"),
+        on(4_055, DeliveryEvent::Wrote("2".to_owned()), ""),
+        on(4_105, DeliveryEvent::Tick, "look"),
         looked(4_106, asks("Run rm?"), ""),
     ];
     let again = play(answered("2"), &ignored);
@@ -117,7 +121,7 @@ fn an_answer_without_effect_is_typed_once_more_and_then_fails() {
         &[seen(4_200, empty(), "offered 1; accepted 1")],
     );
     let fails = [
-        hear(5_106, Event::Tick, "look"),
+        on(5_106, DeliveryEvent::Tick, "look"),
         looked(5_107, asks("Run rm?"), "fail 1"),
     ];
     play(again, &fails);
@@ -127,8 +131,8 @@ fn an_answer_without_effect_is_typed_once_more_and_then_fails() {
 fn an_answer_is_not_typed_again_while_a_person_has_the_keyboard() {
     let taken = [
         looked(3_053, asks("Run rm?"), ""),
-        hear(3_500, Event::Paused(PausedBy::Viewer), ""),
-        hear(4_053, Event::Tick, "look"),
+        on(3_500, DeliveryEvent::Paused(PausedBy::Viewer), ""),
+        on(4_053, DeliveryEvent::Tick, "look"),
         looked(4_054, asks("Run rm?"), "fail 1"),
     ];
     play(answered("2"), &taken);
@@ -161,24 +165,24 @@ fn enter_follows_an_answer_only_where_the_dialog_shows_it_at_the_cursor() {
 #[test]
 fn an_answer_is_judged_only_after_the_program_has_read_it() {
     let unread = [
-        hear(3_060, Event::Unread(true), ""),
+        on(3_060, DeliveryEvent::UnreadInput(true), ""),
         looked(3_061, asks("Run rm?"), ""),
-        hear(3_111, Event::Tick, "look"),
+        on(3_111, DeliveryEvent::Tick, "look"),
     ];
     let delivery = play(answered("2"), &unread);
     assert!(delivery.awaits_reading());
     // A look that may be older than that says nothing.
     let read = [
-        hear(3_112, Event::Unread(false), ""),
+        on(3_112, DeliveryEvent::UnreadInput(false), ""),
         looked(3_113, asks("Run rm?"), ""),
-        hear(3_163, Event::Tick, "look"),
+        on(3_163, DeliveryEvent::Tick, "look"),
         looked(3_164, empty(), "offered 1; accepted 1"),
     ];
     play(delivery.clone(), &read);
     // A program that never reads it is not waited for without end.
     let never = [
         looked(4_000, asks("Run rm?"), ""),
-        hear(4_050, Event::Tick, "look"),
+        on(4_050, DeliveryEvent::Tick, "look"),
         looked(5_070, asks("Run rm?"), "fail 1"),
     ];
     play(delivery, &never);
@@ -191,10 +195,10 @@ fn an_answer_goes_past_a_text_that_waits() {
     let delivery = written(with(|_| ()), &pending[..1]);
     let answering = [
         looked(3_053, asks("Run rm?"), ""),
-        (3_100, Doing::Act(&pending[1..]), "offer 2"),
+        (3_100, Call::Act(&pending[1..]), "offer 2"),
         (3_101, recorded(&[2]), "write 2"),
-        hear(3_102, wrote(), ""),
-        hear(3_152, Event::Tick, "look"),
+        on(3_102, wrote(), ""),
+        on(3_152, DeliveryEvent::Tick, "look"),
         looked(3_153, holds("text"), "offered 2; accepted 2; resume"),
     ];
     play(delivery, &answering);
@@ -212,10 +216,10 @@ fn a_question_is_told_by_all_its_words() {
     pending[0].message.envelope.body = Body::Inline("text".to_owned());
     let typed = [
         seen(2_900, at_cursor_of(long("ls"), ""), ""),
-        (3_000, Doing::Act(&pending), "offer 1"),
+        (3_000, Call::Act(&pending), "offer 1"),
         (3_001, recorded(&[1]), "write 1"),
-        hear(3_002, wrote(), ""),
-        hear(3_052, Event::Tick, "look"),
+        on(3_002, wrote(), ""),
+        on(3_052, DeliveryEvent::Tick, "look"),
     ];
     let delivery = play(with(|_| ()), &typed);
     play(delivery.clone(), &[looked(3_053, long("ls"), "enter")]);
@@ -232,16 +236,16 @@ fn a_question_that_comes_again_is_another() {
         pending[0].message.envelope.body = Body::Inline("yes".to_owned());
         let typed = [
             seen(2_900, asks("Go on? [y/N]"), ""),
-            (3_000, Doing::Act(&pending), "offer 1"),
+            (3_000, Call::Act(&pending), "offer 1"),
             (3_001, recorded(&[1]), "write 1"),
-            hear(3_002, Event::Wrote("yes".to_owned()), ""),
+            on(3_002, DeliveryEvent::Wrote("yes".to_owned()), ""),
         ];
         let mut delivery = play(with(|_| ()), &typed);
         for (at, sighting) in (3_010..).zip(between) {
-            delivery.on(ms(at), Event::Seen(sighting.clone()));
+            delivery.on(ms(at), DeliveryEvent::ScreenChanged(sighting.clone()));
         }
-        let mut delivery = play(delivery, &[hear(3_052, Event::Tick, "look")]);
-        let effects = delivery.on(ms(3_053), Event::Looked(at_cursor(last, "yes")));
+        let mut delivery = play(delivery, &[on(3_052, DeliveryEvent::Tick, "look")]);
+        let effects = delivery.on(ms(3_053), DeliveryEvent::Looked(at_cursor(last, "yes")));
         let is_enter = effects == [Effect::Enter];
         assert_eq!(is_enter, is_entered, "{between:?} {last}");
     };
@@ -265,29 +269,29 @@ fn an_interrupt_dismisses_the_question_that_another_waits_for() {
     let delivery = written(with(|_| ()), &pending);
     let pressed = [
         looked(3_053, asks("Run rm?"), ""),
-        (3_100, Doing::Act(&urgent), "look"),
+        (3_100, Call::Act(&urgent), "look"),
         looked(3_101, asks("Run rm?"), "key [3]"),
     ];
     let delivery = play(delivery, &pressed);
     // It is gone: first the one that is in the box.
     let gone = [
         seen(3_200, holds("text"), ""),
-        hear(3_201, Event::Tick, "resume"),
-        hear(3_202, Event::Resumed, ""),
-        hear(3_252, Event::Tick, "look"),
+        on(3_201, DeliveryEvent::Tick, "resume"),
+        on(3_202, DeliveryEvent::Resumed, ""),
+        on(3_252, DeliveryEvent::Tick, "look"),
         looked(3_253, holds("text"), "enter"),
-        hear(3_254, Event::Entered, ""),
+        on(3_254, DeliveryEvent::Entered, ""),
         seen(3_255, empty(), "offered 1"),
     ];
     play(delivery.clone(), &gone);
     // It stays: then nothing is typed.
     let stays = [
-        hear(8_101, Event::Tick, "look"),
+        on(8_101, DeliveryEvent::Tick, "look"),
         looked(8_102, asks("Run rm?"), "key [3]"),
-        hear(13_102, Event::Tick, "look"),
+        on(13_102, DeliveryEvent::Tick, "look"),
         looked(13_103, asks("Run rm?"), "key [3]"),
-        hear(18_103, Event::Tick, ""),
-        (18_104, Doing::Act(&urgent), ""),
+        on(18_103, DeliveryEvent::Tick, ""),
+        (18_104, Call::Act(&urgent), ""),
     ];
     let delivery = play(delivery, &stays);
     assert_eq!(

@@ -14,7 +14,7 @@ fn nothing_is_typed_into_an_unknown_view() {
     let delivery = play(with(|_| ()), &[seen(2_600, hidden(), "")]);
     for state in &pending {
         let own = std::slice::from_ref(state);
-        let delivery = play(delivery.clone(), &[(9_000, Doing::Act(own), "")]);
+        let delivery = play(delivery.clone(), &[(9_000, Call::Act(own), "")]);
         let hold = delivery.hold(ms(9_001), state, own).unwrap();
         assert_eq!((hold.rule, hold.since), ("unrecognised", ms(2_600).wall));
         assert_eq!(hold.evidence, "expected the input box, found \"Settings\"");
@@ -24,10 +24,7 @@ fn nothing_is_typed_into_an_unknown_view() {
         claims: claims(Says::Idle).claims,
         ..hidden()
     };
-    let idle = [
-        seen(3_000, says_idle, ""),
-        (9_000, Doing::Act(&pending), ""),
-    ];
+    let idle = [seen(3_000, says_idle, ""), (9_000, Call::Act(&pending), "")];
     play(delivery, &idle);
 }
 
@@ -40,7 +37,7 @@ fn no_interrupt_key_is_pressed_into_an_unknown_view() {
     };
     let busy = [
         seen(3_000, works.clone(), ""),
-        (3_001, Doing::Act(&urgent), ""),
+        (3_001, Call::Act(&urgent), ""),
     ];
     let delivery = play(with(|_| ()), &busy);
     assert_eq!(
@@ -50,7 +47,7 @@ fn no_interrupt_key_is_pressed_into_an_unknown_view() {
     // Nor one that opens between the decision and the key.
     let late = [
         seen(3_000, claims(Says::Working), ""),
-        (3_001, Doing::Act(&urgent), "look"),
+        (3_001, Call::Act(&urgent), "look"),
         looked(3_002, works, ""),
     ];
     play(with(|_| ()), &late);
@@ -61,20 +58,20 @@ fn an_interrupt_cancels_a_dialog_and_its_receipt_says_so() {
     let urgent = [message_state(1, Interrupt)];
     let cancelled = [
         seen(3_000, asks("Run rm?"), ""),
-        (3_001, Doing::Act(&urgent), "look"),
+        (3_001, Call::Act(&urgent), "look"),
         looked(3_002, asks("Run rm?"), "key [3]"),
         seen(3_100, claims(Says::Idle), ""),
-        hear(3_200, Event::Tick, "offer 1"),
+        on(3_200, DeliveryEvent::Tick, "offer 1"),
         (3_201, recorded(&[1]), "look"),
         looked(3_202, claims(Says::Idle), "write 1"),
-        hear(3_203, wrote(), ""),
+        on(3_203, wrote(), ""),
         seen(3_210, holds("text"), ""),
-        hear(3_260, Event::Tick, "look"),
+        on(3_260, DeliveryEvent::Tick, "look"),
         looked(3_261, holds("text"), "enter"),
-        hear(3_262, Event::Entered, ""),
+        on(3_262, DeliveryEvent::Entered, ""),
     ];
     let mut delivery = play(with(|_| ()), &cancelled);
-    let effects = delivery.on(ms(3_300), Event::Seen(empty()));
+    let effects = delivery.on(ms(3_300), DeliveryEvent::ScreenChanged(empty()));
     let says = evidence(&effects);
     assert!(
         says.ends_with("a dialog was cancelled for it: Run rm?"),
@@ -89,8 +86,8 @@ fn two_looks_without_output_between_them_come_before_a_text() {
     let early = play(
         delivery(),
         &[
-            hear(3_099, Event::Tick, ""),
-            (3_099, Doing::Act(&pending), ""),
+            on(3_099, DeliveryEvent::Tick, ""),
+            (3_099, Call::Act(&pending), ""),
         ],
     );
     assert_eq!(
@@ -100,8 +97,8 @@ fn two_looks_without_output_between_them_come_before_a_text() {
     assert_eq!(early.next_wakeup(), Some(ms(3_100).mono));
     let second = |look: Sighting, want: &'static str| {
         let lines = [
-            hear(3_100, Event::Tick, ""),
-            (3_100, Doing::Act(&pending), "offer 1"),
+            on(3_100, DeliveryEvent::Tick, ""),
+            (3_100, Call::Act(&pending), "offer 1"),
             (3_101, recorded(&[1]), "look"),
             looked(3_102, look, want),
         ];
@@ -122,7 +119,7 @@ fn a_hooks_question_is_over_once_the_box_is_in_sight_again() {
     manifest.hook.blocked.push(sign("PermissionRequest"));
     let report = manifest.hook.read("PermissionRequest", "{}");
     let asked = [
-        hear(3_000, Event::Hook(Box::new(report)), ""),
+        on(3_000, DeliveryEvent::HookCalled(Box::new(report)), ""),
         seen(3_100, hidden(), ""),
         seen(4_000, empty(), ""),
     ];
@@ -134,9 +131,9 @@ fn a_hooks_question_is_over_once_the_box_is_in_sight_again() {
             .question_ends_at(delivery.input_box.recognised_since()),
         Some(ms(7_000).mono)
     );
-    delivery.on(ms(6_999), Event::Tick);
+    delivery.on(ms(6_999), DeliveryEvent::Tick);
     assert!(matches!(delivery.activity().activity, Activity::Blocked(_)));
-    delivery.on(ms(7_000), Event::Tick);
+    delivery.on(ms(7_000), DeliveryEvent::Tick);
     assert_eq!(delivery.activity().activity, Activity::Idle);
 }
 
@@ -167,13 +164,13 @@ fn nothing_is_typed_while_another_process_has_the_conversation() {
         );
         for state in &all {
             let own = std::slice::from_ref(state);
-            let delivery = play(delivery.clone(), &[(9_000, Doing::Act(own), "")]);
+            let delivery = play(delivery.clone(), &[(9_000, Call::Act(own), "")]);
             let hold = delivery.hold(ms(9_001), state, own).unwrap();
             assert_eq!((hold.rule, hold.since), ("handed-over", ms(3_000).wall));
             assert_eq!(hold.evidence, "the program's own record names job 2d95");
         }
         let moved = "the agent's conversation has moved to another process";
-        assert!(delivery.bars_a_nudge().unwrap().starts_with(moved));
+        assert!(delivery.nudge_refusal().unwrap().starts_with(moved));
         let answerable = delivery.answerable(ms(9_001));
         assert!(matches!(answerable, Answerable::No(why) if why.starts_with(moved)));
     }
@@ -182,7 +179,7 @@ fn nothing_is_typed_while_another_process_has_the_conversation() {
     let back = [
         seen(2_600, handed_over(empty()), ""),
         seen(3_000, empty(), ""),
-        (3_100, Doing::Act(&pending), "offer 1"),
+        (3_100, Call::Act(&pending), "offer 1"),
     ];
     play(with(|_| ()), &back);
 }
@@ -191,14 +188,14 @@ fn nothing_is_typed_while_another_process_has_the_conversation() {
 fn a_handover_takes_an_offer_back_and_withholds_enter() {
     let pending = [message_state(1, Normal)];
     let before_text = [
-        (3_000, Doing::Act(&pending[..]), "offer 1"),
+        (3_000, Call::Act(&pending[..]), "offer 1"),
         (3_001, recorded(&[1]), "look"),
         looked(3_002, handed_over(empty()), "withdraw 1"),
     ];
     play(with(|_| ()), &before_text);
     let before_enter = [
         looked(3_053, handed_over(holds("text")), ""),
-        hear(9_000, Event::Tick, ""),
+        on(9_000, DeliveryEvent::Tick, ""),
     ];
     let delivery = play(written(with(|_| ()), &pending), &before_enter);
     let hold = delivery.hold(ms(9_001), &pending[0], &pending);

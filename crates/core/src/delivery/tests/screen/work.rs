@@ -15,39 +15,39 @@ fn a_key_that_would_quit_needs_proof_of_work() {
     let mut busy = play(
         delivery(),
         &[
-            hear(3_000, Event::Output, ""),
-            (3_001, Doing::Act(&urgent), "look"),
+            on(3_000, DeliveryEvent::Output, ""),
+            (3_001, Call::Act(&urgent), "look"),
             looked(3_002, empty(), "offer 1"),
             (3_003, recorded(&[1]), "look"),
             looked(3_003, empty(), "write 1"),
-            hear(3_004, wrote(), ""),
-            hear(3_054, Event::Tick, "look"),
+            on(3_004, wrote(), ""),
+            on(3_054, DeliveryEvent::Tick, "look"),
             looked(3_055, holds("text"), "enter"),
-            hear(3_056, Event::Entered, ""),
+            on(3_056, DeliveryEvent::Entered, ""),
         ],
     );
-    let effects = busy.on(ms(3_057), Event::Seen(empty()));
+    let effects = busy.on(ms(3_057), DeliveryEvent::ScreenChanged(empty()));
     assert!(evidence(&effects).ends_with("no interrupt key: it might have ended the program"));
     // Its title is. Each press needs it anew.
     let works = [
         seen(3_000, claims(Says::Working), ""),
-        (3_001, Doing::Act(&urgent), "look"),
+        (3_001, Call::Act(&urgent), "look"),
         looked(3_002, claims(Says::Working), "key [3]"),
-        hear(8_002, Event::Tick, "look"),
+        on(8_002, DeliveryEvent::Tick, "look"),
         looked(8_003, claims(Says::Working), "key [3]"),
-        hear(13_003, Event::Tick, "look"),
+        on(13_003, DeliveryEvent::Tick, "look"),
         looked(13_004, claims(Says::Idle), "offer 1"),
     ];
     play(delivery(), &works);
     // A question is dismissed by its own key.
     let asked = [
         seen(3_000, asks("Run rm?"), ""),
-        (3_001, Doing::Act(&urgent), "look"),
+        (3_001, Call::Act(&urgent), "look"),
         looked(3_002, asks("Run rm?"), "key [27]"),
     ];
     play(delivery(), &asked);
     // An idle program gets none.
-    play(delivery(), &[(3_000, Doing::Act(&urgent), "offer 1")]);
+    play(delivery(), &[(3_000, Call::Act(&urgent), "offer 1")]);
 }
 
 #[test]
@@ -59,10 +59,10 @@ fn the_keys_are_pressed_again_when_the_harness_says() {
     });
     let works = [
         seen(3_000, claims(Says::Working), ""),
-        (3_001, Doing::Act(&urgent), "look"),
+        (3_001, Call::Act(&urgent), "look"),
         looked(3_001, claims(Says::Working), "key [27]"),
-        hear(4_500, Event::Tick, ""),
-        hear(4_501, Event::Tick, "look"),
+        on(4_500, DeliveryEvent::Tick, ""),
+        on(4_501, DeliveryEvent::Tick, "look"),
         looked(4_501, claims(Says::Working), "key [27]"),
         seen(4_600, claims(Says::Idle), "offer 1"),
     ];
@@ -73,7 +73,7 @@ fn the_keys_are_pressed_again_when_the_harness_says() {
 fn pressed(urgent: &[MessageState], change: impl FnOnce(&mut Manifest)) -> Delivery {
     let lines = [
         seen(3_000, claims(Says::Working), ""),
-        (3_001, Doing::Act(urgent), "look"),
+        (3_001, Call::Act(urgent), "look"),
         looked(3_001, claims(Says::Working), "key [3]"),
     ];
     play(with(change), &lines)
@@ -92,8 +92,8 @@ fn what_an_interrupt_puts_back_is_cleared() {
     let cleared = [
         seen(3_100, put_back(), "key [21]"),
         seen(3_103, claims(Says::Idle), ""),
-        hear(3_202, Event::Tick, ""),
-        hear(3_203, Event::Tick, "offer 1"),
+        on(3_202, DeliveryEvent::Tick, ""),
+        on(3_203, DeliveryEvent::Tick, "offer 1"),
         (3_204, recorded(&[1]), "look"),
         looked(3_205, claims(Says::Idle), "write 1"),
     ];
@@ -101,16 +101,16 @@ fn what_an_interrupt_puts_back_is_cleared() {
     // If the key has no effect, the text is a draft like any other.
     let stays = [
         seen(3_100, put_back(), "key [21]"),
-        hear(5_100, Event::Tick, ""),
-        (5_101, Doing::Act(&urgent), ""),
+        on(5_100, DeliveryEvent::Tick, ""),
+        (5_101, Call::Act(&urgent), ""),
     ];
     let delivery = play(pressed(&urgent, clearing), &stays);
     assert_eq!(rule(delivery.hold(ms(5_102), &urgent[0], &urgent)), "draft");
     // What a person has typed is not cleared.
     let typed = [
-        hear(3_050, Event::Draft, ""),
+        on(3_050, DeliveryEvent::DraftTyped, ""),
         seen(3_100, put_back(), ""),
-        (9_000, Doing::Act(&urgent), ""),
+        (9_000, Call::Act(&urgent), ""),
     ];
     play(pressed(&urgent, clearing), &typed);
 }
@@ -127,21 +127,21 @@ fn what_comes_back_late_is_waited_for() {
     };
     let cleared = [
         seen(3_132, put_back(), ""),
-        hear(3_599, Event::Tick, ""),
-        hear(3_600, Event::Tick, "key [21]"),
+        on(3_599, DeliveryEvent::Tick, ""),
+        on(3_600, DeliveryEvent::Tick, "key [21]"),
     ];
     play(delivery(), &cleared);
     // Where nothing comes back, it goes in then.
     let plain = [
-        hear(3_599, Event::Tick, ""),
-        hear(3_600, Event::Tick, "offer 1"),
+        on(3_599, DeliveryEvent::Tick, ""),
+        on(3_600, DeliveryEvent::Tick, "offer 1"),
     ];
     play(delivery(), &plain);
     // It works again: the key's own time counts.
     let busy = [
         seen(3_200, claims(Says::Working), ""),
-        hear(3_600, Event::Tick, ""),
-        hear(8_001, Event::Tick, "look"),
+        on(3_600, DeliveryEvent::Tick, ""),
+        on(8_001, DeliveryEvent::Tick, "look"),
     ];
     play(delivery(), &busy);
 }
@@ -157,8 +157,8 @@ fn the_screen_decides_what_is_work() {
     );
     let rests = [
         seen(9_001, claims(Says::Idle), ""),
-        hear(9_002, Event::Output, ""),
-        (9_003, Doing::Act(&later), "offer 1"),
+        on(9_002, DeliveryEvent::Output, ""),
+        (9_003, Call::Act(&later), "offer 1"),
     ];
     play(delivery, &rests);
     assert!(with(|_| ()).knows_dialogs() && !super::starting().knows_dialogs());
@@ -172,15 +172,15 @@ fn normal_mail_waits_for_the_end_of_work_where_the_harness_says_so() {
         let delivery = with(|manifest| manifest.submit.while_working = false);
         play(delivery, &[seen(3_000, claims(Says::Working), "")])
     };
-    let delivery = play(waits(), &[(3_001, Doing::Act(&mail), "")]);
+    let delivery = play(waits(), &[(3_001, Call::Act(&mail), "")]);
     let hold = delivery.hold(ms(3_002), &mail[0], &mail);
     assert_eq!(rule(hold), "working");
     let rests = [
         seen(9_001, claims(Says::Idle), ""),
-        (9_003, Doing::Act(&mail), "offer 1"),
+        (9_003, Call::Act(&mail), "offer 1"),
     ];
     play(delivery, &rests);
-    play(waits(), &[(3_001, Doing::Act(&urgent), "look")]);
+    play(waits(), &[(3_001, Call::Act(&urgent), "look")]);
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn nothing_is_typed_or_entered_while_any_sign_shows_work() {
     };
     // Before the text.
     let before_text = [
-        (3_000, Doing::Act(&pending[..]), "offer 1"),
+        (3_000, Call::Act(&pending[..]), "offer 1"),
         (3_001, recorded(&[1]), "look"),
         looked(3_002, works(empty()), "withdraw 1"),
     ];
@@ -200,7 +200,7 @@ fn nothing_is_typed_or_entered_while_any_sign_shows_work() {
     // Before Enter: it waits in the box until the agent rests.
     let before_enter = [
         looked(3_053, works(holds("text")), ""),
-        hear(9_000, Event::Tick, ""),
+        on(9_000, DeliveryEvent::Tick, ""),
     ];
     let delivery = play(written(with(|_| ()), &pending), &before_enter);
     assert!(!delivery.is_writing());
@@ -221,7 +221,7 @@ fn nothing_is_typed_or_entered_while_any_sign_shows_work() {
         says: Says::Working,
         evidence: "its screen says: esc to interrupt".to_owned(),
     });
-    let both = [seen(3_000, both, ""), (3_200, Doing::Act(&pending), "")];
+    let both = [seen(3_000, both, ""), (3_200, Call::Act(&pending), "")];
     let delivery = play(with(|_| ()), &both);
     assert_eq!(delivery.activity().activity, Activity::Idle);
     let hold = delivery.hold(ms(3_201), &pending[0], &pending).unwrap();
@@ -234,14 +234,14 @@ fn an_agent_that_ignores_interrupts_is_not_typed_into() {
     let works = || claims(Says::Working);
     let ignored = [
         seen(3_000, works(), ""),
-        (3_001, Doing::Act(&urgent[..]), "look"),
+        (3_001, Call::Act(&urgent[..]), "look"),
         looked(3_002, works(), "key [3]"),
-        hear(8_002, Event::Tick, "look"),
+        on(8_002, DeliveryEvent::Tick, "look"),
         looked(8_003, works(), "key [3]"),
-        hear(13_003, Event::Tick, "look"),
+        on(13_003, DeliveryEvent::Tick, "look"),
         looked(13_004, works(), "key [3]"),
-        hear(18_004, Event::Tick, ""),
-        (18_005, Doing::Act(&urgent), ""),
+        on(18_004, DeliveryEvent::Tick, ""),
+        (18_005, Call::Act(&urgent), ""),
     ];
     let delivery = play(with(|_| ()), &ignored);
     let hold = delivery.hold(ms(18_006), &urgent[0], &urgent).unwrap();
@@ -249,8 +249,8 @@ fn an_agent_that_ignores_interrupts_is_not_typed_into() {
     assert!(hold.reason.contains("did not stop it"), "{hold:?}");
     let rests = [
         seen(20_000, claims(Says::Idle), ""),
-        hear(20_100, Event::Tick, ""),
-        (20_101, Doing::Act(&urgent), "offer 1"),
+        on(20_100, DeliveryEvent::Tick, ""),
+        (20_101, Call::Act(&urgent), "offer 1"),
     ];
     play(delivery, &rests);
 }

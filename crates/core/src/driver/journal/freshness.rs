@@ -18,7 +18,7 @@ enum Recheck {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Freshness {
+pub(crate) struct Freshness {
     /// Head as of the last read; `None` before the first read and after a failed one.
     read: Option<u64>,
     /// Head as of the last result of a commit. Nothing is begun on older mail.
@@ -34,7 +34,7 @@ pub(super) struct Freshness {
 }
 
 impl Freshness {
-    pub(super) fn new(now: Duration) -> Self {
+    pub(crate) fn new(now: Duration) -> Self {
         Self {
             read: None,
             committed: 0,
@@ -48,16 +48,16 @@ impl Freshness {
     }
 
     /// Whether the mail shows every commit of this session.
-    pub(super) fn is_fresh(&self) -> bool {
+    pub(crate) fn is_fresh(&self) -> bool {
         self.read.is_some_and(|head| head >= self.committed)
     }
 
     /// Whether no newer mail is known of.
-    pub(super) fn is_current(&self) -> bool {
+    pub(crate) fn is_current(&self) -> bool {
         !self.needs_read() && !self.is_reading
     }
 
-    pub(super) fn is_about_to_read(&self) -> bool {
+    pub(crate) fn is_about_to_read(&self) -> bool {
         !self.is_current() || !self.is_fresh()
     }
 
@@ -67,30 +67,30 @@ impl Freshness {
     }
 
     /// Note that a read is due, whatever the head.
-    pub(super) fn set_read_due(&mut self) {
+    pub(crate) fn set_read_due(&mut self) {
         self.is_read_due = true;
     }
 
     /// Note that the journal has reached `head`.
-    pub(super) fn notice(&mut self, head: u64) {
+    pub(crate) fn notice(&mut self, head: u64) {
         self.noticed = self.noticed.max(head);
         self.is_read_due |= self.read.is_none();
     }
 
     /// Note the head of a commit of this session.
-    pub(super) fn commit(&mut self, head: u64) {
+    pub(crate) fn commit(&mut self, head: u64) {
         self.committed = self.committed.max(head);
         self.is_read_due |= self.read.is_none();
     }
 
     /// When the next read is due.
-    pub(super) fn next_read(&self) -> Option<Duration> {
+    pub(crate) fn next_read(&self) -> Option<Duration> {
         let is_due = self.needs_read() && !self.is_reading;
         is_due.then(|| self.read_at.map_or(self.begun, |at| at + READ_INTERVAL))
     }
 
     /// Begin a read if one is due. Return whether one was begun.
-    pub(super) fn begin_due_read(&mut self, now: Duration) -> bool {
+    pub(crate) fn begin_due_read(&mut self, now: Duration) -> bool {
         let is_due = self.next_read().is_some_and(|at| at <= now);
         if is_due {
             self.begin_read(now);
@@ -109,7 +109,7 @@ impl Freshness {
 
     /// End the read. `head` is `None` if the journal could not be read; then nothing is begun until
     /// the next periodic check or change notice has caused another read.
-    pub(super) fn finish_read(&mut self, head: Option<u64>) {
+    pub(crate) fn finish_read(&mut self, head: Option<u64>) {
         self.is_reading = false;
         self.read = head;
         self.recheck = match (self.recheck, head) {
@@ -121,7 +121,7 @@ impl Freshness {
 
     /// Ask whether a turn that is due may begin. If newer mail could go before it, the turn waits for
     /// one more read. Return whether that read is to be begun now.
-    pub(super) fn recheck(&mut self, now: Duration) -> bool {
+    pub(crate) fn recheck(&mut self, now: Duration) -> bool {
         if self.recheck != Recheck::Reading {
             self.recheck = Recheck::Wanted;
         }
@@ -133,7 +133,7 @@ impl Freshness {
     }
 
     /// Whether the one more read has ended, if that is asked for the first time since.
-    pub(super) fn take_rechecked(&mut self) -> bool {
+    pub(crate) fn take_rechecked(&mut self) -> bool {
         let is_done = self.recheck == Recheck::Done;
         if is_done {
             self.recheck = Recheck::NotNeeded;
@@ -142,7 +142,7 @@ impl Freshness {
     }
 
     /// Note that nothing is due, so that no turn waits for a read.
-    pub(super) fn needs_no_recheck(&mut self) {
+    pub(crate) fn needs_no_recheck(&mut self) {
         self.recheck = Recheck::NotNeeded;
     }
 }

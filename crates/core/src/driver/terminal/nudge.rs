@@ -4,8 +4,8 @@
 //! A nudge takes the keyboard, looks at the screen, is typed, looks again, and presses Enter. It is
 //! never typed after its sender has given up.
 
-use super::{Action, KeyboardUser, Observer, SessionDriver};
-use crate::delivery::Event;
+use crate::delivery::DeliveryEvent;
+use crate::driver::{Action, KeyboardUser, Observer, SessionDriver};
 use crate::harness::Sighting;
 use crate::moment::Moment;
 use crate::{text, turn};
@@ -115,7 +115,7 @@ enum State {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Nudges {
+pub(crate) struct Nudges {
     state: State,
     waiting: VecDeque<Waiting>,
     /// When the sender of the line that is being typed is told that the program does not read it.
@@ -129,7 +129,7 @@ impl Nudge {
 }
 
 impl Nudges {
-    pub(super) fn next_timeout(&self) -> Option<Duration> {
+    pub(crate) fn next_timeout(&self) -> Option<Duration> {
         let state = match &self.state {
             State::Leasing(waiting) => Some(waiting.give_up_at),
             State::Pausing(pause) => Some(pause.look_at),
@@ -156,7 +156,7 @@ impl Nudges {
 }
 
 impl SessionDriver {
-    pub(super) fn nudge_requested(
+    pub(crate) fn nudge_requested(
         &mut self,
         now: Moment,
         request: NudgeRequest,
@@ -167,7 +167,7 @@ impl SessionDriver {
             line: turn::defused(&text::one_line(&request.text, MAX_LINE_CHARS)),
             expires_at: request.expires_at,
         };
-        let bar = self.delivery.bars_a_nudge();
+        let bar = self.delivery.nudge_refusal();
         let bar = bar.filter(|_| !self.delivery.is_settling());
         let reason = match bar {
             _ if nudge.has_expired(now) => Some(TOO_LATE.to_owned()),
@@ -190,7 +190,8 @@ impl SessionDriver {
             && let Some(next) = self.nudges.waiting.pop_front()
         {
             self.nudges.state = State::Leasing(next);
-            self.actions.ask(Action::LeaseKeyboard(KeyboardUser::Nudge));
+            self.actions
+                .push_counted(Action::LeaseKeyboard(KeyboardUser::Nudge));
         }
     }
 
@@ -201,7 +202,7 @@ impl SessionDriver {
         observer: &mut impl Observer,
     ) {
         let Some(token) = token else { return };
-        observer.ends_nudge(&outcome);
+        observer.on_nudge_end(&outcome);
         self.actions.push(Action::EndNudge { token, outcome });
     }
 
@@ -214,7 +215,7 @@ impl SessionDriver {
         self.end_nudge(token, NudgeOutcome::Refused(reason), observer);
     }
 
-    pub(super) fn nudge_leased(&mut self, now: Moment, observer: &mut impl Observer) {
+    pub(crate) fn nudge_leased(&mut self, now: Moment, observer: &mut impl Observer) {
         match std::mem::take(&mut self.nudges.state) {
             State::Leasing(Waiting { nudge, .. }) => {
                 let give_up_at = now.mono + SCREEN_SETTLES_WITHIN;
@@ -235,11 +236,11 @@ impl SessionDriver {
     }
 
     /// The keyboard was refused, because a person has a draft.
-    pub(super) fn nudge_barred(&mut self, observer: &mut impl Observer) {
+    pub(crate) fn nudge_refused(&mut self, observer: &mut impl Observer) {
         self.nudge_not_leased(DRAFT, observer);
     }
 
-    pub(super) fn nudge_terminal_gone(&mut self, observer: &mut impl Observer) {
+    pub(crate) fn nudge_terminal_gone(&mut self, observer: &mut impl Observer) {
         self.nudge_not_leased(GONE, observer);
     }
 
@@ -256,21 +257,21 @@ impl SessionDriver {
 
     /// Look at the screen, if that tells anything, and ask the rules.
     fn check_nudge(&mut self, now: Moment, check: Check, observer: &mut impl Observer) {
-        if self.delivery.looks() {
+        if self.delivery.reads_screen() {
             self.nudges.state = State::Looking(check);
-            self.actions.ask(Action::Look(KeyboardUser::Nudge));
+            self.actions.push_counted(Action::Look(KeyboardUser::Nudge));
         } else {
             self.judge_nudge(now, check, observer);
         }
     }
 
-    pub(super) fn nudge_looked(
+    pub(crate) fn nudge_looked(
         &mut self,
         now: Moment,
         sighting: Sighting,
         observer: &mut impl Observer,
     ) {
-        self.tell(now, Event::Seen(sighting), observer);
+        self.notify_delivery(now, DeliveryEvent::ScreenChanged(sighting), observer);
         match std::mem::take(&mut self.nudges.state) {
             State::Looking(check) => self.judge_nudge(now, check, observer),
             other => self.nudges.state = other,
@@ -282,11 +283,11 @@ impl SessionDriver {
         let line = &check.nudge.line;
         let (bar, passes) = match check.before {
             Before::Line => {
-                let bar = self.delivery.bars_a_nudge();
-                let bar = bar.or_else(|| self.delivery.bars_words(line));
+                let bar = self.delivery.nudge_refusal();
+                let bar = bar.or_else(|| self.delivery.line_refusal(line));
                 (bar, self.delivery.is_settling())
             }
-            Before::Enter => (self.delivery.bars_enter_after(line), true),
+            Before::Enter => (self.delivery.enter_refusal(line), true),
         };
         match (bar, check.before) {
             (Some(_), _) if passes && now.mono < check.give_up_at => {
@@ -302,13 +303,14 @@ impl SessionDriver {
             }
             (None, Before::Line) => {
                 let nudge = check.nudge;
-                self.actions.ask(Action::TypeLine(nudge.line.clone()));
+                self.actions
+                    .push_counted(Action::TypeLine(nudge.line.clone()));
                 self.nudges.reply_by = Some(now.mono + LINE_READ_WITHIN);
                 self.nudges.state = State::Typing(Typing { nudge });
             }
             (None, Before::Enter) => {
                 let (by, keys) = (KeyboardUser::Nudge, self.delivery.enter_key().to_vec());
-                self.actions.ask(Action::PressEnter { by, keys });
+                self.actions.push_counted(Action::PressEnter { by, keys });
                 let nudge = check.nudge;
                 self.nudges.state = State::Entering(Typing { nudge });
             }
@@ -329,7 +331,7 @@ impl SessionDriver {
         self.begin_nudge();
     }
 
-    pub(super) fn nudge_typed(&mut self, now: Moment) {
+    pub(crate) fn nudge_typed(&mut self, now: Moment) {
         match std::mem::take(&mut self.nudges.state) {
             State::Typing(Typing { nudge }) => {
                 let look_at = now.mono + self.delivery.enter_after();
@@ -344,7 +346,7 @@ impl SessionDriver {
         }
     }
 
-    pub(super) fn nudge_entered(&mut self, observer: &mut impl Observer) {
+    pub(crate) fn nudge_entered(&mut self, observer: &mut impl Observer) {
         match std::mem::take(&mut self.nudges.state) {
             State::Entering(Typing { nudge }) => {
                 self.end_nudge(nudge.token, NudgeOutcome::Typed, observer);
@@ -355,7 +357,7 @@ impl SessionDriver {
     }
 
     /// The terminal is gone, or a write to it broke off.
-    pub(super) fn nudge_failed(&mut self, observer: &mut impl Observer) {
+    pub(crate) fn nudge_failed(&mut self, observer: &mut impl Observer) {
         match std::mem::take(&mut self.nudges.state) {
             State::Looking(Check { nudge, .. })
             | State::Typing(Typing { nudge })
@@ -367,7 +369,7 @@ impl SessionDriver {
     }
 
     /// Do what the time has come for.
-    pub(super) fn tick_nudges(&mut self, now: Moment, observer: &mut impl Observer) {
+    pub(crate) fn tick_nudges(&mut self, now: Moment, observer: &mut impl Observer) {
         let is_late = |waiting: &Waiting| waiting.give_up_at <= now.mono;
         while self.nudges.waiting.front().is_some_and(is_late) {
             if let Some(late) = self.nudges.waiting.pop_front() {
@@ -391,7 +393,7 @@ impl SessionDriver {
     }
 
     /// Refuse every nudge, because the program has ended.
-    pub(super) fn refuse_all_nudges(&mut self, observer: &mut impl Observer) {
+    pub(crate) fn refuse_all_nudges(&mut self, observer: &mut impl Observer) {
         let waiting = std::mem::take(&mut self.nudges.waiting);
         let current = self.nudges.nudge_mut().and_then(|nudge| nudge.token.take());
         let waiting = waiting.into_iter().map(|waiting| waiting.nudge.token);

@@ -34,16 +34,16 @@ fn sighting() -> impl Strategy<Value = Sighting> {
     })
 }
 
-fn happening() -> impl Strategy<Value = Option<Event>> {
+fn happening() -> impl Strategy<Value = Option<DeliveryEvent>> {
     prop_oneof![
         8 => Just(None),
-        2 => Just(Some(Event::Tick)),
-        1 => Just(Some(Event::Output)),
-        4 => sighting().prop_map(|sighting| Some(Event::Seen(sighting))),
-        1 => Just(Some(Event::Draft)),
-        1 => Just(Some(Event::DraftGone)),
-        1 => Just(Some(Event::Paste(true))),
-        1 => Just(Some(Event::WriteFailed("EIO".to_owned()))),
+        2 => Just(Some(DeliveryEvent::Tick)),
+        1 => Just(Some(DeliveryEvent::Output)),
+        4 => sighting().prop_map(|sighting| Some(DeliveryEvent::ScreenChanged(sighting))),
+        1 => Just(Some(DeliveryEvent::DraftTyped)),
+        1 => Just(Some(DeliveryEvent::DraftEnded)),
+        1 => Just(Some(DeliveryEvent::PasteMode(true))),
+        1 => Just(Some(DeliveryEvent::WriteFailed("EIO".to_owned()))),
     ]
 }
 
@@ -69,7 +69,7 @@ proptest! {
         for (event, shown, pass) in happenings {
             now += pass;
             let event = watch.comes(event, shown);
-            let is_failure = matches!(event, Event::WriteFailed(_));
+            let is_failure = matches!(event, DeliveryEvent::WriteFailed(_));
             let mut effects = delivery.on(ms(now), event);
             if is_failure && !effects.is_empty() {
                 watch.todo = None;
@@ -98,7 +98,7 @@ struct Watch {
     quits: bool,
     under_way: Vec<MessageId>,
     /// What was asked for and is to be reported.
-    todo: Option<Event>,
+    todo: Option<DeliveryEvent>,
     has_written: bool,
     /// What the look showed that delivery has just been told of.
     looked: Option<Sighting>,
@@ -106,14 +106,14 @@ struct Watch {
 
 impl Watch {
     /// Nothing happens but time: then what was asked for is done.
-    fn comes(&mut self, event: Option<Event>, shown: Sighting) -> Event {
+    fn comes(&mut self, event: Option<DeliveryEvent>, shown: Sighting) -> DeliveryEvent {
         let event = match event.or_else(|| self.todo.take()) {
-            Some(Event::Looked(_)) => Event::Looked(shown),
+            Some(DeliveryEvent::Looked(_)) => DeliveryEvent::Looked(shown),
             Some(event) => event,
-            None => Event::Tick,
+            None => DeliveryEvent::Tick,
         };
         self.looked = match &event {
-            Event::Looked(sighting) => Some(sighting.clone()),
+            DeliveryEvent::Looked(sighting) => Some(sighting.clone()),
             _ => None,
         };
         event
@@ -124,7 +124,7 @@ impl Watch {
             Effect::Offer { ids } => {
                 prop_assert!(self.under_way.is_empty(), "one at a time");
                 self.pending.retain(|l| !ids.contains(&l.message.id));
-                self.todo = Some(Event::Recorded(ids.clone()));
+                self.todo = Some(DeliveryEvent::Recorded(ids.clone()));
                 self.under_way = ids;
                 self.has_written = false;
             }
@@ -141,11 +141,11 @@ impl Watch {
                 let looked = self.looked.as_ref().expect("Enter follows a look");
                 prop_assert_eq!(&looked.dialog, &None);
                 prop_assert_eq!(&looked.input_box, &holds("text").input_box);
-                self.todo = Some(Event::Entered);
+                self.todo = Some(DeliveryEvent::Entered);
             }
-            Effect::Look => self.todo = Some(Event::Looked(Sighting::default())),
-            Effect::Resume => self.todo = Some(Event::Resumed),
-            Effect::Abort | Effect::GoOn | Effect::Call { .. } => {
+            Effect::Look => self.todo = Some(DeliveryEvent::Looked(Sighting::default())),
+            Effect::Resume => self.todo = Some(DeliveryEvent::Resumed),
+            Effect::Abort | Effect::Continue | Effect::OfferByApi { .. } => {
                 prop_assert!(false, "it has no door");
             }
             Effect::Key(key) if key == keys("ctrl+u").bytes() => {}
@@ -165,7 +165,7 @@ impl Watch {
             Effect::Accepted { .. } => prop_assert!(false, "nothing proves it"),
             Effect::Remind { .. }
             | Effect::WriteReminder { .. }
-            | Effect::Give { .. }
+            | Effect::SendDirect { .. }
             | Effect::Fail { .. } => {
                 panic!("nobody owes an answer here, and none is raw: {effect:?}")
             }

@@ -22,20 +22,20 @@ fn in_order(priorities: &[Priority]) -> Vec<MessageState> {
     messages.collect()
 }
 
-fn happening() -> impl Strategy<Value = Option<Event>> {
+fn happening() -> impl Strategy<Value = Option<DeliveryEvent>> {
     let who = proptest::sample::select(&[PausedBy::Viewer, PausedBy::Request][..]);
     prop_oneof![
         6 => Just(None),
-        3 => Just(Some(Event::Tick)),
-        3 => Just(Some(Event::Output)),
-        1 => proptest::option::of(Just("Run rm?".to_owned())).prop_map(|d| Some(Event::Dialog(d))),
-        1 => who.clone().prop_map(|by| Some(Event::Paused(by))),
-        1 => who.prop_map(|by| Some(Event::Released(by))),
-        1 => Just(Some(Event::Draft)),
-        1 => Just(Some(Event::DraftGone)),
-        1 => any::<bool>().prop_map(|on| Some(Event::Paste(on))),
-        1 => Just(Some(Event::WriteFailed("EIO".into()))),
-        1 => Just(Some(Event::NotRecorded("full".into()))),
+        3 => Just(Some(DeliveryEvent::Tick)),
+        3 => Just(Some(DeliveryEvent::Output)),
+        1 => proptest::option::of(Just("Run rm?".to_owned())).prop_map(|d| Some(DeliveryEvent::DialogChanged(d))),
+        1 => who.clone().prop_map(|by| Some(DeliveryEvent::Paused(by))),
+        1 => who.prop_map(|by| Some(DeliveryEvent::Unpaused(by))),
+        1 => Just(Some(DeliveryEvent::DraftTyped)),
+        1 => Just(Some(DeliveryEvent::DraftEnded)),
+        1 => any::<bool>().prop_map(|on| Some(DeliveryEvent::PasteMode(on))),
+        1 => Just(Some(DeliveryEvent::WriteFailed("EIO".into()))),
+        1 => Just(Some(DeliveryEvent::NotRecorded("full".into()))),
     ]
 }
 
@@ -44,11 +44,11 @@ proptest! {
     fn an_idle_agent_gets_everything_in_order(priorities in priorities(), paste: bool) {
         let mut pending = in_order(&priorities);
         let want: Vec<_> = pending.iter().map(|l| l.message.id).collect();
-        let delivery = after(idle(), &[Event::Paste(paste)]);
+        let delivery = after(idle(), &[DeliveryEvent::PasteMode(paste)]);
         let mut got = Vec::new();
         while let Decision::Offer { ids, interrupt } = delivery.next(ms(3_000), &pending) {
             prop_assert!(!interrupt, "an idle agent gets no key");
-            let size = |l: &MessageState| turn::size(l, turn::Telling::Here, delivery.input(), PATH);
+            let size = |l: &MessageState| turn::size(l, turn::TextPlacement::Inline, delivery.input(), PATH);
             let turn: Vec<_> = pending.iter().filter(|l| ids.contains(&l.message.id)).collect();
             prop_assert!(turn.len() == 1 || turn.iter().map(|l| size(l)).sum::<usize>() <= turn::TURN);
             let alone = |l: &&MessageState| l.message.envelope.priority == Priority::Interrupt;
@@ -75,7 +75,7 @@ proptest! {
             for effect in effects {
                 watch.judge(effect)?;
             }
-            if let State::Resting(_) = delivery.terminal.state {
+            if let State::Backoff(_) = delivery.terminal.state {
                 watch.is_over();
             }
             every_wait_has_a_reason(&delivery, now, &watch.pending)?;
@@ -105,7 +105,7 @@ struct Watch {
     pending: Vec<MessageState>,
     under_way: Vec<MessageId>,
     /// What was asked for and is to be reported.
-    todo: Option<Event>,
+    todo: Option<DeliveryEvent>,
     is_written: bool,
     is_urgent: bool,
     has_draft: bool,
@@ -115,14 +115,16 @@ struct Watch {
 
 impl Watch {
     /// Nothing happens but time: then what was asked for is done.
-    fn comes(&mut self, event: Option<Event>) -> Event {
-        let event = event.or_else(|| self.todo.take()).unwrap_or(Event::Tick);
+    fn comes(&mut self, event: Option<DeliveryEvent>) -> DeliveryEvent {
+        let event = event
+            .or_else(|| self.todo.take())
+            .unwrap_or(DeliveryEvent::Tick);
         match &event {
-            Event::Draft => self.has_draft = true,
-            Event::DraftGone => self.has_draft = false,
-            Event::Dialog(what) => self.is_asked = what.is_some(),
-            Event::Paused(by) => self.paused.push(*by),
-            Event::Released(by) => self.paused.retain(|p| p != by),
+            DeliveryEvent::DraftTyped => self.has_draft = true,
+            DeliveryEvent::DraftEnded => self.has_draft = false,
+            DeliveryEvent::DialogChanged(what) => self.is_asked = what.is_some(),
+            DeliveryEvent::Paused(by) => self.paused.push(*by),
+            DeliveryEvent::Unpaused(by) => self.paused.retain(|p| p != by),
             _ => {}
         }
         event
@@ -139,14 +141,14 @@ impl Watch {
                 prop_assert!(!self.is_barred() && !self.is_paused());
                 prop_assert_eq!(&ids, &self.under_way);
                 self.is_written = true;
-                self.todo = Some(Event::Wrote(String::new()));
+                self.todo = Some(DeliveryEvent::Wrote(String::new()));
             }
             Effect::Enter => {
                 prop_assert!(!self.is_barred());
-                self.todo = Some(Event::Entered);
+                self.todo = Some(DeliveryEvent::Entered);
             }
             // It had to wait for an answer.
-            Effect::Resume => self.todo = Some(Event::Resumed),
+            Effect::Resume => self.todo = Some(DeliveryEvent::Resumed),
             Effect::Offered { ids, .. } => {
                 prop_assert_eq!(&ids, &self.under_way);
                 self.is_over();
@@ -160,14 +162,14 @@ impl Watch {
                 self.breaks_off(&ids)?;
             }
             Effect::Accepted { .. } => prop_assert!(false, "nothing proves it"),
-            Effect::Abort | Effect::GoOn | Effect::Call { .. } => {
+            Effect::Abort | Effect::Continue | Effect::OfferByApi { .. } => {
                 prop_assert!(false, "it has no door");
             }
             Effect::Look => {
                 prop_assert!(false, "nothing is known of its screen");
             }
             effect @ (Effect::Remind { .. }
-            | Effect::Give { .. }
+            | Effect::SendDirect { .. }
             | Effect::WriteReminder { .. }
             | Effect::Fail { .. }) => panic!("{effect:?}"),
         }
@@ -181,7 +183,7 @@ impl Watch {
         self.is_urgent = first.is_some_and(urgent);
         prop_assert!(!self.is_barred() && !self.is_paused());
         self.is_written = false;
-        self.todo = Some(Event::Recorded(ids.clone()));
+        self.todo = Some(DeliveryEvent::Recorded(ids.clone()));
         self.pending.retain(|l| !ids.contains(&l.message.id));
         self.under_way = ids;
         Ok(())
