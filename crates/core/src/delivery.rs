@@ -1,8 +1,8 @@
-//! The delivery of one session: what is put before its agent, by which route, and when.
+//! The delivery of one session: which messages its agent is given, by which route, and when.
 //!
-//! It hears what happens ([`DeliveryEvent`]), says what to do ([`Effect`]), and explains what holds a message
-//! ([`Delivery::hold`]). It has no clock and does nothing itself; the journal has the last word on every
-//! offer.
+//! It handles events ([`DeliveryEvent`]), returns effects ([`Effect`]), and explains what holds a
+//! message ([`Delivery::hold`]). It has no clock and performs no effect itself. The journal decides
+//! whether an offer is recorded.
 
 mod agent;
 mod config;
@@ -46,7 +46,7 @@ use rules::{Pause, Rule};
 use std::time::Duration;
 use terminal::{Answer, Lane, OutgoingTurn, TerminalRoute, TurnKind};
 
-/// How long the journal is left alone after it has failed.
+/// Time between a failed write to the journal and the next one.
 pub const JOURNAL_RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Decides which route carries which messages, and when.
@@ -68,7 +68,7 @@ pub struct Delivery {
 }
 
 impl Delivery {
-    /// Begin with a program that was started just now.
+    /// Create the delivery of a program that was started just now.
     pub fn new(config: DeliveryConfig, now: Moment) -> Self {
         let harness = || config.harness.clone();
         Self {
@@ -86,18 +86,18 @@ impl Delivery {
         }
     }
 
-    /// What the agent is doing: an open question counts for more than silence or output.
+    /// Return the activity of the agent. An open question counts for more than silence or output.
     pub fn activity(&self) -> Judgement {
         self.agent.judgement()
     }
 
-    /// For how long the program has left its input unread, if it has.
+    /// Return how long the program has left its input unread, if it has.
     pub fn unread_for(&self, now: Moment) -> Option<Duration> {
         let since = self.input_box.unread?;
         Some(now.mono.saturating_sub(since.mono))
     }
 
-    /// How the program takes text now.
+    /// Return how the program takes text now.
     pub fn input(&self) -> InputMode {
         self.input_box.mode
     }
@@ -107,7 +107,7 @@ impl Delivery {
         self.terminal.is_writing()
     }
 
-    /// The messages of the turn that is on its way, and how often Enter was pressed for it.
+    /// Return the messages of the turn in flight, and how often Enter was pressed for the turn.
     pub fn turn(&self) -> (&[MessageId], u8) {
         let enters = self.terminal.typed().map_or(0, |typed| typed.enters);
         let turn = self.terminal.turn();
@@ -125,13 +125,13 @@ impl Delivery {
         self.offers
     }
 
-    /// Whether nothing is under way that keys or output could change the course of.
+    /// Whether no turn is in flight that keys or output could affect.
     pub fn is_at_rest(&self) -> bool {
         self.terminal.is_free() && !self.terminal.is_awaiting_enter()
     }
 
-    /// From when on output must be told as it comes, on the monotonic clock. What comes before that
-    /// need be told only before the next event or decision, and of several the last.
+    /// Return the monotonic time from which output must be reported at once. Of earlier output, only
+    /// the last needs a report, before the next event or decision.
     pub fn output_matters_from(&self) -> Option<Duration> {
         match self.is_at_rest() {
             true => self.agent.judge.heeds_output_from(),
@@ -139,13 +139,12 @@ impl Delivery {
         }
     }
 
-    /// Whether somebody holds deliveries back.
+    /// Whether delivery is paused.
     pub fn is_paused(&self) -> bool {
         !self.pauses.is_empty()
     }
 
-    /// Why a line that is no message would not be typed now. It goes as a normal message would,
-    /// and waits for nothing.
+    /// Return why a nudge would not be typed now. The rules of a normal message apply.
     pub fn nudge_refusal(&self) -> Option<String> {
         let reason = match self.terminal_rule(Lane::Normal)? {
             Rule::Exited => "the program has exited",
@@ -155,7 +154,7 @@ impl Delivery {
             Rule::Draft if self.input_box.has_unsubmitted() => rules::UNSUBMITTED,
             Rule::Draft => "a person has typed something and not submitted it",
             Rule::Blocked => "the program waits for an answer",
-            Rule::AwaitingEnter => "a message stands in the input box and waits for its Enter",
+            Rule::AwaitingEnter => "a message is in the input box and waits for its Enter",
             Rule::NotReading => "the program has not read what was typed before",
             Rule::Working => "the agent is working",
             Rule::Unrecognised => return Some(self.input_box.mismatch_text()),
@@ -166,7 +165,7 @@ impl Delivery {
         Some(reason.to_owned())
     }
 
-    /// When a tick will change something, on the monotonic clock.
+    /// Return the monotonic time of the next tick that has an effect.
     pub fn next_wakeup(&self) -> Option<Duration> {
         [
             self.terminal_wakeup(),
@@ -184,7 +183,7 @@ impl Delivery {
         .min()
     }
 
-    /// What is due now, of what is `pending` in delivery order. Changes nothing.
+    /// Return what is due now. `pending` is in delivery order.
     pub fn next(&self, now: Moment, pending: &[MessageState]) -> Decision {
         let until = self
             .next_wakeup()
@@ -202,17 +201,17 @@ impl Delivery {
         let mut ids = vec![first.message.id];
         let is_pasted = self.input() == InputMode::Pasted || self.goes_by_http(lane);
         if !lane.goes_alone() && is_pasted {
-            let size = |state| {
-                let placement = self.placement(state);
-                turn::size(state, placement, self.input(), self.config.path_bytes)
+            let size = |mail| {
+                let placement = self.placement(mail);
+                turn::size(mail, placement, self.input(), self.config.path_bytes)
             };
             let mut bytes = size(first);
-            for state in open {
-                bytes += size(state);
-                if Lane::at(state, now.wall).goes_alone() || bytes > turn::TURN {
+            for mail in open {
+                bytes += size(mail);
+                if Lane::at(mail, now.wall).goes_alone() || bytes > turn::TURN {
                     break;
                 }
-                ids.push(state.message.id);
+                ids.push(mail.message.id);
             }
         }
         let is_busy = match self.agent.activity() {
@@ -230,25 +229,26 @@ impl Delivery {
         now: Moment,
         pending: &'a [MessageState],
     ) -> impl Iterator<Item = &'a MessageState> {
-        let is_open = move |l: &&MessageState| {
-            l.is_pending(now.wall)
-                && self.rule(Lane::at(l, now.wall)).is_none()
-                && self.lapse(now, l).is_none()
-                && !self.is_offered_directly(l.message.id)
+        let is_open = move |mail: &&MessageState| {
+            mail.is_pending(now.wall)
+                && self.rule(Lane::at(mail, now.wall)).is_none()
+                && self.lapse(now, mail).is_none()
+                && !self.is_offered_directly(mail.message.id)
         };
         pending.iter().filter(is_open)
     }
 
-    /// Begins with what is due now. `pending` must have been looked up after the last offer was
-    /// recorded.
+    /// Begin what is due now. `pending` must have been read after the last offer was recorded.
     pub fn act(&mut self, now: Moment, pending: &[MessageState]) -> Vec<Effect> {
         let Decision::Offer { ids, interrupt } = self.next(now, pending) else {
             return Vec::new();
         };
-        let first = pending.iter().find(|l| Some(&l.message.id) == ids.first());
-        let lane = first.map_or(Lane::Normal, |state| Lane::at(state, now.wall));
+        let first = pending
+            .iter()
+            .find(|mail| Some(&mail.message.id) == ids.first());
+        let lane = first.map_or(Lane::Normal, |mail| Lane::at(mail, now.wall));
         let alone = first.filter(|_| ids.len() == 1);
-        let is_due = |state: &&MessageState| ids.contains(&state.message.id);
+        let is_due = |mail: &&MessageState| ids.contains(&mail.message.id);
         let headers = pending
             .iter()
             .filter(is_due)
@@ -269,7 +269,7 @@ impl Delivery {
         self.record(turn)
     }
 
-    /// Hear an event, and return what is to be done.
+    /// Handle an event, and return the effects.
     pub fn on(&mut self, now: Moment, event: DeliveryEvent) -> Vec<Effect> {
         self.agent.judge.tick(now);
         self.input_box.tick(now);
@@ -352,7 +352,7 @@ impl Delivery {
                     self.terminal.note_reading();
                 }
             }
-            DeliveryEvent::LoopChanged(wait) => self.loop_prompt.note(now, wait),
+            DeliveryEvent::LoopChanged(wait) => self.loop_prompt.set_wait(now, wait),
             DeliveryEvent::PasteMode(true) => self.input_box.mode = InputMode::Pasted,
             DeliveryEvent::PasteMode(false) => self.input_box.mode = InputMode::Typed,
             DeliveryEvent::Recorded(ids) => return self.recorded(ids),
@@ -367,7 +367,7 @@ impl Delivery {
         self.proceed(now)
     }
 
-    /// The offer of these messages, which bypasses the terminal, is recorded.
+    /// Continue an offer to the hook or the API that the journal has recorded.
     fn direct_recorded(&mut self, now: Moment, number: u64, ids: Vec<MessageId>) -> Vec<Effect> {
         let rule = self.direct_rule();
         if let Some(effects) = self.hook.recorded(now, number, &ids, rule) {
@@ -378,7 +378,7 @@ impl Delivery {
         put.into_iter().collect()
     }
 
-    /// The hook or the API was given nothing; what is recorded of the offer is taken back.
+    /// End an offer of which the hook or the API was given nothing. Withdraw the recorded messages.
     fn direct_refused(
         &mut self,
         now: Moment,

@@ -1,5 +1,5 @@
-//! The explanation of what holds a message: the rule, since when, the evidence and what ends it. The
-//! rules themselves are in `hold`.
+//! The explanation of a held message: the rule, its beginning, the evidence and the release. The rules
+//! themselves are in `rules`.
 
 use super::rules::{HANDED_OVER, SLOW_AFTER, UNSUBMITTED};
 use super::terminal::{Backoff, Lane, OutgoingTurn, Preparation, State, Submission, TypedTurn};
@@ -12,61 +12,51 @@ use crate::promotion;
 use crate::text;
 use crate::why::{self, Hold};
 
-/// How much of the input box an explanation quotes.
+/// Maximum number of characters that an explanation quotes from the input box.
 const QUOTED_CHARS: usize = 60;
 
 impl Delivery {
-    /// Return what holds a message now, of those that are `pending`. Return nothing if the message is
-    /// in the next turn, or is no longer pending.
-    pub fn hold(
-        &self,
-        now: Moment,
-        message_state: &MessageState,
-        pending: &[MessageState],
-    ) -> Option<Hold> {
-        if let Some(hold) = why::not_before(message_state, now.wall) {
+    /// Return what holds a message now. `pending` is in delivery order. Return nothing if the message
+    /// is in the next turn, or is no longer pending.
+    pub fn hold(&self, now: Moment, mail: &MessageState, pending: &[MessageState]) -> Option<Hold> {
+        if let Some(hold) = why::not_before(mail, now.wall) {
             return Some(hold);
         }
-        if let Some(own) = self.in_flight(now, message_state) {
+        if let Some(own) = self.in_flight(now, mail) {
             return own;
         }
-        if !message_state.is_pending(now.wall) {
+        if !mail.is_pending(now.wall) {
             return None;
         }
-        match self.rule(Lane::at(message_state, now.wall)) {
+        match self.rule(Lane::at(mail, now.wall)) {
             Some(rule) => {
-                let mut hold = self.describe(now, rule, message_state);
+                let mut hold = self.describe(now, rule, mail);
                 let failure = self.http_failure().filter(|_| rule.holds_terminal_only());
                 hold.evidence.extend(failure.map(http::describe_failure));
-                Some(promotion::told(hold, &message_state.message, now.wall))
+                Some(promotion::told(hold, &mail.message, now.wall))
             }
             None => self
                 .http
-                .explain_behind(why::due(message_state))
-                .or_else(|| self.behind(now, message_state, pending)),
+                .explain_behind(why::due(mail))
+                .or_else(|| self.behind(now, mail, pending)),
         }
     }
 
-    /// Explain a message that no rule holds: it waits for others, or for the journal.
-    fn behind(
-        &self,
-        now: Moment,
-        message_state: &MessageState,
-        pending: &[MessageState],
-    ) -> Option<Hold> {
+    /// Explain a message that no rule holds: it waits for other messages, or for the journal.
+    fn behind(&self, now: Moment, mail: &MessageState, pending: &[MessageState]) -> Option<Hold> {
         let (rule, since, reason, evidence, release) = match &self.terminal.state {
             State::Backoff(Backoff { since, why, .. }) => (
                 "storage",
                 *since,
-                "its offer could not be recorded, and is tried again",
+                "its offer could not be recorded, and is retried",
                 text::one_line(why, 200),
                 "the journal can be written again",
             ),
             State::Free => (
                 "queue",
                 self.activity().since,
-                "others are to be delivered before it",
-                self.queue_before(now, message_state, pending)?,
+                "other messages are delivered before it",
+                self.queue_before(now, mail, pending)?,
                 "its turn comes",
             ),
             State::Preparing(turn, _) | State::Submitting(TypedTurn { turn, .. }, _) => {
@@ -82,21 +72,21 @@ impl Delivery {
         };
         Some(Hold {
             rule,
-            since: since.wall.max(why::due(message_state)),
+            since: since.wall.max(why::due(mail)),
             reason: reason.to_owned(),
             evidence,
             release: release.to_owned(),
         })
     }
 
-    /// Say how many messages go first; nothing if this one is in the next turn.
+    /// Describe how many messages go first. Return nothing if this message is in the next turn.
     fn queue_before(
         &self,
         now: Moment,
-        message_state: &MessageState,
+        mail: &MessageState,
         pending: &[MessageState],
     ) -> Option<String> {
-        let id = message_state.message.id;
+        let id = mail.message.id;
         let is_next = match self.next(now, pending) {
             Decision::Offer { ids, .. } => ids.contains(&id),
             Decision::Wait { .. } => true,
@@ -104,24 +94,26 @@ impl Delivery {
         if is_next {
             return None;
         }
-        let place = self.open(now, pending).position(|l| l.message.id == id);
+        let place = self
+            .open(now, pending)
+            .position(|mail| mail.message.id == id);
         let before = place.map_or("many".to_owned(), |place| place.to_string());
-        Some(format!("{before} stand before it in delivery order"))
+        Some(format!("{before} go before it in delivery order"))
     }
 
-    /// Explain a message that is itself on its way, if it is.
-    fn in_flight(&self, now: Moment, message_state: &MessageState) -> Option<Option<Hold>> {
-        let id = message_state.message.id;
+    /// Explain a message that is itself in flight. Return `None` if it is not in flight.
+    fn in_flight(&self, now: Moment, mail: &MessageState) -> Option<Option<Hold>> {
+        let id = mail.message.id;
         let waiting = self.terminal.awaiting_enter.as_ref();
         if let Some(waiting) = waiting.filter(|typed| typed.turn.ids.contains(&id)) {
             return Some(Some(match self.enter_rule(waiting.turn.lane) {
-                Some(rule) => self.describe(now, rule, message_state),
+                Some(rule) => self.describe(now, rule, mail),
                 None => self.awaits_box(waiting),
             }));
         }
-        let handing = self.hook.explain(now, id);
-        if let Some(handing) = handing.or_else(|| self.http.explain(now, id)) {
-            return Some(handing);
+        let by_hook = self.hook.explain(now, id);
+        if let Some(direct) = by_hook.or_else(|| self.http.explain(now, id)) {
+            return Some(direct);
         }
         let turn = self.terminal.turn()?;
         if !turn.ids.contains(&id) {
@@ -135,18 +127,18 @@ impl Delivery {
                 Preparation::CheckingInterrupt { keys } => {
                     Some(self.interrupting(turn, keys.saturating_sub(1)))
                 }
-                Preparation::Settling => Some(self.describe(now, Rule::Settling, message_state)),
+                Preparation::Settling => Some(self.describe(now, Rule::Settling, mail)),
                 Preparation::Recording => slow(
                     now,
                     turn,
-                    "what was typed before it has not been written, or its offer not been recorded",
+                    "the text before it is not written, or its offer is not recorded",
                 ),
                 Preparation::CheckingBox => slow(now, turn, taking),
             },
             State::Submitting(_, progress) => match progress {
                 Submission::Delaying { .. } => {
                     let withheld = self.enter_rule(turn.lane);
-                    withheld.map(|rule| self.describe(now, rule, message_state))
+                    withheld.map(|rule| self.describe(now, rule, mail))
                 }
                 Submission::Confirming { .. } => {
                     let still = "Enter was pressed, and the input box still holds it";
@@ -161,15 +153,15 @@ impl Delivery {
         })
     }
 
-    /// Explain a message that has interrupted the agent this often.
+    /// Explain a message that has interrupted the agent `times` times.
     fn interrupting(&self, turn: &OutgoingTurn, times: u8) -> Hold {
-        let told = turn.interruption.aborts;
-        let keys = times.saturating_sub(told);
-        let told =
-            (told > 0).then(|| format!("its own HTTP door was told {told} time(s) to stop it"));
-        let pressed = (keys > 0 || told.is_none())
+        let aborts = turn.interruption.aborts;
+        let keys = times.saturating_sub(aborts);
+        let aborted =
+            (aborts > 0).then(|| format!("its own HTTP API was told {aborts} time(s) to stop it"));
+        let pressed = (keys > 0 || aborted.is_none())
             .then(|| format!("the interrupt key was pressed {keys} time(s)"));
-        let done: Vec<_> = told.into_iter().chain(pressed).collect();
+        let done: Vec<_> = aborted.into_iter().chain(pressed).collect();
         let wait = self.config.harness.interrupt.wait.get().as_secs_f32();
         Hold {
             rule: "interrupting",
@@ -200,9 +192,9 @@ impl Delivery {
         }
     }
 
-    fn describe(&self, now: Moment, rule: Rule, message_state: &MessageState) -> Hold {
+    fn describe(&self, now: Moment, rule: Rule, mail: &MessageState) -> Hold {
         let judged = self.activity();
-        let told = judged.told(now);
+        let evidence_now = judged.told(now);
         let since = match rule {
             Rule::Exited | Rule::Starting | Rule::Blocked | Rule::Working | Rule::Hook => {
                 judged.since
@@ -225,22 +217,22 @@ impl Delivery {
             }
             Rule::Loop => self.loop_prompt.since,
         };
-        let set_aside = match Lane::of(message_state) {
+        let set_aside = match Lane::of(mail) {
             Lane::Interrupt => "; an interrupt cannot set that aside",
             Lane::Raw | Lane::Normal | Lane::Idle => "",
         };
         let (reason, evidence, release) = match rule {
             Rule::Exited => (
                 "the program has exited".to_owned(),
-                told,
-                format!("a session of {} is started again", message_state.message.to),
+                evidence_now,
+                format!("a session of {} is started again", mail.message.to),
             ),
-            Rule::HandedOver => self.explain_handover(message_state),
-            Rule::Starting => self.explain_start(told, message_state),
+            Rule::HandedOver => self.explain_handover(mail),
+            Rule::Starting => self.explain_start(evidence_now, mail),
             Rule::Paused => (
                 format!("delivery is paused{set_aside}"),
                 self.join_pauses(|by| by.evidence().to_owned(), "; "),
-                self.join_pauses(|by| by.release(&message_state.message.to), ", and "),
+                self.join_pauses(|by| by.release(&mail.message.to), ", and "),
             ),
             Rule::Draft => self.explain_draft(set_aside),
             Rule::AwaitingEnter => (
@@ -249,18 +241,18 @@ impl Delivery {
                 "that message is submitted, or cleared".to_owned(),
             ),
             Rule::Blocked => (
-                self.question(message_state),
-                told,
-                self.question_release(message_state),
+                self.question(mail),
+                evidence_now,
+                self.question_release(mail),
             ),
             Rule::NotReading => (
                 "the program has not read what was typed before".to_owned(),
-                "the terminal holds input that nobody has read".to_owned(),
+                "the terminal holds unread input".to_owned(),
                 "the program reads its input, or ends".to_owned(),
             ),
             Rule::Hook => (
                 "the agent is working, and its next hook takes it in".to_owned(),
-                told,
+                evidence_now,
                 "the agent calls its next hook, or becomes idle".to_owned(),
             ),
             Rule::Unrecognised => (
@@ -268,7 +260,7 @@ impl Delivery {
                 self.input_box.mismatch_text(),
                 format!(
                     "the input box is back; 'ph attach {}' shows the screen",
-                    message_state.message.to
+                    mail.message.to
                 ),
             ),
             Rule::Settling => (
@@ -276,7 +268,7 @@ impl Delivery {
                 "the input box is empty, but the screen changed a moment ago".to_owned(),
                 "the screen stays unchanged (100 ms; up to 3 s if it keeps changing)".to_owned(),
             ),
-            Rule::Loop => self.explain_loop(now, message_state),
+            Rule::Loop => self.explain_loop(now, mail),
             Rule::Working => {
                 let is_working = judged.activity == Activity::Working;
                 let sign = self.agent.work_sign.clone().filter(|_| !is_working);
@@ -286,21 +278,21 @@ impl Delivery {
                 };
                 (
                     format!("the agent is working{futile}, so nothing is typed"),
-                    sign.unwrap_or(told),
+                    sign.unwrap_or(evidence_now),
                     "the agent is idle".to_owned(),
                 )
             }
         };
         Hold {
             rule: rule.name(),
-            since: since.wall.max(why::due(message_state)),
+            since: since.wall.max(why::due(mail)),
             reason,
             evidence,
             release,
         }
     }
 
-    fn explain_handover(&self, message_state: &MessageState) -> (String, String, String) {
+    fn explain_handover(&self, mail: &MessageState) -> (String, String, String) {
         let handover = self.agent.handed_over.as_ref();
         let job = handover.map_or("", |handover| &handover.job);
         (
@@ -308,42 +300,38 @@ impl Delivery {
             format!("the program's own record names {job}"),
             format!(
                 "the program takes its conversation back; 'ph restart {}' starts a new one",
-                message_state.message.to
+                mail.message.to
             ),
         )
     }
 
-    /// Say what ends a question. A question that only a hook has told of ends by a hook, and many
-    /// programs call none after a denial.
-    fn question_release(&self, message_state: &MessageState) -> String {
-        let is_heard = self
+    /// Describe what ends a question. If only a hook has reported the question, a hook must report its
+    /// end, and many programs call no hook after a denial.
+    fn question_release(&self, mail: &MessageState) -> String {
+        let is_by_hook = self
             .agent
             .questions
             .open
             .as_ref()
-            .is_some_and(|d| d.heard.is_some());
-        match Lane::of(message_state) {
+            .is_some_and(|d| d.hook_reported_at.is_some());
+        match Lane::of(mail) {
             Lane::Raw => "the question is on the screen, or is answered".to_owned(),
-            Lane::Interrupt | Lane::Normal | Lane::Idle if is_heard && !self.knows_dialogs() => {
+            Lane::Interrupt | Lane::Normal | Lane::Idle if is_by_hook && !self.knows_dialogs() => {
                 format!(
-                    "a hook says that it goes on; after a no it may call none before its next \
+                    "a hook says that it continues; after a denial it may call none before its next \
                      prompt, which a person can submit ('ph attach {}')",
-                    message_state.message.to
+                    mail.message.to
                 )
             }
             Lane::Interrupt | Lane::Normal | Lane::Idle => "the question is answered".to_owned(),
         }
     }
 
-    /// Explain a start. A question that comes this early holds it up.
-    fn explain_start(
-        &self,
-        evidence: String,
-        message_state: &MessageState,
-    ) -> (String, String, String) {
+    /// Explain a message to a program that is starting. An early question delays the start.
+    fn explain_start(&self, evidence: String, mail: &MessageState) -> (String, String, String) {
         let ready = self.agent.judge.release();
         let Some(dialog) = &self.agent.questions.open else {
-            let lost = "the program is starting, and what is written to it now may be lost";
+            let lost = "the program is starting, and text that is typed now may be lost";
             return (lost.to_owned(), evidence, ready);
         };
         let what = text::one_line(&dialog.what, 80);
@@ -352,7 +340,7 @@ impl Delivery {
             evidence,
             format!(
                 "the question is answered ('ph answer {} TEXT'), and then {ready}",
-                message_state.message.to
+                mail.message.to
             ),
         )
     }
@@ -379,19 +367,19 @@ impl Delivery {
         )
     }
 
-    /// Say why delivery is paused, if it is.
+    /// Return why delivery is paused, if it is.
     pub fn paused_because(&self) -> Option<String> {
-        let said = self.join_pauses(|by| by.evidence().to_owned(), "; ");
-        self.is_paused().then_some(said)
+        let evidence = self.join_pauses(|by| by.evidence().to_owned(), "; ");
+        self.is_paused().then_some(evidence)
     }
 
-    fn join_pauses(&self, word: impl Fn(PausedBy) -> String, between: &str) -> String {
-        let mut words: Vec<_> = self.pauses.iter().map(|pause| word(pause.by)).collect();
-        words.dedup();
-        words.join(between)
+    fn join_pauses(&self, describe: impl Fn(PausedBy) -> String, separator: &str) -> String {
+        let mut parts: Vec<_> = self.pauses.iter().map(|p| describe(p.by)).collect();
+        parts.dedup();
+        parts.join(separator)
     }
 
-    fn question(&self, message_state: &MessageState) -> String {
+    fn question(&self, mail: &MessageState) -> String {
         let what = self
             .agent
             .questions
@@ -399,7 +387,7 @@ impl Delivery {
             .as_ref()
             .map_or("", |dialog| &dialog.what);
         let what = text::one_line(what, 80);
-        let stays = match Lane::of(message_state) {
+        let stays = match Lane::of(mail) {
             Lane::Interrupt => ", and the interrupt key did not dismiss it",
             Lane::Raw => ", and does not show its question yet",
             Lane::Normal | Lane::Idle => "",
@@ -408,14 +396,14 @@ impl Delivery {
     }
 }
 
-/// Explain a message that is on its way, if that takes longer than it should.
+/// Explain a message in flight, if that takes longer than [`SLOW_AFTER`].
 fn slow(now: Moment, turn: &OutgoingTurn, reason: &str) -> Option<Hold> {
     let waited = now.mono.saturating_sub(turn.since.mono);
     (waited >= SLOW_AFTER).then(|| Hold {
         rule: "not-reading",
         since: turn.since.wall,
         reason: format!("it is on its way into the terminal, and {reason}"),
-        evidence: format!("its way began {} s ago", waited.as_secs()),
+        evidence: format!("its offer began {} s ago", waited.as_secs()),
         release: "the program reads its input, or ends".to_owned(),
     })
 }

@@ -1,8 +1,8 @@
 //! The route through the agent's own hook.
 //!
 //! Nothing is typed, so neither the input box nor a draft matters here. An offer is recorded before
-//! the hook is given anything, and made once the hook reports that it has passed the mail on; until
-//! then it can only become uncertain.
+//! the hook is given anything. The mail is offered once the hook reports that it has passed the mail
+//! on. Without that report, the mail becomes uncertain.
 //!
 //! ```text
 //! Recording ─▶ Given ─▶ offered, or uncertain (gone, or silent for 5 s)
@@ -21,12 +21,12 @@ use crate::turn::{self, InputMode};
 use crate::why::Hold;
 use std::time::Duration;
 
-/// How long a hook may take to report that it has passed its mail on, and the API to answer.
+/// How long a hook may take to report that it has passed its mail on, and an API to answer.
 pub(super) const ANSWERED_WITHIN: Duration = Duration::from_secs(5);
 const PASSED_ON: &str = "its hook has passed it on to the program";
-const SHOWN: &str = "its transcript shows the id in what its hook was given";
+const SHOWN: &str = "its transcript shows the id in the text of its hook";
 const GONE: &str = "its hook ended before it had passed it on";
-const LATE: &str = "its hook did not say in time that it had passed it on";
+const LATE: &str = "its hook did not report in time that it had passed it on";
 
 /// Messages for one call of a hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub struct HookOffer {
     pub ids: Vec<MessageId>,
 }
 
-/// An offer that bypasses the terminal.
+/// An offer by the hook or the API, which bypasses the terminal.
 #[derive(Debug, Clone)]
 pub(super) struct DirectOffer {
     pub(super) number: u64,
@@ -45,7 +45,7 @@ pub(super) struct DirectOffer {
 }
 
 impl DirectOffer {
-    /// The messages of this offer that the journal lets be offered.
+    /// Return the headers of the messages whose offer the journal has recorded.
     pub(super) fn headers(&self) -> impl Iterator<Item = &MessageHeader> {
         let headers = self.headers.iter();
         headers.filter(|header| self.ids.contains(&header.id))
@@ -65,21 +65,21 @@ impl DirectOffer {
             rule: "in-flight",
             since: self.since.wall,
             reason: reason.to_owned(),
-            evidence: format!("its way began {} s ago", waited.as_secs()),
+            evidence: format!("its offer began {} s ago", waited.as_secs()),
             release: release.to_owned(),
         })
     }
 }
 
 pub(super) fn withdrawn(ids: Vec<MessageId>, why: &str) -> Effect {
-    let reason = format!("nothing was handed over: {why}");
+    let reason = format!("nothing was sent: {why}");
     Effect::Withdraw { ids, reason }
 }
 
 #[derive(Debug, Clone)]
 enum State {
     Recording,
-    /// The hook has the mail, and must report until then.
+    /// The hook has the mail, and must report by this time.
     Given {
         until: Duration,
     },
@@ -88,9 +88,9 @@ enum State {
 #[derive(Debug, Clone, Default)]
 pub(super) struct HookRoute {
     offers: Vec<(DirectOffer, State)>,
-    /// What was passed on, and is not accepted yet.
+    /// Messages that were passed on and are not accepted yet.
     pub(super) unproven: Unproven,
-    /// Whether the last hook that takes mail told of a question.
+    /// Whether the last hook that takes mail reported a question.
     has_asked: bool,
 }
 
@@ -123,15 +123,15 @@ impl HookRoute {
         Some(self.offers.remove(at).0)
     }
 
-    /// Explain a message that a hook is given, if that takes long.
+    /// Explain a message on its way to a hook, if that takes long.
     pub(super) fn explain(&self, now: Moment, id: MessageId) -> Option<Option<Hold>> {
         let reason = "it is on its way to the agent's hook, which has not taken it yet";
-        let release = "the hook says that it has passed it on, or ends";
+        let release = "the hook reports that it has passed it on, or ends";
         Some(self.get(id)?.slow(now, reason, release))
     }
 
-    /// The journal has recorded the offer of these messages. Give them to the hook, unless a rule
-    /// holds them now. Return nothing if there is no such offer.
+    /// Send the messages of a recorded offer to the hook, unless a rule holds them now. Return nothing
+    /// if there is no such offer.
     pub(super) fn recorded(
         &mut self,
         now: Moment,
@@ -143,8 +143,8 @@ impl HookRoute {
         if ids.is_empty() || rule.is_some() {
             self.offers.remove(at);
             let rule = rule.filter(|_| !ids.is_empty());
-            let taken_back = rule.map(|rule| withdrawn(ids.to_vec(), rule.name()));
-            return Some(taken_back.into_iter().collect());
+            let withdrawal = rule.map(|rule| withdrawn(ids.to_vec(), rule.name()));
+            return Some(withdrawal.into_iter().collect());
         }
         let (offer, state) = &mut self.offers[at];
         offer.ids = ids.to_vec();
@@ -154,12 +154,12 @@ impl HookRoute {
         Some(vec![Effect::SendDirect { number, ids }])
     }
 
-    /// The hook has gone without a report.
+    /// End an offer whose hook ended without a report.
     pub(super) fn gone(&mut self, number: u64) -> Option<Effect> {
         Some(self.take(number)?.uncertain(GONE))
     }
 
-    /// Give up the offers of hooks that do not report any more.
+    /// Give up the offers whose hooks did not report in time.
     pub(super) fn tick(&mut self, now: Moment) -> Vec<Effect> {
         let is_late = |(_, state): &mut (DirectOffer, State)| match state {
             State::Recording => false,
@@ -191,8 +191,8 @@ impl Delivery {
 
     /// Whether mail for a working agent waits for its next hook, and leaves the screen alone.
     pub(super) fn awaits_hook(&self) -> bool {
-        // No hook says that a question was answered: where work is seen after one, it was, or it
-        // is about to open, and the terminal is no place to be.
+        // No hook reports the answer to a question. If the agent works after a question, the question
+        // was answered or is about to open, and in both cases the terminal must not be used.
         let is_at_work = match self.agent.heard.doing() {
             Some(Turn::Submitted | Turn::Tool | Turn::Working | Turn::Blocked) => true,
             Some(Turn::Idle) => false,
@@ -202,8 +202,9 @@ impl Delivery {
         self.has_hook_route() && is_at_work && is_working
     }
 
-    /// Offer due mail to a hook that was called just now and would pass mail on. The offer must be
-    /// recorded, and the result told as [`super::DeliveryEvent::DirectRecorded`] or [`super::DeliveryEvent::DirectRefused`].
+    /// Offer due mail to a hook that was called just now and can pass mail on. The caller records the
+    /// offer and reports a [`super::DeliveryEvent::DirectRecorded`] or
+    /// [`super::DeliveryEvent::DirectRefused`].
     pub fn offer_to_hook(
         &mut self,
         now: Moment,
@@ -221,10 +222,7 @@ impl Delivery {
         if messages.is_empty() {
             return None;
         }
-        let ids: Vec<_> = messages
-            .iter()
-            .map(|message_state| message_state.message.id)
-            .collect();
+        let ids: Vec<_> = messages.iter().map(|mail| mail.message.id).collect();
         let headers = messages.into_iter().map(MessageHeader::of).collect();
         let number = self.number_offer();
         let offer = DirectOffer {
@@ -238,26 +236,21 @@ impl Delivery {
     }
 
     fn due_by_hook<'a>(&self, now: Moment, pending: &'a [MessageState]) -> Vec<&'a MessageState> {
-        let is_due = |message_state: &&MessageState| {
-            let id = message_state.message.id;
-            message_state.is_pending(now.wall)
-                && Lane::at(message_state, now.wall) == Lane::Normal
+        let is_due = |mail: &&MessageState| {
+            let id = mail.message.id;
+            mail.is_pending(now.wall)
+                && Lane::at(mail, now.wall) == Lane::Normal
                 && !self.terminal.has(id)
                 && !self.is_offered_directly(id)
         };
         let mut bytes = 0;
-        let fits = |(at, message_state): &(usize, &MessageState)| {
-            let placement = self.placement(message_state);
-            bytes += turn::size(
-                message_state,
-                placement,
-                InputMode::Pasted,
-                self.config.path_bytes,
-            );
+        let fits = |(at, mail): &(usize, &MessageState)| {
+            let placement = self.placement(mail);
+            bytes += turn::size(mail, placement, InputMode::Pasted, self.config.path_bytes);
             *at == 0 || bytes <= turn::TURN
         };
         let due = pending.iter().filter(is_due).enumerate().take_while(fits);
-        due.map(|(_, message_state)| message_state).collect()
+        due.map(|(_, mail)| mail).collect()
     }
 
     /// The hook has passed its mail on. Only the transcript can prove that the model was given it.
@@ -308,8 +301,8 @@ mod tests {
         };
         check(1, &[id], None, Some(vec![give]), true);
         check(1, &[], None, Some(Vec::new()), false);
-        let taken_back = withdrawn(vec![id], "paused");
-        check(1, &[id], Some(Rule::Paused), Some(vec![taken_back]), false);
+        let withdrawal = withdrawn(vec![id], "paused");
+        check(1, &[id], Some(Rule::Paused), Some(vec![withdrawal]), false);
         check(2, &[id], None, None, true);
     }
 

@@ -1,6 +1,6 @@
 //! The model of the program's input box: what the screen shows there, what a person has typed, and
-//! whether the program reads its input. Keys and screen can each tell of a draft, and either alone is
-//! enough to hold messages.
+//! whether the program reads its input. Keys and screen are each evidence of a draft, and either alone
+//! is enough to hold messages.
 
 use crate::harness::{BoxState, Manifest, Mismatch, Sighting};
 use crate::moment::Moment;
@@ -11,21 +11,21 @@ use std::time::Duration;
 /// Minimum time between the two screen checks that must both show an empty box, with no output in
 /// between.
 const STEADY_AFTER: Duration = Duration::from_millis(100);
-/// Upper limit for the time between the checks, which doubles whenever the second check differs.
+/// Maximum time between the checks. The time doubles whenever the second check differs.
 const MAX_STEADY_AFTER: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Clone, Copy)]
 struct Typing {
     since: Moment,
-    /// Every key came while a question was open.
+    /// Every key was typed while a question was open.
     to_question: bool,
 }
 
-/// The first of the looks at the screen that showed the box as it is now.
+/// The first look at the screen that showed the present state of the box.
 #[derive(Debug, Clone, Copy)]
 struct FirstLook {
     at: Moment,
-    /// How much output the program had written by then.
+    /// Amount of output that the program had written by then.
     output: u64,
 }
 
@@ -61,7 +61,7 @@ pub(super) struct InputBox {
     pub(super) unread: Option<Moment>,
     /// The keys of a draft.
     keys: Option<Typing>,
-    /// The keys have told of a draft's end since the keyboard was last asked for again.
+    /// The end of a draft was reported since the keyboard was last requested again.
     pub(super) is_draft_end_known: bool,
     screen: Screen,
     /// The box was empty when it was last recognised, and nobody has typed since.
@@ -113,21 +113,21 @@ impl InputBox {
         self.may_restore = false;
     }
 
-    /// The person has submitted or cleared the draft.
+    /// Note that the person has submitted or cleared the draft.
     pub(super) fn end_draft(&mut self) {
         self.is_draft_end_known = true;
         self.keys = None;
     }
 
-    /// The keyboard is refused because of a draft. Count a draft until the keys tell of its end; if
-    /// they have told of it already, they will not tell of it again.
+    /// Note that the keyboard is refused because of a draft. Assume a draft until its end is reported,
+    /// unless that report has come already.
     pub(super) fn refuse_keyboard(&mut self, now: Moment) {
         if !self.is_draft_end_known {
             self.note_keys(now, false);
         }
     }
 
-    /// Take over what a look at the screen shows of the box.
+    /// Update the box from a look at the screen.
     pub(super) fn look(&mut self, now: Moment, sighting: Sighting) {
         self.screen.at_cursor = sighting.before;
         self.set_state(now, sighting.input_box, sighting.output);
@@ -205,7 +205,7 @@ impl InputBox {
         }
     }
 
-    /// A text of ours stays in the box, because Enter did not submit it.
+    /// Note that our text stays in the box, because Enter did not submit it.
     pub(super) fn mark_unsubmitted(&mut self) {
         self.unsubmitted = match &self.screen.state {
             BoxState::Holds(held) => Some(held.text.clone()),
@@ -218,14 +218,14 @@ impl InputBox {
         self.unsubmitted.is_some()
     }
 
-    /// The keys that empty the box of a text that the program has put back after an interrupt, if
-    /// there is such a text.
+    /// Return the keys that clear a prompt that the program restored after an interrupt, if there is
+    /// one.
     pub(super) fn clear_keys(&self) -> Option<Vec<u8>> {
         let keys = self.harness.input_box.as_ref()?.clear.as_ref()?;
         self.is_restored().then(|| keys.bytes().to_vec())
     }
 
-    /// Why the screen is not typed into, in one sentence.
+    /// Return why nothing is typed into the screen, in one sentence.
     pub(super) fn mismatch_text(&self) -> String {
         match &self.screen.state {
             BoxState::Unrecognised(mismatch) => Mismatch::to_string(mismatch),
@@ -244,13 +244,13 @@ impl InputBox {
         self.screen.state == BoxState::Empty && self.screen.looks.is_steady
     }
 
-    /// Since when there is a draft.
+    /// Return the beginning of the draft.
     pub(super) fn since(&self) -> Option<Moment> {
         let typed = self.keys.map(|typing| typing.since);
         typed.or(self.screen.since.filter(|_| self.shows_text()))
     }
 
-    /// Since when the screen shows the box as it is.
+    /// Return when the screen first showed the present state of the box.
     pub(super) fn shown_since(&self) -> Option<Moment> {
         self.screen.since
     }
@@ -263,17 +263,17 @@ impl InputBox {
         self.may_restore = self.keys.is_none() && self.was_empty;
     }
 
-    /// The second look showed another screen than the first.
+    /// Note that the second look showed another screen than the first.
     pub(super) fn note_change(&mut self) {
         self.screen.looks.changes = self.screen.looks.changes.saturating_add(1);
     }
 
-    /// Both looks showed an empty box.
+    /// Note that both looks showed an empty box.
     pub(super) fn note_steady(&mut self) {
         self.screen.looks.changes = 0;
     }
 
-    /// How much output the program had written at the last look.
+    /// Return the amount of output that the program had written at the last look.
     pub(super) fn output(&self) -> Option<u64> {
         self.screen.looks.first.map(|look| look.output)
     }
@@ -284,7 +284,7 @@ impl InputBox {
         self.may_restore = false;
     }
 
-    /// Whether the box holds what the program itself has put back after an interrupt.
+    /// Whether the box holds a prompt that the program restored after an interrupt.
     fn is_restored(&self) -> bool {
         self.may_restore && self.shows_text() && self.keys.is_none()
     }
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_keyboard_is_a_draft_unless_the_keys_have_told_of_its_end() {
+    fn a_refused_keyboard_is_a_draft_unless_its_end_was_reported() {
         let mut input_box = input_box();
         input_box.refuse_keyboard(ms(1));
         assert!(input_box.is_typed());

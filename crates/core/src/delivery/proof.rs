@@ -3,7 +3,7 @@
 //!
 //! A message is accepted only if the agent's transcript or hook shows a text that the model was
 //! given, and this text contains the whole header of a message that this session has written. A
-//! text that was only submitted may still be queued: it proves that Enter had its effect.
+//! text that was only submitted may still be queued, so it proves only that Enter had its effect.
 
 use super::{Delivery, Effect};
 use crate::harness::{Claim, Proof, Report, Route, Source, Turn, Word, transcript};
@@ -14,7 +14,7 @@ use crate::name::AgentName;
 use crate::turn;
 use std::time::Duration;
 
-/// How many messages are remembered as written and not yet accepted.
+/// Maximum number of messages that are remembered as written and not accepted.
 const MAX_UNPROVEN: usize = 256;
 const TRANSCRIBED: &str = "the agent's transcript shows that the model was given the message";
 /// Timeout for a hook to name the transcript, counted from the first offer of a run.
@@ -22,23 +22,23 @@ const TRANSCRIPT_NAME_TIMEOUT: Duration = Duration::from_secs(60);
 const NO_TRANSCRIPT: &str =
     "no transcript: no hook of the agent has named one, so no proof is awaited";
 const HOOK_REPORTED_LATE: &str = "a hook of the agent has reported, so a proof is awaited";
-const WITHDRAWN: &str = "a person took it back from the agent's queue";
+const WITHDRAWN: &str = "a person removed it from the agent's queue";
 
-/// A message and its sender.
+/// The parts of a message's header that identify the message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MessageHeader {
     pub(super) id: MessageId,
     from: AgentName,
-    /// Whether its header marks it as a repeat.
+    /// Whether the header marks a repeat.
     is_repeat: bool,
 }
 
 impl MessageHeader {
-    pub(super) fn of(state: &MessageState) -> Self {
+    pub(super) fn of(mail: &MessageState) -> Self {
         Self {
-            id: state.message.id,
-            from: state.message.envelope.from.clone(),
-            is_repeat: state.is_repeat(),
+            id: mail.message.id,
+            from: mail.message.envelope.from.clone(),
+            is_repeat: mail.is_repeat(),
         }
     }
 }
@@ -87,7 +87,7 @@ impl TranscriptNaming {
     }
 }
 
-/// The proofs that this run awaits of what was typed.
+/// The proofs that this run awaits for typed messages.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Proofs {
     pub(super) unproven: Unproven,
@@ -98,7 +98,7 @@ pub(super) struct Proofs {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Unproven {
     written: Vec<MessageHeader>,
-    /// Repeats that broke off: no later header can be told from theirs.
+    /// Repeats whose text was cut off. A later header cannot be distinguished from their header.
     cut: Vec<MessageId>,
 }
 
@@ -108,21 +108,21 @@ impl Unproven {
     }
 
     fn has(&self, id: MessageId) -> bool {
-        self.written.iter().any(|sent| sent.id == id)
+        self.written.iter().any(|header| header.id == id)
     }
 
-    pub(super) fn add(&mut self, sent: &MessageHeader) {
-        self.written.retain(|known| known.id != sent.id);
-        if self.cut.contains(&sent.id) {
+    pub(super) fn add(&mut self, header: &MessageHeader) {
+        self.written.retain(|known| known.id != header.id);
+        if self.cut.contains(&header.id) {
             return;
         }
         if self.written.len() == MAX_UNPROVEN {
             self.written.remove(0);
         }
-        self.written.push(sent.clone());
+        self.written.push(header.clone());
     }
 
-    /// Forget messages whose text broke off: their headers prove nothing.
+    /// Forget messages whose text was cut off, because their headers prove nothing.
     pub(super) fn forget(&mut self, ids: &[MessageId]) {
         let is_cut = |known: &&MessageHeader| known.is_repeat && ids.contains(&known.id);
         let cut = self.written.iter().filter(is_cut).map(|known| known.id);
@@ -138,17 +138,17 @@ impl Unproven {
     fn shown(&self, text: &str) -> Vec<MessageId> {
         let mut shown = Vec::new();
         for header in turn::headers(text) {
-            let fits = |sent: &&MessageHeader| {
-                sent.from.as_str() == header.from
-                    && sent.id.id8() == header.id8
-                    && sent.is_repeat == header.is_repeat
+            let fits = |known: &&MessageHeader| {
+                known.from.as_str() == header.from
+                    && known.id.id8() == header.id8
+                    && known.is_repeat == header.is_repeat
             };
             let mut fitting = self.written.iter().filter(fits);
             // The text may contain the message twice: a part of the first offer, and the repeat.
-            if let (Some(sent), None) = (fitting.next(), fitting.next())
-                && !shown.contains(&sent.id)
+            if let (Some(known), None) = (fitting.next(), fitting.next())
+                && !shown.contains(&known.id)
             {
-                shown.push(sent.id);
+                shown.push(known.id);
             }
         }
         shown
@@ -157,7 +157,7 @@ impl Unproven {
     /// Like `shown`, but remove the returned messages, because they are proven.
     pub(super) fn take_shown(&mut self, text: &str) -> Vec<MessageId> {
         let shown = self.shown(text);
-        self.written.retain(|sent| !shown.contains(&sent.id));
+        self.written.retain(|header| !shown.contains(&header.id));
         shown
     }
 }
@@ -201,12 +201,12 @@ impl FoundMessages {
 /// Return those of `messages` that the transcript of an earlier run shows as given to the model. A
 /// message with more than two offers is skipped, because its repeats have identical headers.
 pub fn proven_by(given: &str, messages: &[MessageState]) -> Vec<MessageId> {
-    let is_plain = |state: &&MessageState| state.offers() <= 2;
+    let is_plain = |mail: &&MessageState| mail.offers() <= 2;
     let mut unproven = Unproven::default();
-    for state in messages.iter().filter(is_plain) {
+    for mail in messages.iter().filter(is_plain) {
         unproven.add(&MessageHeader {
-            is_repeat: state.status.cut,
-            ..MessageHeader::of(state)
+            is_repeat: mail.status.cut,
+            ..MessageHeader::of(mail)
         });
     }
     unproven.shown(given)
@@ -302,12 +302,12 @@ impl Delivery {
         self.config.harness.proof.contains(&Proof::Transcript) && is_unproven
     }
 
-    /// What the agent's hooks say it does within its turn.
+    /// Return the state of the agent's turn according to its hooks.
     pub fn doing(&self) -> Option<Turn> {
         self.agent.doing()
     }
 
-    /// One of the agent's hooks was called.
+    /// Handle a call of one of the agent's hooks.
     pub(super) fn hook_called(&mut self, now: Moment, report: &Report) -> Vec<Effect> {
         let Some(word) = self.agent.heard.hear(now, report) else {
             return self.proceed(now);
@@ -418,9 +418,9 @@ mod tests {
         assert_eq!(ids, [first, second]);
     }
 
-    /// Half of it may stand in the box, and be submitted instead of the repeat.
+    /// A part of the first offer may still be in the box, and be submitted instead of the repeat.
     #[test]
-    fn what_is_left_of_an_offer_that_broke_off_does_not_prove_its_repeat() {
+    fn the_rest_of_an_offer_that_was_cut_off_does_not_prove_its_repeat() {
         let message = message(1, "alice", "bob");
         let id = message.id;
         let first = MessageHeader::of(&with_steps(&message, &[]));
@@ -434,7 +434,7 @@ mod tests {
         unproven.add(&repeat);
         assert_eq!(unproven.take_shown(head), []);
         assert_eq!(unproven.take_shown(&format!("{head}\n{again}")), [id]);
-        // One repeat cannot be told from another.
+        // Two repeats have identical headers.
         unproven.add(&repeat);
         unproven.forget(&[id]);
         unproven.add(&repeat);

@@ -1,4 +1,4 @@
-//! The rules that hold messages back: one for each route, and the route that carries a lane.
+//! The rules that hold messages: one function for each route, and the choice of the route for a lane.
 
 use super::terminal::Lane;
 use super::{Delivery, PausedBy};
@@ -7,12 +7,12 @@ use crate::harness::{BoxState, Route};
 use crate::moment::Moment;
 use std::time::Duration;
 
-/// A message that takes longer than this on its way has a reason.
+/// Time after which a message in flight needs an explanation.
 pub(super) const SLOW_AFTER: Duration = Duration::from_secs(1);
 pub(super) const HANDED_OVER: &str =
     "the agent's conversation has moved to another process that ph cannot see, so nothing is typed";
 pub(super) const UNSUBMITTED: &str =
-    "what was written before stands in the input box, and Enter did not submit it";
+    "an earlier text is still in the input box, because Enter did not submit it";
 
 /// A reason for delivery to be paused, and since when.
 #[derive(Debug, Clone, Copy)]
@@ -37,7 +37,7 @@ pub(crate) enum Rule {
     Working,
     /// The screen does not show the input box that the harness describes.
     Unrecognised,
-    /// The screen shows the box, and has changed a moment ago.
+    /// The screen shows the box, but has just changed.
     Settling,
     /// The message goes to the agent's next hook.
     Hook,
@@ -117,7 +117,7 @@ impl Delivery {
         } else if is_working && lane == Lane::Idle {
             Some(Rule::Working)
         } else {
-            // What waits for its Enter in the box was due before.
+            // A text that waits for its Enter was due before.
             self.terminal
                 .is_awaiting_enter()
                 .then_some(Rule::AwaitingEnter)
@@ -147,8 +147,8 @@ impl Delivery {
         // A terminal takes little input. If it were full, a person's Ctrl+C would find no room; an
         // interrupt presses that key first.
         let is_unread = lane != Lane::Interrupt && self.input_box.unread.is_some();
-        // Only what ends the question that holds a written text may go before that text: an answer,
-        // or a key that dismisses the question.
+        // Only an answer, or a key that dismisses the question, may go before a written text that the
+        // question holds.
         let open = self.agent.questions.open.as_ref();
         let is_ahead = match lane {
             Lane::Raw => true,
@@ -165,7 +165,7 @@ impl Delivery {
         let is_starting = self.agent.judge.is_starting();
         match (self.agent.activity(), lane) {
             (Activity::Starting, _) => Some(Rule::Starting),
-            // A question that comes this early can be answered; nothing else can be done with it.
+            // A question during the start can be answered, and nothing else can be typed.
             (Activity::Blocked(_), Lane::Interrupt | Lane::Normal | Lane::Idle) if is_starting => {
                 Some(Rule::Starting)
             }
@@ -192,23 +192,23 @@ impl Delivery {
     /// a dialog that the screen shows. It could also destroy a draft, so a draft holds the
     /// interrupt.
     fn dialog_interrupt_rule(&self) -> Option<Rule> {
-        let stays = self
+        let ignores_interrupt = self
             .agent
             .questions
             .open
             .as_ref()
             .is_some_and(|dialog| dialog.ignores_interrupt);
-        let is_barred = |rule: &Rule| *rule != Rule::Blocked || stays;
-        let barrier = self.typing_rule(Lane::Interrupt).filter(is_barred);
-        let is_in_sight =
+        let is_held = |rule: &Rule| *rule != Rule::Blocked || ignores_interrupt;
+        let rule = self.typing_rule(Lane::Interrupt).filter(is_held);
+        let is_visible =
             !self.agent.is_question_unshown() || self.input_box.state().is_recognised();
-        let is_known = !self.input_box.is_described() || is_in_sight;
-        barrier.or((!is_known).then_some(Rule::Unrecognised))
+        let is_known = !self.input_box.is_described() || is_visible;
+        rule.or((!is_known).then_some(Rule::Unrecognised))
     }
 
     /// Return the rule by which the input box forbids typing, if any.
     fn box_rule(&self, lane: Lane) -> Option<Rule> {
-        // A text of ours is in the box.
+        // The box holds our own text.
         if self.terminal.is_awaiting_enter() || self.is_writing() {
             return None;
         }
@@ -232,15 +232,15 @@ impl Delivery {
             (_, _) if self.is_paused_for(lane) => Some(Rule::Paused),
             (_, Lane::Interrupt) if self.must_clear() => None,
             (_, _) if self.has_draft() => Some(Rule::Draft),
-            // A raw message may be the answer. Before the question is there, its text would stand
-            // in the box, and its Enter would say yes.
+            // A raw message may be the answer. Before the question is on the screen, the text of the
+            // answer would go into the box, and its Enter would accept the dialog's first option.
             (Activity::Blocked(_), Lane::Raw) => {
                 self.agent.is_question_unshown().then_some(Rule::Blocked)
             }
             (Activity::Blocked(_), Lane::Interrupt | Lane::Normal | Lane::Idle) => {
                 Some(Rule::Blocked)
             }
-            // The question that a raw message was to answer has gone meanwhile.
+            // The question of a raw message has closed meanwhile.
             (Activity::Starting, _) => Some(Rule::Starting),
             (Activity::Idle | Activity::Working, _) => None,
         }

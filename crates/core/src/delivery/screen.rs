@@ -1,4 +1,4 @@
-//! What delivery makes of the screen, and what it says about the program's input.
+//! What delivery derives from the screen, and the properties of the program's input.
 
 use super::question::ShownQuestion;
 use super::rules::HANDED_OVER;
@@ -9,17 +9,17 @@ use crate::moment::Moment;
 use crate::turn::{self, TextPlacement};
 
 impl Delivery {
-    /// Whether the harness can tell that no question stands open.
+    /// Whether the harness can tell that no question is open.
     pub fn knows_dialogs(&self) -> bool {
         self.agent.knows_dialogs()
     }
 
-    /// Whether the screen tells anything about this program.
+    /// Whether the harness can read the screen of this program.
     pub fn reads_screen(&self) -> bool {
         self.config.harness.looks()
     }
 
-    /// The question that is open.
+    /// Return the open question.
     pub fn open_question(&self) -> Option<&str> {
         let open = self.agent.questions.open.as_ref();
         open.map(|dialog| dialog.what.as_str())
@@ -30,17 +30,17 @@ impl Delivery {
         self.agent.judge.is_starting()
     }
 
-    /// The evidence that the program can be written to.
+    /// Return the evidence that the program can be written to.
     pub fn ready_evidence(&self) -> String {
         self.agent.judge.pace().evidence.clone()
     }
 
-    /// Where the words of a message stand: on the screen, they must not pass for a question of
-    /// the program's. That would hold them up for ever, and all that comes after them.
-    pub fn placement(&self, message_state: &MessageState) -> TextPlacement {
+    /// Return where the text of a message goes. On the screen, the text must not look like a question of
+    /// the program, which would hold this message and all later ones for ever.
+    pub fn placement(&self, mail: &MessageState) -> TextPlacement {
         let would_ask = |text: &str| self.config.harness.would_ask(text);
-        let asks = turn::words(message_state).is_some_and(|words| {
-            let head = turn::beginning(message_state, self.input_box.mode);
+        let asks = turn::words(mail).is_some_and(|words| {
+            let head = turn::beginning(mail, self.input_box.mode);
             would_ask(&words) || would_ask(&head)
         });
         if asks {
@@ -50,18 +50,18 @@ impl Delivery {
         }
     }
 
-    /// Why a line that is no message is not for this program: it would pass for a question.
+    /// Return why a nudge is refused because of its text: the line would look like a question.
     pub fn line_refusal(&self, line: &str) -> Option<String> {
         let asks = self.config.harness.would_ask(line);
         asks.then(|| "it reads like a question of the program's own".to_owned())
     }
 
-    /// Whether nothing is typed only because the screen has just changed.
+    /// Whether a recent change of the screen is the only reason to type nothing.
     pub fn is_settling(&self) -> bool {
         self.terminal_rule(Lane::Normal) == Some(Rule::Settling)
     }
 
-    /// Why Enter may not follow a line that is no message.
+    /// Return why Enter may not follow a nudge that is typed.
     pub fn enter_refusal(&self, line: &str) -> Option<String> {
         if let Some(what) = self.open_question() {
             return Some(format!("a question opened ({what})"));
@@ -85,7 +85,7 @@ impl Delivery {
         }
     }
 
-    /// How long the input box may take to show a text.
+    /// Return how long the input box may take to show a text.
     pub fn text_seen_within(&self) -> std::time::Duration {
         self.config.harness.submit.seen_within.get()
     }
@@ -98,13 +98,13 @@ impl Delivery {
         self.config.harness.submit.enter.bytes()
     }
 
-    /// How long after a text Enter is pressed.
+    /// Return the time between a text and its Enter.
     pub fn enter_after(&self) -> std::time::Duration {
         self.config.harness.submit.delay.get()
     }
 
-    /// Whether the screen shows that no key of a person's has reached the input box: it is empty,
-    /// or holds what we have written and nothing else, and the keys went to a dialog.
+    /// Whether the screen shows that a person's keys did not reach the input box: the box is empty, or
+    /// the keys went to a dialog and the box holds only our text.
     pub fn keys_missed_box(&self) -> bool {
         match (self.input_box.state(), &self.terminal.awaiting_enter) {
             (BoxState::Empty, _) => true,
@@ -118,7 +118,7 @@ impl Delivery {
         }
     }
 
-    /// Take over what a look at the screen shows.
+    /// Update the agent and the input box from a look at the screen.
     pub(super) fn screen_changed(&mut self, now: Moment, mut sighting: Sighting) {
         self.agent.look(now, &sighting);
         let question = sighting.question.take();
@@ -133,8 +133,8 @@ impl Delivery {
         self.hasten_enter(now);
     }
 
-    /// Whether the input box holds a draft. While a turn of ours is under way, the text there is our
-    /// own, because nobody else can type.
+    /// Whether the input box holds a draft. During our own turn the text in the box is ours, because
+    /// nobody else can type.
     pub(super) fn has_draft(&self) -> bool {
         let is_ours = self.is_writing() || self.terminal.is_awaiting_enter();
         self.input_box.is_typed() || (self.input_box.shows_text() && !is_ours)

@@ -13,7 +13,7 @@ use uuid::Uuid;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CommitId(pub(super) u64);
 
-/// Number of a hook call, chosen by the session. It tells the calls of one run apart.
+/// Number of a hook call, chosen by the session and unique within one run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HookCall(pub u64);
 
@@ -78,7 +78,7 @@ pub enum JournalOperation {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TurnContent {
     Messages(Vec<TurnMessage>),
-    /// A reminder of the replies that the agent owes.
+    /// A reminder that these messages expect replies.
     Reminder(Vec<MessageState>),
 }
 

@@ -1,5 +1,5 @@
-//! The decisions of a driver in words: one line per decision, the same in a session's log and in the
-//! report of a failed simulation. No line holds the text of a message.
+//! Log lines for the decisions of a driver, one per decision. A session's log and the report of a failed
+//! simulation use the same lines. No line holds the text of a message.
 
 use super::NudgeOutcome;
 use crate::delivery::{Delivery, DeliveryEvent, Effect};
@@ -24,7 +24,7 @@ pub enum LogLevel {
     Debug,
 }
 
-/// One decision in words: what was decided, for which messages, and the details as `key=value`.
+/// A log line: the decision, its messages, and the details as `key=value`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogLine {
     pub level: LogLevel,
@@ -68,7 +68,7 @@ impl fmt::Display for LogLine {
     }
 }
 
-/// Puts what a driver tells its observer into words.
+/// Formats the events and effects of a driver as log lines.
 #[derive(Debug, Clone)]
 pub struct DecisionLines {
     harness: Arc<Manifest>,
@@ -97,14 +97,14 @@ impl DecisionLines {
                     .of(turn)
                     .quoted("reason", reason)
             }
-            DeliveryEvent::WriteFailed(reason) => LogLine::new(LogLevel::Warn, "typing broke off")
+            DeliveryEvent::WriteFailed(reason) => LogLine::new(LogLevel::Warn, "typing failed")
                 .of(turn)
                 .quoted("reason", reason),
             DeliveryEvent::KeyboardRefused => {
                 LogLine::new(LogLevel::Info, "not typed: a person is typing").of(turn)
             }
             DeliveryEvent::DirectRefused { ids, why, .. } => {
-                LogLine::new(LogLevel::Info, "not handed over")
+                LogLine::new(LogLevel::Info, "not sent")
                     .of(ids)
                     .quoted("reason", why)
             }
@@ -122,13 +122,13 @@ impl DecisionLines {
                 LogLine::new(LogLevel::Info, "interrupt key pressed").of(turn)
             }
             Effect::Key(_) => {
-                LogLine::new(LogLevel::Info, "input box cleared of the old prompt").of(turn)
+                LogLine::new(LogLevel::Info, "input box cleared of the restored prompt").of(turn)
             }
             Effect::Abort => LogLine::new(LogLevel::Info, "agent interrupted")
                 .of(turn)
                 .quoted("route", "http"),
             Effect::Continue => {
-                LogLine::new(LogLevel::Debug, "agent told to go on").quoted("route", "http")
+                LogLine::new(LogLevel::Debug, "agent told to continue").quoted("route", "http")
             }
             Effect::OfferByApi { ids, .. } => LogLine::new(LogLevel::Debug, "offering")
                 .of(ids)
@@ -142,8 +142,8 @@ impl DecisionLines {
                 .plain("pressed", enters),
             Effect::Enter => LogLine::new(LogLevel::Debug, "Enter pressed").of(turn),
             Effect::Look => return None,
-            Effect::Resume => LogLine::new(LogLevel::Debug, "keyboard asked for again").of(turn),
-            Effect::SendDirect { ids, .. } => LogLine::new(LogLevel::Debug, "handed over").of(ids),
+            Effect::Resume => LogLine::new(LogLevel::Debug, "keyboard requested again").of(turn),
+            Effect::SendDirect { ids, .. } => LogLine::new(LogLevel::Debug, "sent").of(ids),
             Effect::Offered {
                 ids,
                 evidence,
@@ -169,7 +169,7 @@ impl DecisionLines {
                 .of(ids)
                 .quoted("reason", reason),
             Effect::Remind { ids } => {
-                LogLine::new(LogLevel::Info, "reminding of replies that are owed").of(ids)
+                LogLine::new(LogLevel::Info, "reminding of expected replies").of(ids)
             }
             Effect::WriteReminder { ids } => {
                 LogLine::new(LogLevel::Debug, "typing a reminder").of(ids)
@@ -204,30 +204,30 @@ impl DecisionLines {
     }
 }
 
-/// Remembers what was said about the messages that wait, so that each reason is said once.
+/// Remembers the holds that were logged, so that each is logged once.
 #[derive(Debug, Clone, Default)]
 pub struct HoldLog {
-    /// The rule and the reason that were last said of each message.
-    said: BTreeMap<MessageId, (&'static str, String)>,
+    /// The rule and the reason that were last logged for each message.
+    logged: BTreeMap<MessageId, (&'static str, String)>,
 }
 
-/// Messages that one rule has begun to hold for one reason.
+/// Messages that one rule newly holds for one reason.
 struct Held {
     ids: Vec<MessageId>,
     hold: Hold,
 }
 
 impl HoldLog {
-    /// Return one line for each rule and reason that has begun to hold messages.
+    /// Return one line for each rule and reason that newly holds messages.
     pub fn news(
         &mut self,
         now: Moment,
         delivery: &Delivery,
         pending: &[MessageState],
     ) -> Vec<LogLine> {
-        let holds = pending.iter().map(|state| {
-            let hold = delivery.hold(now, state, pending);
-            (state.message.id, hold)
+        let holds = pending.iter().map(|mail| {
+            let hold = delivery.hold(now, mail, pending);
+            (mail.message.id, hold)
         });
         let holds: Vec<_> = holds.collect();
         self.changes(holds).iter().map(Held::line).collect()
@@ -239,9 +239,9 @@ impl HoldLog {
         let mut all = BTreeMap::new();
         for (id, hold) in waiting {
             let Some(hold) = hold else { continue };
-            let said = (hold.rule, hold.reason.clone());
-            let is_known = self.said.get(&id) == Some(&said);
-            all.insert(id, said);
+            let held = (hold.rule, hold.reason.clone());
+            let is_known = self.logged.get(&id) == Some(&held);
+            all.insert(id, held);
             if is_known {
                 continue;
             }
@@ -255,7 +255,7 @@ impl HoldLog {
                 }),
             }
         }
-        self.said = all;
+        self.logged = all;
         news
     }
 }

@@ -1,5 +1,5 @@
 //! The routes that bypass the terminal: mail that a hook call passes on to the agent, and mail for
-//! the agent's API. Each offer is recorded before its mail is handed over.
+//! the agent's API. Each offer is recorded before its mail is sent.
 
 use super::journal::commits::CommitPurpose;
 use super::{Action, HookCall, HookMail, JournalOperation, Observer, SessionDriver, pick};
@@ -16,7 +16,7 @@ use std::time::Duration;
 const HOOK_COMMITTED_WITHIN: Duration = Duration::from_millis(120);
 const TOO_LATE: &str = "the journal took longer than a hook waits";
 
-/// Where the mail of an offer goes.
+/// The receiver of an offer.
 #[derive(Debug, Clone)]
 enum Destination {
     Hook {
@@ -43,7 +43,7 @@ pub(super) struct DirectDeliveries(Vec<DirectDelivery>);
 impl DirectDeliveries {
     pub(super) fn has(&self, id: MessageId) -> bool {
         let mut messages = self.0.iter().flat_map(|delivery| &delivery.messages);
-        messages.any(|state| state.message.id == id)
+        messages.any(|mail| mail.message.id == id)
     }
 
     pub(super) fn next_timeout(&self) -> Option<Duration> {
@@ -130,7 +130,7 @@ impl SessionDriver {
     }
 
     /// Answer each hook whose commit takes too long, without mail. The mail of such a hook is not
-    /// handed over.
+    /// sent.
     pub(super) fn answer_late_hooks(&mut self, now: Moment) {
         let mut late = Vec::new();
         for delivery in &mut self.direct_deliveries.0 {
@@ -159,7 +159,7 @@ impl SessionDriver {
         }
     }
 
-    /// Hand over an offer that the journal has recorded, unless delivery refuses it now.
+    /// Send an offer that the journal has recorded, unless delivery refuses it now.
     pub(super) fn deliver_directly(
         &mut self,
         now: Moment,
@@ -186,11 +186,11 @@ impl SessionDriver {
             false => DeliveryEvent::DirectRecorded { number: offer, ids },
         };
         self.notify_delivery(now, event, observer);
-        // If delivery has given the mail, the offer is closed and this does nothing.
+        // If delivery has sent the mail, the offer is closed and this does nothing.
         self.refuse_direct(offer);
     }
 
-    /// Give the messages of an offer to its hook or to the API.
+    /// Send the messages of an offer to its hook or to the API.
     pub(super) fn send_direct(&mut self, offer: u64, ids: &[MessageId]) {
         let Some(DirectDelivery { messages, to, .. }) = self.direct_deliveries.take(offer) else {
             return;
@@ -231,7 +231,7 @@ impl SessionDriver {
         let Some(delivery) = self.direct_deliveries.get_mut(offer) else {
             return;
         };
-        let ids = delivery.messages.iter().map(|state| state.message.id);
+        let ids = delivery.messages.iter().map(|mail| mail.message.id);
         let operation: JournalOperation =
             Self::offering(Route::Http, ids.collect(), &delivery.messages);
         self.commit(operation, CommitPurpose::DirectOffer(offer));

@@ -1,4 +1,4 @@
-//! What is begun when its time has come: reads of the journal, expiry, turns and reminders.
+//! The work that is due at a time: reads of the journal, expiry, turns and reminders.
 
 use super::journal::commits::CommitPurpose;
 use super::{Action, JournalOperation, Observer, SessionDriver};
@@ -33,7 +33,7 @@ impl SessionDriver {
         self.begin_due(now, observer);
     }
 
-    /// Tell delivery that the time has come for which it waits.
+    /// Send delivery a tick if one is due.
     pub(super) fn tick(&mut self, now: Moment, observer: &mut impl Observer) {
         let is_due = self.delivery.next_wakeup().is_some_and(|at| at <= now.mono);
         if is_due && !self.has_exited {

@@ -1,4 +1,4 @@
-//! Events that delivery is told of, and the effects that it requests, as actions and commits.
+//! Passes events to delivery, and turns its effects into actions and commits.
 
 use super::terminal::keyboard::KeyboardPurpose;
 use super::{
@@ -12,7 +12,7 @@ use crate::moment::Moment;
 use crate::offer::OfferReport;
 
 impl SessionDriver {
-    /// Tell delivery of an event, and carry out the effects.
+    /// Pass an event to delivery, and carry out the effects.
     pub(super) fn notify_delivery(
         &mut self,
         now: Moment,
@@ -146,7 +146,7 @@ impl SessionDriver {
 /// Return the messages with these ids, in the order of the ids.
 pub(super) fn pick(messages: &[MessageState], ids: &[MessageId]) -> Vec<MessageState> {
     ids.iter()
-        .filter_map(|id| messages.iter().find(|state| state.message.id == *id))
+        .filter_map(|id| messages.iter().find(|mail| mail.message.id == *id))
         .cloned()
         .collect()
 }

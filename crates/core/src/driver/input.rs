@@ -77,7 +77,7 @@ pub enum Input {
     HookPassedOn(u64),
     /// A hook has ended without reporting that it passed its mail on.
     HookGone(u64),
-    /// Result of [`Action::AnswerHook`]: the mail could not be rendered, and was not handed over.
+    /// Result of [`Action::AnswerHook`]: the mail could not be rendered, and was not passed on.
     HookUnanswered {
         offer: u64,
         ids: Vec<MessageId>,
@@ -87,7 +87,7 @@ pub enum Input {
     ApiConfirmed(u64),
     /// Result of [`Action::PutMail`].
     ApiAccepted(u64),
-    /// Result of [`Action::PutMail`]: nobody knows whether the API has the messages.
+    /// Result of [`Action::PutMail`]: it is unknown whether the API has the messages.
     ApiSilent(u64),
     /// Result of [`Action::CheckApi`], [`Action::PutMail`] or [`Action::ApiInterrupt`] (offer 0):
     /// the API was given nothing.
@@ -98,7 +98,7 @@ pub enum Input {
     },
     /// Result of [`Action::ApiInterrupt`] or [`Action::ApiContinue`].
     ApiDone,
-    /// Result of [`Action::ApiContinue`]: nobody knows whether the agent continues.
+    /// Result of [`Action::ApiContinue`]: it is unknown whether the agent continues.
     ApiNotContinued { why: String },
     /// Result of [`Action::ReadTranscripts`].
     TranscriptsRead(transcript::Shown),
@@ -108,9 +108,9 @@ pub enum Input {
     Unpaused(PausedBy),
     /// The state of a loop has changed.
     LoopChanged(LoopWait),
-    /// Somebody wants a line typed. [`Action::EndNudge`] follows.
+    /// A client requests a nudge. [`Action::EndNudge`] follows.
     NudgeRequested(NudgeRequest),
-    /// Somebody wants to answer the question that was open at this time. [`Action::EndAnswerCheck`]
+    /// A client wants to answer the question that was open at this time. [`Action::EndAnswerCheck`]
     /// follows.
     AnswerRequested {
         token: RequestToken,

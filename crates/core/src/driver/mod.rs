@@ -1,9 +1,9 @@
-//! The driver of one session: the order in which a session reads the journal, commits, takes the
-//! keyboard, types, looks, answers hooks and reads transcripts.
+//! The driver of one session. It decides the order in which a session reads the journal, commits,
+//! leases the keyboard, types, looks at the screen, answers hooks and reads transcripts.
 //!
-//! It has no clock, files or tasks. [`SessionDriver::handle`] takes what happened,
-//! [`SessionDriver::poll_action`] gives what is to be done, and [`SessionDriver::next_timeout`] says
-//! when the driver wants [`Input::Tick`]. The session performs the actions; the simulation performs
+//! It has no clock, files or tasks. [`SessionDriver::handle`] takes an input,
+//! [`SessionDriver::poll_action`] returns the next action, and [`SessionDriver::next_timeout`] returns
+//! the time of the next [`Input::Tick`]. The session performs the actions; the simulation performs
 //! them against a simulated world.
 
 mod action;
@@ -49,7 +49,7 @@ use transcripts::TranscriptSchedule;
 pub struct DriverConfig {
     pub delivery: DeliveryConfig,
     pub run: RunIdentity,
-    /// The conversation that the program was told to resume.
+    /// The conversation that the program was started to resume.
     pub resumed: Option<Conversation>,
 }
 
@@ -70,7 +70,7 @@ pub struct SessionDriver {
     nudges: Nudges,
     answer_checks: AnswerChecks,
     actions: ActionQueue,
-    /// Whether something has happened since the driver last looked for work.
+    /// Whether an input has come since the driver last looked for work.
     has_news: bool,
     has_exited: bool,
 }
@@ -104,7 +104,7 @@ impl SessionDriver {
         &self.delivery
     }
 
-    /// The mail as of the last read.
+    /// Return the mail as of the last read.
     pub fn mail(&self) -> &MailView {
         &self.mail
     }
@@ -134,7 +134,7 @@ impl SessionDriver {
         self.keyboard.is_offering()
     }
 
-    /// Tell the driver what has happened at `now`.
+    /// Handle an input that came at `now`.
     pub fn handle(&mut self, now: Moment, input: Input, observer: &mut impl Observer) {
         self.has_news = true;
         if input.is_counted_result() {
@@ -267,8 +267,8 @@ impl SessionDriver {
         }
     }
 
-    /// The next action, if there is something to do at `now`. Call it until it returns `None`, after
-    /// each input and when [`Self::next_timeout`] has come.
+    /// Return the next action at `now`, if any. Call this until it returns `None`, after each input and
+    /// at [`Self::next_timeout`].
     pub fn poll_action(&mut self, now: Moment, observer: &mut impl Observer) -> Option<Action> {
         loop {
             if let Some(action) = self.actions.pop() {
@@ -281,7 +281,7 @@ impl SessionDriver {
         }
     }
 
-    /// When the driver wants [`Input::Tick`], on the monotonic clock.
+    /// Return the monotonic time at which the driver needs [`Input::Tick`].
     pub fn next_timeout(&self, now: Moment) -> Option<Duration> {
         if self.has_exited {
             let last = [

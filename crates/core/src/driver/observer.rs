@@ -1,4 +1,4 @@
-//! What a driver tells its observer.
+//! The observer of a driver.
 
 use super::NudgeOutcome;
 use crate::delivery::{Decision, Delivery, DeliveryEvent, Effect};

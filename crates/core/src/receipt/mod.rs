@@ -1,7 +1,7 @@
 //! Receipts: a message's proven state, and the orders that may change it.
 //!
-//! [`MessageStatus`] is the state of one message. Only [`MessageStatus::apply`] changes it, and only
-//! [`decide`] allows orders. Never claims more than the steps in the journal prove.
+//! [`MessageStatus`] is the state of one message. Only [`MessageStatus::apply`] changes the state, and
+//! only [`decide`] allows orders. A state never claims more than the steps in the journal prove.
 
 pub mod offer;
 mod order;
@@ -124,7 +124,7 @@ pub struct MessageStatus {
     pub proven: Proven,
     pub read: bool,
     pub shown: bool,
-    /// Whether anybody may ever have seen the message; never reset. A begun offer does not count:
+    /// Whether anybody may ever have seen the message; never reset. An open offer does not count:
     /// see [`MessageStatus::is_reached`].
     pub seen: bool,
     /// Whether an offer was ever cut off, so that the next offer must be marked as a repeat.
@@ -310,7 +310,7 @@ impl MessageStatus {
     }
 
     /// Describe how far the message came, for refusals.
-    pub(super) fn reach(self) -> &'static str {
+    pub(super) fn describe_reach(self) -> &'static str {
         match self.receipt() {
             ReceiptState::Stored if self.shown => "a hook showed it to its agent",
             ReceiptState::Stored if self.cut => "an offer of it was cut off",

@@ -12,7 +12,7 @@ use crate::promotion;
 use crate::receipt::{Proven, ReceiptState, Step};
 use jiff::Timestamp;
 
-/// Why a step is refused.
+/// Reason to refuse a step.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StepRefusal {
     #[error("the message does not exist")]
@@ -25,7 +25,7 @@ pub enum StepRefusal {
     Ended(ReceiptState),
     #[error("it is not due before {0}")]
     NotDue(Timestamp),
-    #[error("a hook has put it before the agent")]
+    #[error("a hook has shown it to the agent")]
     Shown,
     #[error("it was offered already: {0}")]
     Already(ReceiptState),
@@ -82,7 +82,7 @@ pub fn decide(
     Ok(Event::Progress(progress(now, mail, report)))
 }
 
-/// Whether the message's state allows the step.
+/// Check that the message's state allows the step.
 fn check_report(
     now: Timestamp,
     mail: &MessageState,
@@ -176,7 +176,7 @@ fn is_offered(mail: &MessageState) -> bool {
     matches!(mail.status.proven, Proven::Offered | Proven::Unproven)
 }
 
-/// Refuse an unmarked offer of a repeat. A message can become a repeat after the caller loaded it,
+/// Check that a repeat is marked. A message can become a repeat after the caller loaded it,
 /// if a hook was killed meanwhile.
 fn check_marked(mail: &MessageState, repeats: &[MessageId]) -> Result<(), StepRefusal> {
     match mail.is_repeat() && !repeats.contains(&mail.message.id) {
@@ -185,7 +185,7 @@ fn check_marked(mail: &MessageState, repeats: &[MessageId]) -> Result<(), StepRe
     }
 }
 
-/// Whether an offer is under way, regardless of other steps.
+/// Check that an offer is open, regardless of other steps.
 fn check_offering(mail: &MessageState) -> Result<(), StepRefusal> {
     match mail.status.proven {
         Proven::Offering => Ok(()),
@@ -197,7 +197,8 @@ fn check_offering(mail: &MessageState) -> Result<(), StepRefusal> {
     }
 }
 
-/// The agent's proof may precede the session's `offered`: a hook is faster than a commit.
+/// Check that the message can become accepted. The agent's proof may precede the session's `offered`,
+/// because a hook is faster than a commit.
 fn check_acceptable(mail: &MessageState) -> Result<(), StepRefusal> {
     match mail.status.proven {
         Proven::Accepted => Err(StepRefusal::Already(mail.status.receipt())),

@@ -13,7 +13,7 @@ use posthaste_core::driver::{
 };
 use posthaste_core::offer::OfferReport;
 use posthaste_core::turn::{self, Entry};
-use posthaste_core::{Conversation, MessageId, MessageState, inject, owed};
+use posthaste_core::{Conversation, MessageId, inject, owed};
 use posthaste_store::operation::{
     Expire, MarkUncertain, OpenOffers, RecordConversation, RecordDelivery, RecordedDelivery,
 };
@@ -124,8 +124,8 @@ pub(crate) async fn commit(
     operation: JournalOperation,
 ) -> Report {
     match operation {
-        JournalOperation::RecordStep { ids, said } => {
-            return Report::Input(say(&shared, commit, ids, said).await);
+        JournalOperation::RecordStep { ids, report } => {
+            return Report::Input(say(&shared, commit, ids, report).await);
         }
         JournalOperation::Expire => expire(&shared).await,
         JournalOperation::RecordConversation(conversation) => converse(&shared, conversation).await,

@@ -7,12 +7,12 @@ use crate::activity::Activity;
 use crate::moment::Moment;
 use std::time::Duration;
 
-/// How often the interrupt key is pressed.
+/// Maximum number of times that the interrupt key is pressed.
 const INTERRUPT_ATTEMPTS: u8 = 3;
-/// How long a program may take to empty its box after the keys for it.
+/// How long a program may take to empty its box after the clear keys.
 const CLEARED_WITHIN: Duration = Duration::from_secs(2);
-/// What the interrupt key might do to an idle program.
-const ENDS: &str = "ended the program";
+/// The harm that the interrupt key might do to an idle program.
+const ENDS_PROGRAM: &str = "ended the program";
 
 impl Delivery {
     /// Press the interrupt key. Check the screen first if the key could do harm.
@@ -25,7 +25,7 @@ impl Delivery {
         self.interrupt_if_working(now, turn, keys)
     }
 
-    /// The look before the interrupt key has come.
+    /// Continue an interrupt after its look at the screen.
     pub(super) fn interrupt_after_look(
         &mut self,
         now: Moment,
@@ -43,7 +43,7 @@ impl Delivery {
             return self.interrupt_now(now, turn, keys);
         }
         if self.agent.activity() != Activity::Idle {
-            turn.interruption.avoided_harm = Some(ENDS);
+            turn.interruption.avoided_harm = Some(ENDS_PROGRAM);
         }
         self.record(turn)
     }
@@ -58,7 +58,7 @@ impl Delivery {
     ) -> Vec<Effect> {
         let may_be_reading = self.input_box.unread.is_none();
         if !self.agent.is_asking() && may_be_reading && !self.agent.judge.may_work() {
-            turn.interruption.avoided_harm = Some(ENDS);
+            turn.interruption.avoided_harm = Some(ENDS_PROGRAM);
             return self.record(turn);
         }
         self.interrupt_now(now, turn, keys)
@@ -90,13 +90,13 @@ impl Delivery {
         vec![effect]
     }
 
-    /// Whether the box holds a text that an interrupt made the program put back, and a key empties
-    /// it.
+    /// Whether the box holds a prompt that the program restored after an interrupt, and the harness has
+    /// keys that clear it.
     pub(crate) fn must_clear(&self) -> bool {
         self.input_box.clear_keys().is_some()
     }
 
-    /// Empty the box of a text that the program has put back, once.
+    /// Clear a prompt that the program has restored, once.
     pub(crate) fn clear(&mut self, now: Moment, mut turn: OutgoingTurn, keys: u8) -> Vec<Effect> {
         let is_first = !turn.interruption.has_cleared;
         let Some(clear) = self.input_box.clear_keys().filter(|_| is_first) else {
@@ -141,7 +141,7 @@ impl Delivery {
         }
         let is_at_work = self.agent.is_at_work();
         match (self.agent.activity(), &mut self.agent.questions.open) {
-            // Nothing is typed into an agent that goes on working.
+            // Nothing is typed into an agent that continues to work.
             (Activity::Working, _) if is_at_work => {
                 self.agent.ignores_interrupts = true;
                 self.terminal.state = State::Free;
@@ -164,8 +164,8 @@ impl Delivery {
         }
     }
 
-    /// When an agent that has stopped shows all that it will. An agent that leaves its input unread
-    /// has not stopped, however silent it is.
+    /// Return when the screen of an agent that has stopped is complete. An agent with unread input has
+    /// not stopped, even if it is silent.
     fn settles_at(&self) -> Option<Duration> {
         let judged = self.agent.judgement();
         let has_stopped = judged.activity == Activity::Idle && self.input_box.unread.is_none();
@@ -173,14 +173,14 @@ impl Delivery {
         has_stopped.then(|| judged.since.mono + settle)
     }
 
-    /// When an interrupted offer goes on by the clock alone.
+    /// Return when an interrupting offer continues without another event.
     pub(super) fn interrupt_wakeup(&self, turn: &OutgoingTurn, until: Duration) -> Duration {
         let is_clearing = turn.interruption.has_cleared && self.must_clear();
         let settles_at = self.settles_at().filter(|_| !is_clearing);
         settles_at.unwrap_or(until)
     }
 
-    /// A key that found no room was not pressed; it is pressed again.
+    /// Do not count a key that the full keyboard queue dropped. It is pressed again.
     pub(crate) fn keys_dropped(&mut self) {
         if let State::Preparing(_, Preparation::Interrupting { keys, .. }) =
             &mut self.terminal.state

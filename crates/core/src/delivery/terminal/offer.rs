@@ -1,5 +1,5 @@
-//! An offer on its way: its record in the journal, the last look at the box, and its text, up to
-//! where Enter is due.
+//! An offer from its record in the journal to its typed text: the last look at the box, and the write.
+//! Enter follows in `submit`.
 
 use super::super::{Delivery, Effect, JOURNAL_RETRY_INTERVAL, Rule};
 use super::answer;
@@ -58,35 +58,37 @@ impl Delivery {
         if ids.is_empty() {
             return Vec::new();
         }
-        // While the journal recorded the offer, the way may have been barred, or become narrow.
-        let barrier = self.typing_rule(turn.lane);
+        // While the journal recorded the offer, a rule may have come to forbid typing, or the program
+        // may have turned bracketed paste off.
+        let rule = self.typing_rule(turn.lane);
         if turn.kind == TurnKind::Reminders {
-            return match barrier {
+            return match rule {
                 Some(_) => Vec::new(),
                 None => self.begin(OutgoingTurn { ids, ..turn }),
             };
         }
-        let take_back = |ids, why: &str| {
+        let withdraw = |ids, why: &str| {
             let reason = format!("nothing was written: {why}");
             Effect::Withdraw { ids, reason }
         };
-        if let Some(rule) = barrier {
-            return vec![take_back(ids, rule.name())];
+        if let Some(rule) = rule {
+            return vec![withdraw(ids, rule.name())];
         }
         if turn.is_answer() && self.agent.has_question_changed(turn.question.as_ref()) {
-            return vec![take_back(ids, answer::GONE)];
+            return vec![withdraw(ids, answer::GONE)];
         }
         let rest = match self.input_box.mode {
             InputMode::Typed => ids.split_off(1),
             InputMode::Pasted => Vec::new(),
         };
-        let rest = (!rest.is_empty()).then(|| take_back(rest, "pastes are not taken any more"));
+        let rest =
+            (!rest.is_empty()).then(|| withdraw(rest, "the program turned bracketed paste off"));
         self.input_box.forget_restored();
         let begun = self.begin(OutgoingTurn { ids, ..turn });
         rest.into_iter().chain(begun).collect()
     }
 
-    /// Drop an offer that has not begun, because a person has typed first.
+    /// Drop an offer whose text is not written, because a person has typed first.
     pub(crate) fn refused(&mut self, now: Moment) {
         match std::mem::take(&mut self.terminal.state) {
             State::Preparing(_, Preparation::Recording) => {}
@@ -98,7 +100,7 @@ impl Delivery {
         }
     }
 
-    /// Leave the journal alone for a while, because it has failed.
+    /// Wait before the next offer, because the journal could not be written.
     pub(crate) fn back_off(&mut self, now: Moment, why: String) {
         if let State::Preparing(_, Preparation::Recording) = self.terminal.state {
             self.terminal.state = State::Backoff(Backoff {
@@ -109,7 +111,7 @@ impl Delivery {
         }
     }
 
-    /// Begin to write a recorded turn: at once, or into a box that a last look shows to be empty.
+    /// Begin to write a recorded turn. If the harness describes the input box, look at the box first.
     fn begin(&mut self, turn: OutgoingTurn) -> Vec<Effect> {
         if self.input_box.is_described() && !turn.is_answer() {
             self.terminal.state = State::Preparing(turn, Preparation::CheckingBox);
@@ -128,13 +130,13 @@ impl Delivery {
                 self.input_box.note_steady();
                 vec![self.write(TypedTurn::new(turn))]
             }
-            barrier => {
-                if barrier.is_none() {
+            rule => {
+                if rule.is_none() {
                     self.input_box.note_change();
                 }
                 self.terminal.state = State::Free;
                 let changed = "the screen changed before the text was typed";
-                turn.withdrawn(barrier.map_or(changed, Rule::name))
+                turn.withdrawn(rule.map_or(changed, Rule::name))
             }
         }
     }

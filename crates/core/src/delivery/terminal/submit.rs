@@ -1,5 +1,5 @@
-//! From a written text to a submitted one: the look before Enter, and Enter again if the box still
-//! holds the text.
+//! The submission of a typed text: the look before Enter, and Enter again if the box still holds the
+//! text.
 //!
 //! If the harness describes the input box, Enter follows only if the box holds the text and nothing
 //! else. The text of a message is never written twice.
@@ -18,7 +18,7 @@ const LET_GO: &str = "; the input box let go of it";
 const SUBMITTED: &str = "; its hook shows that it was submitted";
 const EXITED: &str = "the program exited before it was complete";
 
-/// TextFate of a text after its Enter.
+/// The state of a text on the screen after its Enter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TextFate {
     /// The box holds the text.
@@ -29,7 +29,7 @@ enum TextFate {
 }
 
 impl Delivery {
-    /// Go on with the turn that is on its way, as far as possible now.
+    /// Continue the turn in flight as far as possible now.
     pub(crate) fn proceed(&mut self, now: Moment) -> Vec<Effect> {
         self.agent.ignores_interrupts &= self.agent.activity() == Activity::Working;
         let is_over = self.agent.has_exited();
@@ -73,7 +73,7 @@ impl Delivery {
         }
     }
 
-    /// When the turn that is on its way goes on by the clock alone.
+    /// Return when the turn in flight continues without another event.
     pub(crate) fn terminal_wakeup(&self) -> Option<Duration> {
         match &self.terminal.state {
             State::Preparing(turn, Preparation::Interrupting { until, .. }) => {
@@ -85,7 +85,7 @@ impl Delivery {
                 let is_withheld = self.enter_rule(typed.turn.lane).is_some();
                 (!is_withheld).then_some(*enter_at)
             }
-            // At once: there is nothing to wait for.
+            // Resume at once.
             State::Free if self.can_resume() => {
                 let waiting = self.terminal.awaiting_enter.as_ref();
                 waiting.map(|typed| typed.turn.since.mono)
@@ -101,7 +101,7 @@ impl Delivery {
         vec![Effect::Look]
     }
 
-    /// A look at the screen that the turn needs.
+    /// Handle the look at the screen that the turn has requested.
     pub(crate) fn looked(&mut self, now: Moment, sighting: Sighting) -> Vec<Effect> {
         let at_cursor = sighting.before.clone();
         self.screen_changed(now, sighting);
@@ -134,7 +134,7 @@ impl Delivery {
         }
     }
 
-    /// Enter need not wait any longer for a text that the box shows.
+    /// Bring Enter forward if the box shows the text.
     pub(crate) fn hasten_enter(&mut self, now: Moment) {
         let soon = now.mono + self.enter_after();
         if let State::Submitting(typed, Submission::Delaying { enter_at }) =
@@ -145,7 +145,7 @@ impl Delivery {
         }
     }
 
-    /// The time for Enter has come.
+    /// Press Enter, or look at the screen first.
     fn enter(&mut self, now: Moment, typed: TypedTurn) -> Vec<Effect> {
         if self.reads_screen() {
             return self.check(typed, Before::Enter);
@@ -154,7 +154,7 @@ impl Delivery {
             return self.press_enter(now, typed);
         }
         let mut effects = self.answer_typed(now, typed, false, None);
-        // What waited for the question to be answered goes on.
+        // A text that waited for the answer can continue.
         if self.terminal.is_free() {
             effects.extend(self.proceed(now));
         }
@@ -198,7 +198,7 @@ impl Delivery {
         }
     }
 
-    /// Whether Enter was pressed as often as it may be.
+    /// Whether the last retry of Enter is used up.
     fn has_retried(&self, typed: &TypedTurn) -> bool {
         typed.enters > self.config.harness.submit.retries
     }
@@ -213,13 +213,13 @@ impl Delivery {
         Vec::new()
     }
 
-    /// Whether a text that waits for its Enter can have it, or is seen to be gone.
+    /// Whether a text that waits for its Enter can be submitted, or is visibly gone.
     fn can_resume(&self) -> bool {
         let waiting = self.terminal.awaiting_enter.as_ref();
         let Some(waiting) = waiting.filter(|_| self.terminal.is_free()) else {
             return false;
         };
-        let is_in_sight = match self.input_box.state() {
+        let is_visible = match self.input_box.state() {
             BoxState::Undescribed => true,
             BoxState::Empty => self.input_box.unread.is_none(),
             BoxState::Holds(_) => {
@@ -227,8 +227,8 @@ impl Delivery {
             }
             BoxState::Unrecognised(_) => false,
         };
-        let is_barred = self.agent.is_asking() || self.agent.handed_over.is_some();
-        !is_barred && !self.input_box.is_typed() && is_in_sight
+        let is_held = self.agent.is_asking() || self.agent.handed_over.is_some();
+        !is_held && !self.input_box.is_typed() && is_visible
     }
 
     fn resume(&mut self) -> Vec<Effect> {
@@ -308,13 +308,13 @@ impl Delivery {
                 return self.await_enter(typed);
             }
             TextFate::Hidden => return self.await_enter(typed),
-            // Enter would cut the agent off, or its first Enter is about to have its effect.
+            // Enter would interrupt the agent, or the first Enter is about to take effect.
             TextFate::Held if self.agent.is_at_work() => return self.await_enter(typed),
-            // The key that was pressed before may have had its effect by now.
+            // The earlier Enter may have taken effect by now.
             TextFate::Held if has_read => return self.check(typed, Before::Retry),
             TextFate::Held => {}
         }
-        // The first Enter may still be read, and another would go to whatever comes after it.
+        // The first Enter is still unread, and another could go to a later dialog.
         if self.input_box.unread.is_some() {
             return self.finish_unsubmitted(
                 now,
@@ -328,7 +328,7 @@ impl Delivery {
         self.press_enter(now, typed)
     }
 
-    /// The text stays in the box, and holds what comes after it.
+    /// End a turn whose text stays in the box, where it holds later messages.
     fn finish_unsubmitted(&mut self, now: Moment, typed: &TypedTurn, how: &str) -> Vec<Effect> {
         self.input_box.mark_unsubmitted();
         self.finish(now, typed, how)
@@ -371,11 +371,11 @@ impl Delivery {
         format!("{WRITTEN}{to_what}{enters}{how}{rest}")
     }
 
-    /// The proof of this text has come. Return the receipts if the turn ends by that.
+    /// Handle the proof of a text. Return the receipts if the turn ends by that.
     pub(crate) fn prove_typed(&mut self, now: Moment, proof: FoundMessages) -> Vec<Effect> {
         let waiting = &mut self.terminal.awaiting_enter;
         if let Some(mut typed) = waiting.take_if(|typed| typed.has(&proof.ids)) {
-            // Somebody else has pressed Enter, or ours had its effect behind a dialog.
+            // A person has pressed Enter, or our Enter took effect behind a dialog.
             let how = self.evidence(&typed, SUBMITTED);
             typed.proof = Some(proof.after(typed.proof.take()));
             return typed.receipts(how);

@@ -2,9 +2,7 @@
 
 use super::screen::{asks, claims, holds, manifest, on, resting, seen};
 use super::*;
-use super::{
-    Call, direct_recorded, distinct_ids as ids, distinct_message_state as message_state, play,
-};
+use super::{Call, direct_recorded, distinct_ids as ids, distinct_mail as mail, play};
 use crate::activity::tests::ms;
 use crate::harness::hook::tests::like_claude;
 use crate::harness::{Proof, Report, Route, Says, Source, transcript};
@@ -29,7 +27,7 @@ fn delivery(change: impl FnOnce(&mut crate::harness::Manifest)) -> Delivery {
     delivery
 }
 
-/// One that works, as its hook says at 3,000.
+/// Return a delivery whose agent works since a hook at 3,000.
 fn working() -> Delivery {
     let mut delivery = delivery(|_| ());
     call(&mut delivery, 3_000, "UserPromptSubmit", &[]);
@@ -39,13 +37,13 @@ fn working() -> Delivery {
 fn rule(
     delivery: &Delivery,
     at: u64,
-    state: &MessageState,
+    mail: &MessageState,
     pending: &[MessageState],
 ) -> &'static str {
-    super::rule(delivery.hold(ms(at), state, pending))
+    super::rule(delivery.hold(ms(at), mail, pending))
 }
 
-/// A hook comes that can take mail.
+/// Call a hook that can take mail.
 fn call(
     delivery: &mut Delivery,
     at: u64,
@@ -69,17 +67,14 @@ fn call_with(
 
 #[test]
 fn normal_mail_waits_for_the_hook_of_a_working_agent() {
-    let pending = [
-        message_state(1, Priority::Normal),
-        message_state(2, Priority::Idle),
-    ];
+    let pending = [mail(1, Priority::Normal), mail(2, Priority::Idle)];
     let mut delivery = working();
     assert_eq!(rule(&delivery, 3_100, &pending[0], &pending), "hook");
     assert_eq!(rule(&delivery, 3_100, &pending[1], &pending), "working");
     assert_eq!(delivery.act(ms(3_100), &pending), []);
     let offer = call(&mut delivery, 4_000, TOOL, &pending).unwrap();
     assert_eq!(offer.ids, ids(&[1]));
-    // Nobody else has it meanwhile, and another hook gets nothing.
+    // Meanwhile no other route or hook gets the message.
     assert_eq!(call(&mut delivery, 4_200, TOOL, &pending), None);
     assert_eq!(delivery.act(ms(4_200), &pending), []);
     play(
@@ -94,10 +89,10 @@ fn normal_mail_waits_for_the_hook_of_a_working_agent() {
 }
 
 #[test]
-fn an_agent_within_the_agent_is_given_nothing() {
-    let pending = [message_state(1, Priority::Normal)];
+fn a_subagent_is_given_nothing() {
+    let pending = [mail(1, Priority::Normal)];
     let tool = |name: &str| json!({"tool_name": name});
-    // Two at a time, each with a tool of its own; then it is the agent's own again.
+    // Two subagents run, each with a tool; then the agent continues.
     let mut delivery = working();
     for (at, event, name, is_given) in [
         (4_000, "PreToolUse", "Within", false),
@@ -111,7 +106,7 @@ fn an_agent_within_the_agent_is_given_nothing() {
         let offer = call_with(&mut delivery, at, event, &payload, &pending);
         assert_eq!(offer.is_some(), is_given, "{event} {name} at {at}");
     }
-    // One that broke off, and a new prompt.
+    // A subagent that was interrupted, and a new prompt.
     let mut delivery = working();
     call_with(
         &mut delivery,
@@ -125,7 +120,7 @@ fn an_agent_within_the_agent_is_given_nothing() {
 
 #[test]
 fn work_after_a_question_leaves_mail_to_the_hook() {
-    let pending = [message_state(1, Priority::Normal)];
+    let pending = [mail(1, Priority::Normal)];
     let mut delivery =
         delivery(|manifest| manifest.activity.order = vec![Source::Title, Source::Hook]);
     for (at, event) in [
@@ -140,7 +135,7 @@ fn work_after_a_question_leaves_mail_to_the_hook() {
         delivery,
         &[
             seen(3_400, asks("Run rm?"), ""),
-            // A yes, which no hook tells.
+            // An approval, which no hook reports.
             seen(9_000, claims(Says::Working), ""),
             (9_100, Call::Act(&pending), ""),
         ],
@@ -152,10 +147,7 @@ fn work_after_a_question_leaves_mail_to_the_hook() {
 
 #[test]
 fn an_interrupt_does_not_wait_for_a_hook() {
-    let pending = [
-        message_state(1, Priority::Interrupt),
-        message_state(2, Priority::Normal),
-    ];
+    let pending = [mail(1, Priority::Interrupt), mail(2, Priority::Normal)];
     let mut delivery = working();
     let offer = call(&mut delivery, 4_000, TOOL, &pending).unwrap();
     assert_eq!(offer.ids, ids(&[2]));
@@ -167,9 +159,9 @@ fn an_interrupt_does_not_wait_for_a_hook() {
 }
 
 #[test]
-fn an_agent_that_works_is_never_typed_into_and_an_idle_one_is() {
-    let pending = [message_state(1, Priority::Normal)];
-    // The last hook was heard long ago, and the agent still streams its answer.
+fn a_working_agent_is_never_typed_into_and_an_idle_one_is() {
+    let pending = [mail(1, Priority::Normal)];
+    // The last hook was called long ago, and the agent still streams its answer.
     let mut delivery = working();
     delivery.on(ms(600_000), DeliveryEvent::Tick);
     assert_eq!(rule(&delivery, 600_000, &pending[0], &pending), "hook");
@@ -177,22 +169,22 @@ fn an_agent_that_works_is_never_typed_into_and_an_idle_one_is() {
         delivery.next(ms(600_000), &pending),
         Decision::Wait { .. }
     ));
-    // It is idle again.
+    // The agent is idle again.
     let mut delivery = working();
     call(&mut delivery, 4_000, "Stop", &[]);
     assert!(matches!(
         delivery.next(ms(4_000), &pending),
         Decision::Offer { .. }
     ));
-    // Its manifest prefers the terminal: then it waits for the end of the turn.
+    // If the manifest prefers the terminal, mail waits for the end of the turn.
     let mut other = self::delivery(|manifest| manifest.routes = vec![Route::Terminal, Route::Hook]);
     assert_eq!(call(&mut other, 3_000, "UserPromptSubmit", &pending), None);
     assert_eq!(rule(&other, 3_000, &pending[0], &pending), "working");
 }
 
 #[test]
-fn what_bars_it() {
-    let pending = [message_state(1, Priority::Normal)];
+fn a_hook_is_given_mail_only_if_its_event_and_the_rules_allow_it() {
+    let pending = [mail(1, Priority::Normal)];
     let check = |event: &str, payload: serde_json::Value, want: bool| {
         let mut delivery = working();
         let offer = call_with(&mut delivery, 4_000, event, &payload, &pending);
@@ -200,11 +192,11 @@ fn what_bars_it() {
     };
     check(TOOL, json!({}), true);
     check("UserPromptSubmit", json!({"prompt": "x"}), true);
-    // Nothing goes to the model from there.
+    // These hooks cannot pass text to the model.
     check("PreToolUse", json!({}), false);
     check("Stop", json!({}), false);
     check("Unknown", json!({}), false);
-    // An agent within the agent.
+    // A subagent.
     check(TOOL, json!({"agent_id": "a1"}), false);
     // Another session.
     let mut delivery = working();
@@ -214,7 +206,7 @@ fn what_bars_it() {
         call_with(&mut delivery, 5_000, TOOL, &other, &pending),
         None
     );
-    // Paused, or asked something.
+    // Delivery is paused, or a question is open.
     let mut delivery = working();
     delivery.on(ms(3_500), DeliveryEvent::Paused(PausedBy::Request));
     assert_eq!(call(&mut delivery, 4_000, TOOL, &pending), None);
@@ -223,14 +215,14 @@ fn what_bars_it() {
     let asks = json!({"tool_name": "Bash"});
     call_with(&mut delivery, 3_500, "PermissionRequest", &asks, &[]);
     assert_eq!(call(&mut delivery, 4_000, "PostToolUse", &pending), None);
-    // A draft does not: nothing is typed.
+    // A draft does not hold the mail, because nothing is typed.
     let mut delivery = play(working(), &[seen(3_500, holds("a draft"), "")]);
     assert!(call(&mut delivery, 4_000, TOOL, &pending).is_some());
 }
 
 #[test]
-fn what_was_not_passed_on_is_uncertain_and_what_was_not_given_is_taken_back() {
-    let pending = [message_state(1, Priority::Normal)];
+fn unconfirmed_mail_is_uncertain_and_unsent_mail_is_withdrawn() {
+    let pending = [mail(1, Priority::Normal)];
     let begun = || {
         let mut delivery = working();
         call(&mut delivery, 4_000, TOOL, &pending).unwrap();
@@ -259,14 +251,14 @@ fn what_was_not_passed_on_is_uncertain_and_what_was_not_given_is_taken_back() {
     play(begun(), &[on(4_200, not(ids(&[1])), "withdraw 1")]);
     let free = play(begun(), &[on(4_200, not(Vec::new()), "")]);
     assert_eq!(rule(&free, 4_300, &pending[0], &pending), "hook");
-    // Somebody was faster, in the journal.
+    // The journal has refused the offer.
     play(begun(), &[on(4_200, direct_recorded(1, &[]), "")]);
     let paused = [
         on(4_100, DeliveryEvent::Paused(PausedBy::Request), ""),
         on(4_200, direct_recorded(1, &[1]), "withdraw 1"),
     ];
     play(begun(), &paused);
-    // A program that has ended was given nothing.
+    // A program that has ended is given nothing.
     let over = DeliveryEvent::Exited(crate::session::Ending::Exit(0));
     play(
         begun(),
@@ -278,8 +270,8 @@ fn what_was_not_passed_on_is_uncertain_and_what_was_not_given_is_taken_back() {
 }
 
 #[test]
-fn its_transcript_proves_what_its_hook_passed_on() {
-    let pending = [message_state(1, Priority::Normal)];
+fn the_transcript_proves_mail_that_a_hook_passed_on() {
+    let pending = [mail(1, Priority::Normal)];
     let mut delivery = working();
     assert!(!delivery.needs_transcript());
     call(&mut delivery, 4_000, TOOL, &pending).unwrap();
@@ -291,7 +283,7 @@ fn its_transcript_proves_what_its_hook_passed_on() {
     };
     let ours = "[ph message from: alice id: 00000001] hi\n";
     let lines = [
-        // Before it was passed on, it can prove nothing.
+        // Before the mail is passed on, the transcript proves nothing.
         on(4_005, shows(ours), ""),
         on(4_010, direct_recorded(1, &[1]), "send 1"),
         on(4_020, DeliveryEvent::DirectConfirmed(1), "offered 1"),

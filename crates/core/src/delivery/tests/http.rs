@@ -2,9 +2,7 @@
 
 use super::screen::{asks, holds, manifest, on, resting, seen};
 use super::*;
-use super::{
-    Call, direct_recorded, distinct_ids as ids, distinct_message_state as message_state, play,
-};
+use super::{Call, direct_recorded, distinct_ids as ids, distinct_mail as mail, play};
 use crate::activity::tests::ms;
 use crate::harness::hook::tests::like_claude;
 use crate::harness::{Api, Proof, Route};
@@ -23,7 +21,7 @@ fn hook(delivery: &mut Delivery, at: u64, event: &str, prompt: &str) -> Vec<Effe
     delivery.on(ms(at), DeliveryEvent::HookCalled(Box::new(report)))
 }
 
-/// One that rests at 4,000, in a conversation that hooks have told of.
+/// Return a delivery whose agent is idle at 4,000, in a conversation that hooks have reported.
 fn delivery() -> Delivery {
     let mut manifest = manifest();
     manifest.hook = like_claude();
@@ -33,23 +31,20 @@ fn delivery() -> Delivery {
     manifest.http.api = Some(Api::OpenCode);
     manifest.submit.while_working = false;
     let mut delivery = resting(manifest);
-    assert_eq!(delivery.conversation(), None, "no hook has told of one");
+    assert_eq!(delivery.conversation(), None, "no hook has reported one");
     hook(&mut delivery, 3_000, "UserPromptSubmit", "a person's");
     hook(&mut delivery, 4_000, "Stop", "");
     assert_eq!(delivery.conversation(), Some("s1"));
     delivery
 }
 
-fn rule(delivery: &Delivery, at: u64, state: &MessageState) -> &'static str {
-    super::rule(delivery.hold(ms(at), state, std::slice::from_ref(state)))
+fn rule(delivery: &Delivery, at: u64, mail: &MessageState) -> &'static str {
+    super::rule(delivery.hold(ms(at), mail, std::slice::from_ref(mail)))
 }
 
 #[test]
 fn a_call_is_recorded_made_and_proven() {
-    let pending = [
-        message_state(1, Priority::Normal),
-        message_state(2, Priority::Normal),
-    ];
+    let pending = [mail(1, Priority::Normal), mail(2, Priority::Normal)];
     let mut delivery = play(
         delivery(),
         &[
@@ -78,8 +73,8 @@ fn a_call_is_recorded_made_and_proven() {
 }
 
 #[test]
-fn a_draft_does_not_hold_it_and_a_question_does() {
-    let one = message_state(1, Priority::Normal);
+fn a_question_holds_mail_for_the_api_and_a_draft_does_not() {
+    let one = mail(1, Priority::Normal);
     let pending = std::slice::from_ref(&one);
     let mut drafted = delivery();
     drafted.on(ms(4_500), DeliveryEvent::DraftTyped);
@@ -88,7 +83,7 @@ fn a_draft_does_not_hold_it_and_a_question_does() {
 
     let asked = play(delivery(), &[seen(4_500, asks("Run rm?"), "")]);
     assert_eq!(rule(&asked, 5_000, &one), "blocked");
-    // It opened while the journal was asked.
+    // The question opened while the offer was recorded.
     play(
         delivery(),
         &[
@@ -103,7 +98,7 @@ fn a_draft_does_not_hold_it_and_a_question_does() {
     );
     assert_eq!(rule(&paused, 5_000, &one), "paused");
     let raw = {
-        let mut raw = message_state(2, Priority::Normal);
+        let mut raw = mail(2, Priority::Normal);
         raw.message.envelope.raw = true;
         raw
     };
@@ -116,8 +111,8 @@ fn a_draft_does_not_hold_it_and_a_question_does() {
 }
 
 #[test]
-fn one_that_does_not_answer_is_left_alone_for_a_while() {
-    let one = message_state(1, Priority::Normal);
+fn an_api_that_does_not_answer_is_not_used_for_a_while() {
+    let one = mail(1, Priority::Normal);
     let pending = std::slice::from_ref(&one);
     let refused = play(
         delivery(),
@@ -143,8 +138,8 @@ fn one_that_does_not_answer_is_left_alone_for_a_while() {
 }
 
 #[test]
-fn what_may_have_gone_in_is_uncertain() {
-    let one = message_state(1, Priority::Normal);
+fn mail_without_an_answer_of_the_api_is_uncertain() {
+    let one = mail(1, Priority::Normal);
     let pending = std::slice::from_ref(&one);
     let given = || {
         play(
@@ -173,15 +168,12 @@ fn what_may_have_gone_in_is_uncertain() {
 }
 
 #[test]
-fn a_working_agent_gets_it_and_goes_on_with_it() {
-    let one = message_state(1, Priority::Normal);
+fn a_working_agent_is_given_mail_and_continues_with_it() {
+    let one = mail(1, Priority::Normal);
     let pending = std::slice::from_ref(&one);
     let mut delivery = delivery();
     hook(&mut delivery, 5_000, "UserPromptSubmit", "a person's");
-    assert_eq!(
-        rule(&delivery, 5_100, &message_state(2, Priority::Idle)),
-        "working"
-    );
+    assert_eq!(rule(&delivery, 5_100, &mail(2, Priority::Idle)), "working");
     let mut delivery = play(
         delivery,
         &[
@@ -196,8 +188,8 @@ fn a_working_agent_gets_it_and_goes_on_with_it() {
 }
 
 #[test]
-fn an_agent_that_was_not_told_to_go_on_is_told_later() {
-    let one = message_state(1, Priority::Normal);
+fn a_failed_continue_is_repeated_later() {
+    let one = mail(1, Priority::Normal);
     let pending = std::slice::from_ref(&one);
     let mut delivery = delivery();
     hook(&mut delivery, 5_000, "UserPromptSubmit", "a person's");
@@ -218,7 +210,7 @@ fn an_agent_that_was_not_told_to_go_on_is_told_later() {
     assert_eq!(
         delivery.on(ms(39_000), DeliveryEvent::Tick),
         [],
-        "it is left alone"
+        "the API is not used"
     );
     assert_eq!(
         delivery.on(ms(39_600), DeliveryEvent::Tick),
@@ -229,7 +221,7 @@ fn an_agent_that_was_not_told_to_go_on_is_told_later() {
 
 #[test]
 fn an_interrupt_presses_no_key() {
-    let urgent = message_state(1, Priority::Interrupt);
+    let urgent = mail(1, Priority::Interrupt);
     let pending = std::slice::from_ref(&urgent);
     let mut delivery = delivery();
     hook(&mut delivery, 5_000, "UserPromptSubmit", "a person's");
@@ -239,13 +231,10 @@ fn an_interrupt_presses_no_key() {
     assert_eq!(called, [Effect::OfferByApi { number: 1, ids }]);
 }
 
-/// The interrupt's own message has it go on: once more would be a turn that nobody asked for.
+/// The interrupt's message makes the agent continue. A second continue would be an extra turn.
 #[test]
-fn an_interrupt_after_mail_in_mid_turn_is_all_that_it_goes_on_with() {
-    let (one, urgent) = (
-        message_state(1, Priority::Normal),
-        message_state(2, Priority::Interrupt),
-    );
+fn an_interrupt_after_mail_in_mid_turn_replaces_the_continue() {
+    let (one, urgent) = (mail(1, Priority::Normal), mail(2, Priority::Interrupt));
     let interrupted = || {
         let mut delivery = delivery();
         hook(&mut delivery, 5_000, "UserPromptSubmit", "a person's");
@@ -275,7 +264,7 @@ fn an_interrupt_after_mail_in_mid_turn_is_all_that_it_goes_on_with() {
         ],
     );
     assert_eq!(hook(&mut taken, 9_000, "Stop", ""), []);
-    // Where it did not go in, what came before it is still unheard.
+    // If the interrupt was not delivered, the earlier mail still needs the continue.
     play(
         interrupted(),
         &[
@@ -286,11 +275,8 @@ fn an_interrupt_after_mail_in_mid_turn_is_all_that_it_goes_on_with() {
 }
 
 #[test]
-fn a_call_that_hangs_is_told_of_as_one() {
-    let (one, urgent) = (
-        message_state(1, Priority::Normal),
-        message_state(2, Priority::Interrupt),
-    );
+fn a_hanging_call_is_explained() {
+    let (one, urgent) = (mail(1, Priority::Normal), mail(2, Priority::Interrupt));
     let all = [urgent.clone(), one.clone()];
     let delivery = play(
         delivery(),
@@ -303,32 +289,31 @@ fn a_call_that_hangs_is_told_of_as_one() {
             on(5_010, direct_recorded(1, &[1]), "send 1"),
         ],
     );
-    let told = |state: &MessageState| {
-        let hold = delivery.hold(ms(6_500), state, &all).unwrap();
+    let told = |mail: &MessageState| {
+        let hold = delivery.hold(ms(6_500), mail, &all).unwrap();
         (hold.rule, hold.reason)
     };
-    let says = "it is on its way to the agent's own HTTP door, which has not answered yet";
+    let says = "it is on its way to the agent's own HTTP API, which has not answered yet";
     assert_eq!(told(&one), ("in-flight", says.to_owned()));
-    let says = "another message is on its way to the agent's own HTTP door";
+    let says = "another message is on its way to the agent's own HTTP API";
     assert_eq!(told(&urgent), ("in-flight", says.to_owned()));
 }
 
 #[test]
-fn an_interrupt_by_the_door_is_told_of_as_one() {
-    let urgent = message_state(1, Priority::Interrupt);
+fn an_interrupt_by_the_api_is_explained() {
+    let urgent = mail(1, Priority::Interrupt);
     let pending = std::slice::from_ref(&urgent);
     let mut delivery = delivery();
     hook(&mut delivery, 5_000, "UserPromptSubmit", "a person's");
     let delivery = play(delivery, &[(5_500, Call::Act(pending), "abort")]);
     let hold = delivery.hold(ms(5_600), &urgent, pending).unwrap();
-    let by_door = "its own HTTP door was told 1 time(s) to stop it";
-    assert_eq!((hold.rule, &*hold.evidence), ("interrupting", by_door));
+    let by_api = "its own HTTP API was told 1 time(s) to stop it";
+    assert_eq!((hold.rule, &*hold.evidence), ("interrupting", by_api));
 }
 
-/// A turn of the same conversation does not mend its door.
 #[test]
-fn only_another_conversation_ends_that_rest() {
-    let one = message_state(1, Priority::Normal);
+fn only_another_conversation_makes_a_failed_api_usable_early() {
+    let one = mail(1, Priority::Normal);
     let mut delivery = play(
         delivery(),
         &[
@@ -350,8 +335,8 @@ fn only_another_conversation_ends_that_rest() {
 }
 
 #[test]
-fn why_the_door_is_left_alone_is_told() {
-    let one = message_state(1, Priority::Normal);
+fn the_reason_not_to_use_the_api_is_explained() {
+    let one = mail(1, Priority::Normal);
     let pending = std::slice::from_ref(&one);
     let mut delivery = play(
         delivery(),
@@ -363,12 +348,12 @@ fn why_the_door_is_left_alone_is_told() {
     );
     let hold = delivery.hold(ms(5_200), &one, pending).unwrap();
     assert_eq!(hold.rule, "draft");
-    let says = "; not by its own HTTP door: nobody answers";
+    let says = "; not by its own HTTP API: nobody answers";
     assert!(hold.evidence.ends_with(says), "{}", hold.evidence);
     delivery.on(ms(35_020), DeliveryEvent::Tick);
     assert_eq!(
         delivery.hold(ms(35_030), &one, pending),
         None,
-        "it goes by the door"
+        "the API is used again"
     );
 }

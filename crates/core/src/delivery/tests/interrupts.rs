@@ -1,12 +1,12 @@
-//! The interrupt key: when it is pressed, how often, and what it is worth.
+//! The interrupt key: when and how often it is pressed.
 
 use super::*;
 
 #[test]
 fn an_interrupt_key_needs_more_than_an_echo() {
     use Call::{Act, On};
-    let first = [message_state(1, Priority::Normal)];
-    let urgent = [message_state(2, Priority::Interrupt)];
+    let first = [mail(1, Priority::Normal)];
+    let urgent = [mail(2, Priority::Interrupt)];
     let given = play(
         idle(),
         &[
@@ -27,7 +27,7 @@ fn an_interrupt_key_needs_more_than_an_echo() {
         (3_601, Act(&urgent), "key [3]"),
     ];
     play(given, &works);
-    // Nor is the echo of a person's keys.
+    // The echo of a person's keys is no work either.
     let typed = [
         (3_000, On(DeliveryEvent::DraftTyped), ""),
         (3_001, On(DeliveryEvent::Output), ""),
@@ -41,29 +41,29 @@ fn an_interrupt_key_needs_more_than_an_echo() {
 #[test]
 fn an_interrupt_presses_its_key_and_waits() {
     use Call::{Act, On};
-    let pending = [message_state(1, Priority::Interrupt)];
+    let pending = [mail(1, Priority::Interrupt)];
     let begin = || (3_000, Act(&pending), "key [3]");
     let tick = |at, want| (at, On(DeliveryEvent::Tick), want);
-    // It stops: 2 s without output.
+    // The agent stops: 2 s without output.
     let stops = [begin(), tick(4_999, ""), tick(5_000, "offer 1")];
     play(working(), &stops);
-    // It does not.
-    let goes_on = |from: u64| {
+    // The agent does not stop.
+    let continues = |from: u64| {
         let spell = (0..5).map(move |s| (from + 1 + 1_000 * s, On(DeliveryEvent::Output), ""));
         spell.collect::<Vec<_>>()
     };
     let mut delivery = play(working(), &[begin()]);
-    delivery = play(delivery, &goes_on(3_000));
+    delivery = play(delivery, &continues(3_000));
     delivery = play(delivery, &[tick(7_999, ""), tick(8_000, "key [3]")]);
-    delivery = play(delivery, &goes_on(8_000));
+    delivery = play(delivery, &continues(8_000));
     let hold = delivery.hold(ms(12_500), &pending[0], &pending).unwrap();
     assert_eq!(hold.rule, "interrupting");
     assert_eq!(hold.evidence, "the interrupt key was pressed 2 time(s)");
     delivery = play(delivery, &[tick(13_000, "key [3]")]);
-    delivery = play(delivery, &goes_on(13_000));
+    delivery = play(delivery, &continues(13_000));
     delivery = play(delivery, &[tick(17_999, ""), tick(18_000, "offer 1")]);
     play(delivery, &[(18_001, recorded(&[1]), "write 1")]);
-    // Whoever takes the keyboard meanwhile has it.
+    // A person who takes the keyboard meanwhile has it.
     for event in [
         DeliveryEvent::DraftTyped,
         DeliveryEvent::Paused(PausedBy::Viewer),
@@ -75,9 +75,9 @@ fn an_interrupt_presses_its_key_and_waits() {
 }
 
 #[test]
-fn a_key_that_found_no_room_does_not_count() {
+fn a_dropped_key_does_not_count() {
     let mut delivery = working();
-    let urgent = [message_state(1, Priority::Interrupt)];
+    let urgent = [mail(1, Priority::Interrupt)];
     let evidence = |delivery: &Delivery, at| {
         let hold = delivery.hold(ms(at), &urgent[0], &urgent);
         hold.expect("it is held").evidence
@@ -95,7 +95,7 @@ fn a_key_that_found_no_room_does_not_count() {
         evidence(&delivery, 3_000),
         "the interrupt key was pressed 0 time(s)"
     );
-    // Its time comes again, and not sooner.
+    // The key is pressed again at its next time, and not sooner.
     for at in (3_500..8_000).step_by(1_000) {
         assert_eq!(summary(&delivery.on(ms(at), DeliveryEvent::Output)), "");
     }
@@ -110,7 +110,7 @@ fn a_key_that_found_no_room_does_not_count() {
 #[test]
 fn an_interrupt_dismisses_a_question_or_is_held() {
     use Call::{Act, On};
-    let pending = [message_state(1, Priority::Interrupt), raw(2)];
+    let pending = [mail(1, Priority::Interrupt), raw(2)];
     let begin = || (3_000, Act(&pending), "key [3]");
     let tick = |at, want| (at, On(DeliveryEvent::Tick), want);
     let gone = [
@@ -134,7 +134,7 @@ fn an_interrupt_dismisses_a_question_or_is_held() {
             "the program waits for an answer (Run rm?), and the interrupt key did not dismiss it"
         )
     );
-    // The answer itself goes, and then so does the interrupt.
+    // The answer goes, and then the interrupt.
     let answer = [
         (18_001, Act(&pending), "offer 2"),
         (18_002, recorded(&[2]), "write 2"),
@@ -147,7 +147,7 @@ fn an_interrupt_dismisses_a_question_or_is_held() {
     assert!(matches!(&effects[..], [Effect::Offered { evidence: e, .. }] if e == evidence));
     let after = [
         (18_062, On(DeliveryEvent::DialogChanged(None)), ""),
-        // More than the echo of that shows that it works.
+        // Output beyond the echo shows that the agent works.
         (18_600, On(DeliveryEvent::Output), ""),
         (18_601, Act(&pending[..1]), "key [3]"),
     ];

@@ -1,4 +1,4 @@
-//! What the tests of delivery share: messages, deliveries in every state, and timed events.
+//! What the tests of delivery share: messages, deliveries in every mail, and timed events.
 
 mod due;
 mod hook;
@@ -28,18 +28,18 @@ pub(super) fn id(n: u128) -> MessageId {
     MessageId(Uuid::from_u128(n))
 }
 
-pub(super) fn message_state(n: u128, priority: Priority) -> MessageState {
+pub(super) fn mail(n: u128, priority: Priority) -> MessageState {
     let mut message = message(n, "alice", "bob");
     message.envelope.priority = priority;
     with_steps(&message, &[])
 }
 
-/// One with a short id of its own.
-pub(super) fn distinct_message_state(n: u128, priority: Priority) -> MessageState {
-    message_state(n << 96, priority)
+/// Return a message whose short id is unique.
+pub(super) fn distinct_mail(n: u128, priority: Priority) -> MessageState {
+    mail(n << 96, priority)
 }
 
-/// The ids of such ones.
+/// Return the ids of messages from [`distinct_mail`].
 pub(super) fn distinct_ids(all: &[u128]) -> Vec<MessageId> {
     all.iter().map(|n| id(n << 96)).collect()
 }
@@ -50,7 +50,7 @@ pub(super) fn direct_recorded(number: u64, all: &[u128]) -> DeliveryEvent {
 }
 
 pub(super) fn raw(n: u128) -> MessageState {
-    let mut raw = message_state(n, Priority::Interrupt);
+    let mut raw = mail(n, Priority::Interrupt);
     raw.message.envelope.raw = true;
     raw.message.created_at = ms(3_000).wall;
     raw
@@ -60,12 +60,12 @@ pub(super) fn starting() -> Delivery {
     Delivery::new(DeliveryConfig::generic(PATH), ms(0))
 }
 
-/// Idle since 2 s.
+/// Return a delivery whose agent has been idle since 2 s.
 fn idle() -> Delivery {
     idle_at(starting())
 }
 
-/// Like the above, for a delivery that has just begun.
+/// Make the agent of a new delivery idle since 2 s.
 pub(super) fn idle_at(mut delivery: Delivery) -> Delivery {
     delivery.on(ms(0), DeliveryEvent::Output);
     delivery.on(ms(2_000), DeliveryEvent::Tick);
@@ -118,7 +118,7 @@ pub(super) enum Call<'a> {
 
 fn summary(effects: &[Effect]) -> String {
     let list = |ids: &[MessageId]| {
-        // Those that have short ids of their own differ in their first digits alone.
+        // Ids from `distinct_ids` differ only in their first digits.
         let number = |id: &MessageId| match id.0.as_u128() {
             high if high >> 96 > 0 => high >> 96,
             low => low,

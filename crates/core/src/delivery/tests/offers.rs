@@ -1,15 +1,12 @@
-//! Offers, from the record to Enter, and what comes between.
+//! Offers, from the record to Enter, and events in between.
 
 use super::*;
 
 #[test]
 fn an_offer_is_recorded_written_entered_and_proven() {
     use Call::{Act, On};
-    let pending = [
-        message_state(1, Priority::Normal),
-        message_state(2, Priority::Normal),
-    ];
-    let next = [message_state(2, Priority::Idle)];
+    let pending = [mail(1, Priority::Normal), mail(2, Priority::Normal)];
+    let next = [mail(2, Priority::Idle)];
     let delivery = play(
         idle(),
         &[
@@ -21,7 +18,7 @@ fn an_offer_is_recorded_written_entered_and_proven() {
             (3_052, On(DeliveryEvent::Tick), "enter"),
             (3_052, Act(&next), ""),
             (3_053, On(DeliveryEvent::Entered), "offered 1"),
-            // It counts as working until it is quiet.
+            // The agent counts as working until it is silent.
             (3_054, Act(&next), ""),
             (5_052, On(DeliveryEvent::Tick), ""),
             (5_052, Act(&next), ""),
@@ -33,17 +30,14 @@ fn an_offer_is_recorded_written_entered_and_proven() {
 }
 
 #[test]
-fn what_was_dealt_with_meanwhile_is_not_written() {
+fn a_message_that_was_handled_or_held_meanwhile_is_not_written() {
     use Call::{Act, On};
-    let pending = [
-        message_state(1, Priority::Normal),
-        message_state(2, Priority::Normal),
-    ];
+    let pending = [mail(1, Priority::Normal), mail(2, Priority::Normal)];
     let pasting = || after(idle(), &[DeliveryEvent::PasteMode(true)]);
     let begin = || (3_000, Act(&pending), "offer 1,2");
     play(pasting(), &[begin(), (3_001, recorded(&[2]), "write 2")]);
     play(pasting(), &[begin(), (3_001, recorded(&[]), "")]);
-    // In the moment in between, the way was barred.
+    // A rule forbids typing before the record is complete.
     for event in [
         DeliveryEvent::DraftTyped,
         DeliveryEvent::Paused(PausedBy::Viewer),
@@ -63,7 +57,7 @@ fn what_was_dealt_with_meanwhile_is_not_written() {
         (3_001, recorded(&[1, 2]), "withdraw 2; write 1"),
     ];
     play(pasting(), &narrow);
-    // So was the way of an answer, whose question came while the program was starting.
+    // The question of an answer, which came while the program was starting, is closed.
     let answer = [raw(1)];
     let gone = [
         (3_000, Act(&answer[..]), "offer 1"),
@@ -71,7 +65,7 @@ fn what_was_dealt_with_meanwhile_is_not_written() {
         (3_001, recorded(&[1]), "withdraw 1"),
     ];
     play(after(starting(), &[dialog("Trust this folder?")]), &gone);
-    // That it began to work is no reason to hold what is under way.
+    // Work that begins now does not hold an offer that has begun.
     let busy = [
         begin(),
         (3_000, On(DeliveryEvent::Output), ""),
@@ -83,7 +77,7 @@ fn what_was_dealt_with_meanwhile_is_not_written() {
 #[test]
 fn an_offer_that_is_cut_off_is_uncertain() {
     use Call::{Act, On};
-    let pending = [message_state(1, Priority::Normal)];
+    let pending = [mail(1, Priority::Normal)];
     let begin = [
         (3_000, Act(&pending), "offer 1"),
         (3_001, recorded(&[1]), "write 1"),
@@ -109,9 +103,9 @@ fn an_offer_that_is_cut_off_is_uncertain() {
 }
 
 #[test]
-fn enter_is_pressed_onto_no_draft_and_into_no_question() {
+fn enter_waits_for_drafts_and_questions() {
     use Call::{Act, On};
-    let pending = [message_state(1, Priority::Normal)];
+    let pending = [mail(1, Priority::Normal)];
     let check = |bar: DeliveryEvent, rule_name: &str| {
         let delivery = play(
             idle(),
@@ -131,7 +125,7 @@ fn enter_is_pressed_onto_no_draft_and_into_no_question() {
     let drafted = check(DeliveryEvent::DraftTyped, "draft");
     assert!(drafted.is_writing());
     play(drafted, &[(4_001, On(DeliveryEvent::DraftEnded), "enter")]);
-    // Who is to answer needs the keyboard.
+    // A person who answers needs the keyboard.
     let asked = check(dialog("Run rm?"), "blocked");
     assert!(!asked.is_writing());
     let answered = [
@@ -145,10 +139,10 @@ fn enter_is_pressed_onto_no_draft_and_into_no_question() {
 }
 
 #[test]
-fn nothing_is_typed_onto_input_that_nobody_has_read() {
+fn nothing_is_typed_behind_unread_input() {
     use Call::{Act, On};
     for priority in [Priority::Normal, Priority::IdleFirst, Priority::Idle] {
-        let pending = [message_state(1, priority)];
+        let pending = [mail(1, priority)];
         let delivery = play(
             idle(),
             &[
@@ -166,9 +160,9 @@ fn nothing_is_typed_onto_input_that_nobody_has_read() {
             ],
         );
     }
-    // The key that an interrupt presses may be what makes the program read again; it is waited
-    // for, as for work that is to stop.
-    let urgent = [message_state(1, Priority::Interrupt)];
+    // The interrupt key may make the program read again. The offer waits for that, as it waits for work
+    // to stop.
+    let urgent = [mail(1, Priority::Interrupt)];
     let begin = [
         (3_000, On(DeliveryEvent::UnreadInput(true)), ""),
         (3_001, Act(&urgent), "key [3]"),
@@ -189,9 +183,9 @@ fn nothing_is_typed_onto_input_that_nobody_has_read() {
 }
 
 #[test]
-fn an_offer_that_a_person_was_faster_than_is_none() {
+fn a_person_who_types_first_prevents_an_offer() {
     use Call::{Act, On};
-    let pending = [message_state(1, Priority::Normal)];
+    let pending = [mail(1, Priority::Normal)];
     let lines = [
         (3_000, Act(&pending[..]), "offer 1"),
         (3_001, On(DeliveryEvent::DraftTyped), ""),
@@ -207,7 +201,7 @@ fn an_offer_that_a_person_was_faster_than_is_none() {
         (3_004, On(DeliveryEvent::DraftEnded), ""),
         (3_004, Act(&pending[..]), "offer 1"),
         (3_005, recorded(&[1]), "write 1"),
-        // Too late to mean this one.
+        // Too late for this offer.
         (3_006, On(DeliveryEvent::KeyboardRefused), ""),
         (3_007, On(DeliveryEvent::Wrote(String::new())), ""),
         (3_060, On(DeliveryEvent::Tick), "enter"),
@@ -216,9 +210,9 @@ fn an_offer_that_a_person_was_faster_than_is_none() {
 }
 
 #[test]
-fn a_journal_that_fails_is_tried_again_in_a_while() {
+fn an_offer_is_retried_a_while_after_the_journal_failed() {
     use Call::{Act, On};
-    let pending = [message_state(1, Priority::Normal)];
+    let pending = [mail(1, Priority::Normal)];
     let lines = [
         (3_000, Act(&pending[..]), "offer 1"),
         (

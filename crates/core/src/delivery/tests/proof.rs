@@ -1,4 +1,4 @@
-//! What the agent's hooks and transcript prove.
+//! Proofs by the agent's hooks and transcript.
 
 use super::screen::{asks, beginning, empty, holds, looked, manifest, on, resting, seen, wrote};
 use super::*;
@@ -12,8 +12,8 @@ use serde_json::json;
 
 const PROMPT: &str = "UserPromptSubmit";
 
-/// One with a short id of its own.
-fn message_state(n: u128, from: &str) -> MessageState {
+/// Return a message whose short id is unique.
+fn mail(n: u128, from: &str) -> MessageState {
     with_steps(&message(n << 96, from, "bob"), &[])
 }
 
@@ -53,7 +53,7 @@ fn with(change: impl FnOnce(&mut crate::harness::Manifest)) -> Delivery {
     delivery
 }
 
-/// Up to Enter, pressed at 3,053.
+/// Play an offer up to Enter, which is pressed at 3,053.
 fn entered(delivery: Delivery, pending: &[MessageState]) -> Delivery {
     play(
         delivery,
@@ -76,9 +76,9 @@ fn evidence(delivery: &Delivery, now: u64) -> String {
 
 #[test]
 fn a_hook_that_shows_the_header_proves_it() {
-    let pending = [message_state(1, "alice")];
+    let pending = [mail(1, "alice")];
     let ours = heads(&[("alice", 1)]);
-    // Before the box lets go of it, which is then not waited for.
+    // Before the text has left the box, which is then not waited for.
     let delivery = play(
         entered(with(|_| ()), &pending),
         &[
@@ -101,7 +101,7 @@ fn a_hook_that_shows_the_header_proves_it() {
             submits(9_000, &ours, "accepted 1"),
         ],
     );
-    // Before anybody knows that Enter was written.
+    // Before the result of Enter.
     play(
         entered(with(|_| ()), &pending),
         &[
@@ -126,8 +126,8 @@ fn a_hook_that_shows_the_header_proves_it() {
 }
 
 #[test]
-fn nothing_else_proves_it() {
-    let pending = [message_state(1, "alice")];
+fn no_other_text_or_event_proves_a_message() {
+    let pending = [mail(1, "alice")];
     let check = |events: &[DeliveryEvent]| {
         let mut delivery = play(
             entered(with(|_| ()), &pending),
@@ -149,14 +149,14 @@ fn nothing_else_proves_it() {
     check(&[prompt("00000001")]);
     check(&[prompt(&format!("read this: {ours}"))]);
     check(&[prompt(&format!("    {ours}"))]);
-    // Not what was submitted.
+    // Not the submitted text.
     check(&[hook("Stop", &json!({"prompt": ours}))]);
     check(&[hook(PROMPT, &json!({"text": ours}))]);
     check(&[hook(PROMPT, &json!({"prompt": [ours]}))]);
-    // Not what another session of the agent's was given.
+    // The prompt of another session of the agent.
     let other = hook(PROMPT, &json!({"prompt": ours, "session_id": "b"}));
     check(&[prompt("mine"), other]);
-    // Not where the harness does not count on it.
+    // The harness does not accept hooks as a proof.
     let delivery = entered(with(|manifest| manifest.proof.clear()), &pending);
     play(
         delivery,
@@ -170,7 +170,7 @@ fn nothing_else_proves_it() {
 
 #[test]
 fn a_turn_is_proven_message_by_message() {
-    let pending = [message_state(1, "alice"), message_state(2, "carol")];
+    let pending = [mail(1, "alice"), mail(2, "carol")];
     let delivery = play(
         with(|_| ()),
         &[
@@ -192,8 +192,8 @@ fn a_turn_is_proven_message_by_message() {
             submits(3_300, &heads(&[("alice", 1), ("carol", 2)]), "accepted 1"),
         ],
     );
-    // What was never written is not proven, though it waits.
-    let waits = [message_state(3, "alice")];
+    // A pending message that was never written is not proven.
+    let waits = [mail(3, "alice")];
     let mut delivery = with(|_| ());
     delivery.on(ms(2_600), hook("PermissionRequest", &json!({})));
     assert_eq!(delivery.act(ms(3_000), &waits), []);
@@ -201,10 +201,10 @@ fn a_turn_is_proven_message_by_message() {
 }
 
 #[test]
-fn one_that_fits_two_proves_neither() {
+fn a_header_that_fits_two_messages_proves_neither() {
     let twin = with_steps(&message((1 << 96) + 1, "alice", "bob"), &[]);
-    let pending = [message_state(1, "alice"), twin];
-    let ids = pending.iter().map(|l| l.message.id).collect();
+    let pending = [mail(1, "alice"), twin];
+    let ids = pending.iter().map(|mail| mail.message.id).collect();
     let mut delivery = with(|_| ());
     delivery.act(ms(3_000), &pending);
     delivery.on(ms(3_001), DeliveryEvent::Recorded(ids));
@@ -215,7 +215,7 @@ fn one_that_fits_two_proves_neither() {
 
 #[test]
 fn enter_is_pressed_again_only_without_proof() {
-    let pending = [message_state(1, "alice")];
+    let pending = [mail(1, "alice")];
     let swallowed = entered(with(|_| ()), &pending);
     play(
         swallowed,
@@ -240,8 +240,8 @@ fn enter_is_pressed_again_only_without_proof() {
 }
 
 #[test]
-fn a_text_that_somebody_else_submits_is_accepted() {
-    let pending = [message_state(1, "alice")];
+fn a_text_that_a_person_submits_is_accepted() {
+    let pending = [mail(1, "alice")];
     let delivery = play(
         with(|_| ()),
         &[
@@ -250,7 +250,7 @@ fn a_text_that_somebody_else_submits_is_accepted() {
             looked(3_001, empty(), "write 1"),
             on(3_002, wrote(), ""),
             hooked(3_020, "PermissionRequest", ""),
-            // A person says yes, and presses Enter.
+            // A person approves, and presses Enter.
             submits(5_000, &heads(&[("alice", 1)]), "offered 1; accepted 1"),
             on(5_100, DeliveryEvent::Tick, ""),
         ],
@@ -258,10 +258,10 @@ fn a_text_that_somebody_else_submits_is_accepted() {
     assert!(!delivery.is_writing());
 }
 
-/// Where a question has swallowed the end of it, say.
+/// A question may have swallowed the end of the text.
 #[test]
-fn of_a_text_that_somebody_else_submits_only_what_is_shown_has_arrived() {
-    let pending = [message_state(1, "alice"), message_state(2, "carol")];
+fn a_text_that_a_person_submits_proves_only_the_shown_messages() {
+    let pending = [mail(1, "alice"), mail(2, "carol")];
     let written = [
         (3_000, Call::Act(&pending), "offer 1,2"),
         (3_001, recorded(&[1, 2]), "look"),
@@ -276,7 +276,7 @@ fn of_a_text_that_somebody_else_submits_only_what_is_shown_has_arrived() {
 }
 
 #[test]
-fn hooks_say_what_it_does() {
+fn hooks_decide_the_activity() {
     let delivery = with(|_| ());
     let check = |delivery: &Delivery, now: u64, want: &str, doing: Option<Turn>| {
         assert_eq!(evidence(delivery, now), want);
@@ -325,7 +325,7 @@ fn hooks_say_what_it_does() {
         "idle: hook Stop 3 s ago",
         Some(Turn::Idle),
     );
-    // After the interrupt key no hook comes; the screen and silence tell.
+    // After the interrupt key no hook comes. The screen and silence decide.
     let urgent = {
         let mut urgent = message(1 << 96, "alice", "bob");
         urgent.envelope.priority = Priority::Interrupt;
@@ -350,7 +350,7 @@ fn hooks_say_what_it_does() {
 
 #[test]
 fn a_turn_that_is_over_before_its_receipt_is_over() {
-    let pending = [message_state(1, "alice")];
+    let pending = [mail(1, "alice")];
     let delivery = play(
         entered(with(|_| ()), &pending),
         &[
@@ -365,7 +365,7 @@ fn a_turn_that_is_over_before_its_receipt_is_over() {
 
 #[test]
 fn a_question_by_hook_holds_mail() {
-    let pending = [message_state(1, "alice")];
+    let pending = [mail(1, "alice")];
     let held = |delivery: &Delivery, now: u64| delivery.hold(ms(now), &pending[0], &pending);
     let asked = || play(with(|_| ()), &[hooked(3_000, "PermissionRequest", "")]);
     let delivery = asked();
@@ -378,7 +378,7 @@ fn a_question_by_hook_holds_mail() {
     assert_eq!(hold.reason, "the program waits for an answer (Bash)");
     assert_eq!(hold.evidence, "hook PermissionRequest 3 s ago");
     let free = |delivery: Delivery, lines: &[Line<'_>]| rule(held(&play(delivery, lines), 6_000));
-    // The screen shows it too; it is one and the same, and once it is gone it is answered.
+    // The screen shows the same question. Once it has left the screen, it is answered.
     let shown = play(asked(), &[seen(3_200, asks("permission: rm"), "")]);
     assert_eq!(
         shown.activity().activity,
@@ -388,11 +388,11 @@ fn a_question_by_hook_holds_mail() {
     let gone = seen(5_000, empty(), "");
     let settled = on(5_100, DeliveryEvent::Tick, "");
     assert_eq!(free(shown.clone(), &[gone, settled]), "-");
-    // Another follows: it was not answered with the first.
+    // Another question follows, which the answer to the first has not answered.
     let next = play(shown, &[seen(5_000, asks("permission: mv"), "")]);
     let asks_next = Activity::Blocked("permission: mv".to_owned());
     assert_eq!(next.activity().activity, asks_next);
-    // A screen that has never shown it answers nothing.
+    // A screen that has never shown the question does not end it.
     let blind = seen(5_000, holds("x"), "");
     let empty = seen(5_100, empty(), "");
     assert_eq!(free(asked(), &[blind, empty]), "blocked");
@@ -405,15 +405,15 @@ fn a_question_by_hook_holds_mail() {
     ] {
         assert_eq!(free(asked(), &[hooked(5_000, event, "")]), want, "{event}");
     }
-    // What led to it comes late.
+    // The hook of an earlier step comes late.
     assert_eq!(
         free(asked(), &[hooked(3_040, "PostToolUse", "")]),
         "blocked"
     );
 }
 
-/// A hook may tell of a question a second before it is there: until then the text would go into
-/// the box, and Enter to the question.
+/// A hook may report a question a second before it is drawn. Until then the text would go into the box,
+/// and Enter to the question.
 #[test]
 fn an_answer_waits_until_its_question_is_shown() {
     let mut answer = raw(1);
@@ -460,7 +460,7 @@ fn an_answer_waits_until_its_question_is_shown() {
     let asked = Activity::Blocked("permission: rm".to_owned());
     assert_eq!(delivery.activity().activity, asked);
     assert_eq!(delivery.activity().since, ms(3_400));
-    // One whose questions nobody knows by their looks is answered on the hook's word.
+    // If the harness has no dialog patterns, the hook's report is enough.
     let blind = with(|manifest| manifest.dialogs.clear());
     let asked = [
         hooked(3_000, "PermissionRequest", ""),
@@ -470,7 +470,7 @@ fn an_answer_waits_until_its_question_is_shown() {
 }
 
 #[test]
-fn a_hook_shows_that_it_is_ready() {
+fn a_hook_shows_that_the_agent_is_ready() {
     let mut manifest = crate::harness::Manifest::generic();
     manifest.hook = like_claude();
     let mut delivery = beginning(manifest);
@@ -494,7 +494,7 @@ fn by_transcript() -> Delivery {
     with(|manifest| manifest.proof = vec![Proof::Transcript])
 }
 
-/// Names the transcript, as every hook of Claude Code does.
+/// Name the transcript, as every hook of Claude Code does.
 fn names_transcript(delivery: Delivery) -> Delivery {
     let start = hook(
         "SessionStart",
@@ -505,7 +505,7 @@ fn names_transcript(delivery: Delivery) -> Delivery {
 
 #[test]
 fn a_submitted_text_may_be_queued_and_only_the_transcript_proves_it() {
-    let pending = [message_state(1, "alice")];
+    let pending = [mail(1, "alice")];
     let ours = heads(&[("alice", 1)]);
     let submitted = hook(PROMPT, &json!({"session_id": "a", "prompt": ours}));
     let queued = || {
@@ -528,7 +528,7 @@ fn a_submitted_text_may_be_queued_and_only_the_transcript_proves_it() {
         ],
     );
     assert!(!delivery.needs_transcript());
-    // A person takes it back, and may submit it after all.
+    // A person removes the text from the queue, and may submit it after all.
     play(
         queued(),
         &[
@@ -541,8 +541,8 @@ fn a_submitted_text_may_be_queued_and_only_the_transcript_proves_it() {
 }
 
 #[test]
-fn a_hook_proves_what_the_model_was_given() {
-    let pending = [message_state(1, "alice")];
+fn a_hook_proves_that_the_model_was_given_a_message() {
+    let pending = [mail(1, "alice")];
     let ours = heads(&[("alice", 1)]);
     let delivery = with(|manifest| {
         let given = "Given".to_owned().try_into().expect("a sign");
@@ -558,7 +558,7 @@ fn a_hook_proves_what_the_model_was_given() {
     );
 }
 
-/// An event of an agent that tells what its model was given.
+/// Return a hook event that contains the text that the model was given.
 fn hook_of(prompt: &str, event: &str) -> DeliveryEvent {
     let mut hooks = like_claude();
     hooks.given = vec!["Given".to_owned().try_into().expect("a sign")];
@@ -568,7 +568,7 @@ fn hook_of(prompt: &str, event: &str) -> DeliveryEvent {
 
 #[test]
 fn a_proof_is_awaited_only_while_the_agent_can_give_it() {
-    let pending = [message_state(1, "alice")];
+    let pending = [mail(1, "alice")];
     let offered = |delivery: Delivery| {
         let mut delivery = entered(delivery, &pending);
         delivery.on(ms(3_054), DeliveryEvent::Entered);
@@ -579,11 +579,14 @@ fn a_proof_is_awaited_only_while_the_agent_can_give_it() {
         (delivery, proof_awaited)
     };
     let (delivery, is_awaited) = offered(by_transcript());
-    assert!(!is_awaited, "no hook was heard, and none was given to it");
+    assert!(
+        !is_awaited,
+        "no hook was called, and the program has none of ours"
+    );
     let why = delivery.lacks_proof().unwrap_or_default();
     assert!(why.starts_with("; no transcript"), "{why}");
     assert!(offered(names_transcript(by_transcript())).1);
-    // Our own hooks may come with the first prompt.
+    // Our own hooks may be called first at the first prompt.
     let given = || {
         with(|manifest| {
             manifest.proof = vec![Proof::Transcript];
@@ -596,7 +599,7 @@ fn a_proof_is_awaited_only_while_the_agent_can_give_it() {
     let [Effect::Offered { proof_awaited, .. }] = effects[..] else {
         panic!("{effects:?}");
     };
-    assert!(!proof_awaited, "no hook was heard");
+    assert!(!proof_awaited, "no hook was called");
     let named = || {
         let payload = json!({"session_id": "a", "transcript_path": "/t"});
         hook("PreToolUse", &payload)
@@ -608,6 +611,6 @@ fn a_proof_is_awaited_only_while_the_agent_can_give_it() {
     let (delivery, _) = offered(given());
     let delivery = play(delivery, &[on(3_500, named(), "")]);
     play(delivery, &[on(63_060, DeliveryEvent::Tick, "")]);
-    // One that has no proof at all awaits none.
+    // A harness without proofs awaits none.
     assert!(!offered(with(|manifest| manifest.proof.clear())).1);
 }

@@ -1,4 +1,4 @@
-//! Reminders of answers that an agent owes.
+//! Reminders of replies that an agent is expected to send.
 
 use super::*;
 
@@ -6,7 +6,7 @@ use super::*;
 fn an_agent_is_reminded_each_time_it_becomes_idle_again() {
     use Call::{Act, On, Remind};
     let owes = [owed(1, 0), owed(2, 9), owed(3, 10)];
-    let mail = [message_state(4, Priority::Normal)];
+    let mail = [mail(4, Priority::Normal)];
     let delivery = play(
         idle(),
         &[
@@ -17,15 +17,15 @@ fn an_agent_is_reminded_each_time_it_becomes_idle_again() {
             (3_002, On(DeliveryEvent::Wrote(String::new())), ""),
             (3_052, On(DeliveryEvent::Tick), "enter"),
             (3_053, On(DeliveryEvent::Entered), ""),
-            // It counts as working; then it is idle again.
+            // The agent counts as working; then it is idle again.
             (3_054, Remind(&owes), ""),
             (5_053, On(DeliveryEvent::Tick), ""),
-            // That was the end of a reminder: no reason for another so soon.
+            // The end of a reminder is no reason for another.
             (5_053, Remind(&owes[..1]), ""),
             (63_052, Remind(&owes[..1]), ""),
             (63_053, On(DeliveryEvent::Tick), ""),
             (63_053, Remind(&owes[..1]), "remind 1"),
-            // It has answered meanwhile.
+            // The agent has replied meanwhile.
             (63_054, recorded(&[]), ""),
             (63_055, Remind(&owes[..1]), ""),
             (63_056, Act(&mail), "offer 4"),
@@ -42,7 +42,7 @@ fn an_agent_is_reminded_each_time_it_becomes_idle_again() {
     ] {
         play(delivery, &[(3_000, Remind(&owes), "")]);
     }
-    // What comes between the fact and the first byte goes before it.
+    // An event between the record and the first byte prevents the reminder.
     for event in [
         DeliveryEvent::DraftTyped,
         DeliveryEvent::Paused(PausedBy::Request),
@@ -67,8 +67,8 @@ fn an_agent_is_reminded_each_time_it_becomes_idle_again() {
 #[test]
 fn reminders_in_a_row_come_further_and_further_apart() {
     let owes = [owed(1, 0)];
-    let mail = [message_state(4, Priority::Normal)];
-    // When the next comes after a turn that ended at this time.
+    let mail = [mail(4, Priority::Normal)];
+    // Play a turn from this time, and check that no reminder follows at once.
     let turn = |delivery: &mut Delivery, from: u64, effects: Vec<Effect>| {
         assert_eq!(effects.len(), 1, "at {from}");
         let ids = match &effects[0] {
@@ -97,7 +97,7 @@ fn reminders_in_a_row_come_further_and_further_apart() {
     }
     let effects = delivery.remind(ms(now), &owes);
     turn(&mut delivery, now, effects);
-    // A turn of something else is a reason.
+    // A turn of messages is a reason for a reminder.
     now += 3_000;
     let effects = delivery.act(ms(now), &mail);
     assert_eq!(effects.len(), 1);

@@ -1,5 +1,5 @@
-//! Delivery to programs whose screen is recognised; this module has the sightings that the tests
-//! share. What is tested of it is in the modules below.
+//! Delivery to programs whose screen is recognised. This module has the fixtures; the tests are in its
+//! submodules.
 
 mod drafts;
 mod enter;
@@ -9,7 +9,7 @@ mod recognition;
 mod work;
 
 use super::*;
-use super::{Call, Line, id, idle_at, message_state, play, raw, recorded, rule};
+use super::{Call, Line, id, idle_at, mail, play, raw, recorded, rule};
 use crate::activity::tests::ms;
 use crate::harness::{
     Below, BoxState, Claim, Held, InputBox, Manifest, Mismatch, Says, Sighting, Source, Wait,
@@ -18,7 +18,7 @@ use crate::priority::Priority::{Idle, Interrupt, Normal};
 use crate::session::Ending;
 use std::sync::Arc;
 
-/// A program whose input box, questions and work can be seen.
+/// Return a manifest with an input box, a dialog and signs of work.
 pub(super) fn manifest() -> Manifest {
     let pattern = |text: &str| text.to_owned().try_into().unwrap();
     let mut manifest = Manifest::generic();
@@ -53,7 +53,7 @@ fn input_box() -> InputBox {
     }
 }
 
-/// Its input box can be emptied by a key.
+/// Give the input box a clear key.
 pub(super) fn clearing(manifest: &mut Manifest) {
     let input_box = manifest.input_box.as_mut().unwrap();
     input_box.clear = Some(keys("ctrl+u"));
@@ -65,7 +65,7 @@ pub(super) fn with(change: impl FnOnce(&mut Manifest)) -> Delivery {
     resting(manifest)
 }
 
-/// Idle since 2 s, with a box that has been empty for long enough.
+/// Return a delivery that is idle since 2 s, with a steady empty box.
 pub(super) fn resting(manifest: Manifest) -> Delivery {
     manifest.check().unwrap();
     let mut delivery = idle_at(beginning(manifest));
@@ -74,7 +74,7 @@ pub(super) fn resting(manifest: Manifest) -> Delivery {
     delivery
 }
 
-/// One that has just begun.
+/// Return a delivery whose program has just started.
 pub(super) fn beginning(manifest: Manifest) -> Delivery {
     let config = DeliveryConfig {
         has_hooks: manifest.start.hooks,
@@ -153,7 +153,7 @@ pub(super) fn on<'a>(at: u64, event: DeliveryEvent, want: &'a str) -> Line<'a> {
     (at, Call::On(event), want)
 }
 
-/// Up to the look before Enter.
+/// Play an offer up to the look before Enter.
 pub(super) fn written(delivery: Delivery, pending: &[MessageState]) -> Delivery {
     play(
         delivery,

@@ -11,12 +11,12 @@ use std::time::Duration;
 /// session finds the offer cut off.
 const RECEIPT_RETRIED_FOR: Duration = Duration::from_secs(180);
 
-/// What a commit is for.
+/// The purpose of a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CommitPurpose {
     /// A turn for which the keyboard is held.
     Turn(KeyboardPurpose),
-    /// Mail for a hook or the API, by the number of its offer.
+    /// An offer to a hook or the API, by its number.
     DirectOffer(u64),
     /// Nothing waits for the commit, and a failed commit is not retried.
     Nothing,

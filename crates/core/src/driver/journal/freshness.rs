@@ -6,14 +6,14 @@ use std::time::Duration;
 /// Shortest interval between two reads of the journal, while there is much mail.
 const READ_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The one more read before a turn is begun, while newer mail could go before what is due.
+/// The extra read before a turn, in case newer mail goes before the mail that is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Recheck {
     NotNeeded,
     /// The read has not begun, because another one is under way.
     Wanted,
     Reading,
-    /// The read has ended: what is due now is begun, even if more mail has come meanwhile.
+    /// The read has ended: the turn begins, even if more mail has come meanwhile.
     Done,
 }
 
@@ -21,7 +21,7 @@ enum Recheck {
 pub(crate) struct Freshness {
     /// Head as of the last read; `None` before the first read and after a failed one.
     read: Option<u64>,
-    /// Head as of the last result of a commit. Nothing is begun on older mail.
+    /// Head as of the last result of a commit. No turn begins on older mail.
     committed: u64,
     /// The highest head that a change notice named.
     noticed: u64,
@@ -30,7 +30,7 @@ pub(crate) struct Freshness {
     is_reading: bool,
     recheck: Recheck,
     read_at: Option<Duration>,
-    begun: Duration,
+    started_at: Duration,
 }
 
 impl Freshness {
@@ -43,7 +43,7 @@ impl Freshness {
             is_reading: false,
             recheck: Recheck::NotNeeded,
             read_at: None,
-            begun: now,
+            started_at: now,
         }
     }
 
@@ -86,7 +86,10 @@ impl Freshness {
     /// When the next read is due.
     pub(crate) fn next_read(&self) -> Option<Duration> {
         let is_due = self.needs_read() && !self.is_reading;
-        is_due.then(|| self.read_at.map_or(self.begun, |at| at + READ_INTERVAL))
+        is_due.then(|| {
+            self.read_at
+                .map_or(self.started_at, |at| at + READ_INTERVAL)
+        })
     }
 
     /// Begin a read if one is due. Return whether one was begun.
@@ -132,7 +135,7 @@ impl Freshness {
         begins
     }
 
-    /// Whether the one more read has ended, if that is asked for the first time since.
+    /// Return whether the extra read has ended, and clear the result.
     pub(crate) fn take_rechecked(&mut self) -> bool {
         let is_done = self.recheck == Recheck::Done;
         if is_done {

@@ -1,4 +1,4 @@
-//! The check for unread input that precedes a decision, and what a person's keys have left.
+//! The check for unread input before a decision, and the check whether a person's keys left a draft.
 
 use crate::delivery::DeliveryEvent;
 use crate::driver::{Action, Observer, SessionDriver};
@@ -105,8 +105,8 @@ impl SessionDriver {
                 false
             }
             Check::Done { is_unread } => {
-                let is_told = self.delivery.unread_for(now).is_some();
-                if matters && is_unread != is_told {
+                let is_known_unread = self.delivery.unread_for(now).is_some();
+                if matters && is_unread != is_known_unread {
                     self.notify_delivery(now, DeliveryEvent::UnreadInput(is_unread), observer);
                 }
                 if forgets && !is_unread {

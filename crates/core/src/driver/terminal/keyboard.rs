@@ -13,9 +13,9 @@ use crate::moment::Moment;
 use crate::offer::OfferReport;
 
 const TERMINAL_GONE: &str = "the terminal is gone";
-const NO_TEXT: &str = "its text is not at hand";
+const NO_TEXT: &str = "its text is not available";
 
-/// What the keyboard is taken for.
+/// The purpose of a lease of the keyboard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum KeyboardPurpose {
     Offer {
@@ -43,8 +43,8 @@ enum Lease {
 #[derive(Debug, Default)]
 pub(crate) struct Keyboard {
     lease: Lease,
-    /// The messages of the turn, as read before the turn was recorded. A later read does not find them
-    /// any more.
+    /// The messages of the turn, as read before the turn was recorded. A later read does not return
+    /// them.
     messages: Vec<MessageState>,
 }
 
@@ -150,7 +150,7 @@ impl SessionDriver {
         }
     }
 
-    /// Type a turn. If a state of the turn is missing or the keyboard is not held, nothing is typed.
+    /// Type a turn. If a message of the turn is missing or the keyboard is not held, nothing is typed.
     pub(crate) fn type_turn(
         &mut self,
         now: Moment,

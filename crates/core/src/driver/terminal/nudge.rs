@@ -28,8 +28,8 @@ const SCREEN_SETTLES_WITHIN: Duration = Duration::from_secs(1);
 /// Interval between screen checks for a nudge.
 const SCREEN_POLL_INTERVAL: Duration = Duration::from_millis(25);
 
-/// Reason for a request whose sender does not wait for it any more.
-pub const TOO_LATE: &str = "it was asked for too long ago, and whoever did has given up";
+/// Reason to refuse a request whose sender has given up.
+pub const TOO_LATE: &str = "it was requested too long ago, and its sender has given up";
 const BUSY: &str = "something else is still being typed, or has not been read";
 const DRAFT: &str = "a person is typing";
 const GONE: &str = "the terminal is gone";
@@ -41,7 +41,7 @@ const NOT_ENTERED: &str = "; the line was typed, and Enter was not pressed";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestToken(pub u64);
 
-/// A line that somebody wants typed.
+/// A request to type a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NudgeRequest {
     pub token: RequestToken,
@@ -72,30 +72,30 @@ struct Waiting {
     give_up_at: Duration,
 }
 
-/// What a look at the screen comes before.
+/// The step that follows a look at the screen.
 #[derive(Debug, Clone, Copy)]
 enum Before {
     Line,
     Enter,
 }
 
-/// A look at the screen, repeated until the rules allow the line or its Enter, or forbid it for good.
+/// Looks at the screen, repeated until the rules allow or finally forbid the step.
 #[derive(Debug)]
 struct Check {
     nudge: Nudge,
     before: Before,
-    /// When a reason that may pass counts like any other.
+    /// When a temporary reason becomes a refusal.
     give_up_at: Duration,
 }
 
-/// Time until the next look.
+/// Wait for the next look.
 #[derive(Debug)]
 struct Pause {
     check: Check,
     look_at: Duration,
 }
 
-/// A line whose writing has begun. It is finished even if its sender has given up.
+/// A line that is being written. It is finished even if its sender has given up.
 #[derive(Debug)]
 struct Typing {
     nudge: Nudge,
@@ -167,13 +167,13 @@ impl SessionDriver {
             line: turn::defused(&text::one_line(&request.text, MAX_LINE_CHARS)),
             expires_at: request.expires_at,
         };
-        let bar = self.delivery.nudge_refusal();
-        let bar = bar.filter(|_| !self.delivery.is_settling());
-        let reason = match bar {
+        let refusal = self.delivery.nudge_refusal();
+        let refusal = refusal.filter(|_| !self.delivery.is_settling());
+        let reason = match refusal {
             _ if nudge.has_expired(now) => Some(TOO_LATE.to_owned()),
             _ if self.has_exited => Some(GONE.to_owned()),
             None if self.nudges.waiting.len() == MAX_WAITING => Some(TOO_MANY.to_owned()),
-            bar => bar,
+            refusal => refusal,
         };
         if let Some(reason) = reason {
             return self.refuse_nudge(nudge.token, reason, observer);
@@ -255,7 +255,7 @@ impl SessionDriver {
         }
     }
 
-    /// Look at the screen, if that tells anything, and ask the rules.
+    /// Look at the screen, if the harness can read it, and check the rules.
     fn check_nudge(&mut self, now: Moment, check: Check, observer: &mut impl Observer) {
         if self.delivery.reads_screen() {
             self.nudges.state = State::Looking(check);
@@ -278,19 +278,19 @@ impl SessionDriver {
         }
     }
 
-    /// Go on if the rules allow it, wait if the reason against it may pass, and refuse otherwise.
+    /// Continue if the rules allow it, wait if the refusal is temporary, and refuse otherwise.
     fn judge_nudge(&mut self, now: Moment, check: Check, observer: &mut impl Observer) {
         let line = &check.nudge.line;
-        let (bar, passes) = match check.before {
+        let (refusal, is_temporary) = match check.before {
             Before::Line => {
-                let bar = self.delivery.nudge_refusal();
-                let bar = bar.or_else(|| self.delivery.line_refusal(line));
-                (bar, self.delivery.is_settling())
+                let refusal = self.delivery.nudge_refusal();
+                let refusal = refusal.or_else(|| self.delivery.line_refusal(line));
+                (refusal, self.delivery.is_settling())
             }
             Before::Enter => (self.delivery.enter_refusal(line), true),
         };
-        match (bar, check.before) {
-            (Some(_), _) if passes && now.mono < check.give_up_at => {
+        match (refusal, check.before) {
+            (Some(_), _) if is_temporary && now.mono < check.give_up_at => {
                 let look_at = now.mono + SCREEN_POLL_INTERVAL;
                 self.nudges.state = State::Pausing(Pause { check, look_at });
             }
@@ -368,7 +368,7 @@ impl SessionDriver {
         }
     }
 
-    /// Do what the time has come for.
+    /// Handle the timeouts that are due.
     pub(crate) fn tick_nudges(&mut self, now: Moment, observer: &mut impl Observer) {
         let is_late = |waiting: &Waiting| waiting.give_up_at <= now.mono;
         while self.nudges.waiting.front().is_some_and(is_late) {

@@ -1,16 +1,16 @@
-//! Drafts that a screen shows hold what is typed.
+//! Drafts on the screen hold messages.
 
 use super::*;
 
 #[test]
 fn a_draft_on_the_screen_holds_every_message() {
-    let pending = [message_state(1, Normal), message_state(2, Interrupt)];
+    let pending = [mail(1, Normal), mail(2, Interrupt)];
     let delivery = play(with(|_| ()), &[seen(2_600, holds("mine"), "")]);
-    for state in &pending {
-        let hold = delivery.hold(ms(2_700), state, &pending).unwrap();
+    for mail in &pending {
+        let hold = delivery.hold(ms(2_700), mail, &pending).unwrap();
         assert_eq!(hold.rule, "draft");
         assert_eq!(hold.since, ms(2_600).wall);
-        assert!(!format!("{hold:?}").contains("mine"), "it is the person's");
+        assert!(!format!("{hold:?}").contains("mine"), "a draft is private");
     }
     let gone = [
         seen(3_000, empty(), ""),
@@ -22,7 +22,7 @@ fn a_draft_on_the_screen_holds_every_message() {
 
 #[test]
 fn a_draft_holds_an_interrupt_of_work_and_of_a_dialog() {
-    let urgent = [message_state(1, Interrupt)];
+    let urgent = [mail(1, Interrupt)];
     let busy = Sighting {
         input_box: holds("mine").input_box,
         ..claims(Says::Working)

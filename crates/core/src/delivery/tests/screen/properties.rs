@@ -1,11 +1,11 @@
-//! Whatever a screen shows, and whenever: one turn at a time, written once and ended once.
+//! Properties of random screens: one turn at a time, written once and ended once.
 
 use super::super::every_wait_has_a_reason;
 use super::*;
 use crate::id::MessageId;
 use proptest::prelude::*;
 
-/// What can be seen at any moment.
+/// Return a random sighting.
 fn sighting() -> impl Strategy<Value = Sighting> {
     let input_box = prop_oneof![
         3 => Just(empty()),
@@ -34,7 +34,7 @@ fn sighting() -> impl Strategy<Value = Sighting> {
     })
 }
 
-fn happening() -> impl Strategy<Value = Option<DeliveryEvent>> {
+fn random_event() -> impl Strategy<Value = Option<DeliveryEvent>> {
     prop_oneof![
         8 => Just(None),
         2 => Just(Some(DeliveryEvent::Tick)),
@@ -48,25 +48,24 @@ fn happening() -> impl Strategy<Value = Option<DeliveryEvent>> {
 }
 
 proptest! {
-    /// Whatever a screen shows and whenever: one turn at a time, written once and ended once;
-    /// Text only right after a look at an empty box, Enter only right after one that shows the text
-    /// alone and no question.
+    /// Text is written only right after a look at an empty box. Enter is pressed only right after a look
+    /// that shows only the text and no question.
     #[test]
     fn no_screen_misleads_a_delivery(
         lanes in proptest::collection::vec(
             proptest::sample::select(&[Normal, Interrupt, Idle][..]), 1..6),
-        happenings in proptest::collection::vec((happening(), sighting(), 0..1_500_u64), 1..200),
+        events in proptest::collection::vec((random_event(), sighting(), 0..1_500_u64), 1..200),
         quits: bool,
     ) {
-        let mut pending: Vec<_> = (1..).zip(&lanes).map(|(n, lane)| message_state(n, *lane)).collect();
-        pending.sort_by_key(|state| state.message.envelope.priority);
+        let mut pending: Vec<_> = (1..).zip(&lanes).map(|(n, lane)| mail(n, *lane)).collect();
+        pending.sort_by_key(|mail| mail.message.envelope.priority);
         let mut delivery = with(|manifest| {
             clearing(manifest);
             manifest.interrupt.quits_when_idle = quits;
         });
         let mut watch = Watch { pending, quits, ..Watch::default() };
         let mut now = 3_000;
-        for (event, shown, pass) in happenings {
+        for (event, shown, pass) in events {
             now += pass;
             let event = watch.comes(event, shown);
             let is_failure = matches!(event, DeliveryEvent::WriteFailed(_));
@@ -79,7 +78,7 @@ proptest! {
                 watch.judge(&delivery, effect)?;
             }
             every_wait_has_a_reason(&delivery, now, &watch.pending)?;
-            // Whoever waits for somebody's answer lets him type.
+            // A delivery that waits for a person's answer lets the person type.
             let is_held = is_blocked(&delivery) && delivery.is_writing();
             prop_assert!(watch.todo.is_some() || !is_held);
         }
@@ -90,22 +89,22 @@ fn is_blocked(delivery: &Delivery) -> bool {
     matches!(delivery.activity().activity, Activity::Blocked(_))
 }
 
-/// What is under way at delivery, and what it was shown last.
+/// The offer in flight, and the last look.
 #[derive(Default)]
 struct Watch {
     pending: Vec<MessageState>,
     /// Whether the interrupt key may end the program.
     quits: bool,
     under_way: Vec<MessageId>,
-    /// What was asked for and is to be reported.
+    /// The result of the last effect, which is still to be reported.
     todo: Option<DeliveryEvent>,
     has_written: bool,
-    /// What the look showed that delivery has just been told of.
+    /// The sighting of the look that was just reported.
     looked: Option<Sighting>,
 }
 
 impl Watch {
-    /// Nothing happens but time: then what was asked for is done.
+    /// Return the next event. Without an event, report the result of the last effect.
     fn comes(&mut self, event: Option<DeliveryEvent>, shown: Sighting) -> DeliveryEvent {
         let event = match event.or_else(|| self.todo.take()) {
             Some(DeliveryEvent::Looked(_)) => DeliveryEvent::Looked(shown),
@@ -123,7 +122,7 @@ impl Watch {
         match effect {
             Effect::Offer { ids } => {
                 prop_assert!(self.under_way.is_empty(), "one at a time");
-                self.pending.retain(|l| !ids.contains(&l.message.id));
+                self.pending.retain(|mail| !ids.contains(&mail.message.id));
                 self.todo = Some(DeliveryEvent::Recorded(ids.clone()));
                 self.under_way = ids;
                 self.has_written = false;
@@ -146,7 +145,7 @@ impl Watch {
             Effect::Look => self.todo = Some(DeliveryEvent::Looked(Sighting::default())),
             Effect::Resume => self.todo = Some(DeliveryEvent::Resumed),
             Effect::Abort | Effect::Continue | Effect::OfferByApi { .. } => {
-                prop_assert!(false, "it has no door");
+                prop_assert!(false, "it has no API");
             }
             Effect::Key(key) if key == keys("ctrl+u").bytes() => {}
             Effect::Key(_) => {
@@ -167,13 +166,13 @@ impl Watch {
             | Effect::WriteReminder { .. }
             | Effect::SendDirect { .. }
             | Effect::Fail { .. } => {
-                panic!("nobody owes an answer here, and none is raw: {effect:?}")
+                panic!("no reply is expected, and no message is raw: {effect:?}")
             }
         }
         Ok(())
     }
 
-    /// Whether the look shows that there is something to interrupt.
+    /// Whether the look shows work or a question to interrupt.
     fn shows_work(&self) -> bool {
         let works = claims(Says::Working).claims;
         let looked = self.looked.as_ref();

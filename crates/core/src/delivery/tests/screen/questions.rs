@@ -1,18 +1,21 @@
-//! Questions that a screen shows: texts that wait for their answer, and the answers.
+//! Questions on the screen: texts that wait for an answer, and the answers.
 
 use super::*;
 use crate::message::Body;
 
 #[test]
-fn a_question_in_the_last_moment_parks_the_text() {
-    let pending = [message_state(1, Normal), raw(2)];
-    let park = || {
+fn a_question_at_the_last_moment_keeps_the_text_waiting_for_enter() {
+    let pending = [mail(1, Normal), raw(2)];
+    let awaiting_enter = || {
         let delivery = written(with(|_| ()), &pending[..1]);
         let delivery = play(delivery, &[looked(3_053, asks("Run rm?"), "")]);
-        assert!(!delivery.is_writing(), "whoever answers needs the keyboard");
+        assert!(
+            !delivery.is_writing(),
+            "the person who answers needs the keyboard"
+        );
         let hold = delivery.hold(ms(3_060), &pending[0], &pending);
         assert_eq!(rule(hold), "blocked");
-        let other = message_state(3, Idle);
+        let other = mail(3, Idle);
         let hold = delivery.hold(ms(3_060), &other, std::slice::from_ref(&other));
         assert_eq!(rule(hold), "blocked");
         delivery
@@ -29,24 +32,24 @@ fn a_question_in_the_last_moment_parks_the_text() {
         on(4_061, DeliveryEvent::Entered, ""),
         seen(4_062, empty(), "offered 1"),
     ];
-    play(play(park(), &resume(4_000)), &enter);
+    play(play(awaiting_enter(), &resume(4_000)), &enter);
     // A person answers the dialog with a key, which is no draft.
     let typed = [
         on(3_100, DeliveryEvent::DraftTyped, ""),
         seen(3_200, holds("text"), ""),
     ];
-    let delivery = play(park(), &typed);
+    let delivery = play(awaiting_enter(), &typed);
     assert!(delivery.keys_missed_box(), "the key went to the question");
     play(delivery, &[on(4_200, DeliveryEvent::DraftEnded, "resume")]);
-    // The key was late and fell into the box: no Enter.
+    // The key was late and went into the box: no Enter.
     let late = [
         on(3_100, DeliveryEvent::DraftTyped, ""),
         seen(3_200, holds("text1"), ""),
         on(4_200, DeliveryEvent::DraftEnded, ""),
     ];
-    play(park(), &late);
-    // The question has eaten the text: it is not written again as if nothing had been.
-    let delivery = play(park(), &[seen(4_000, empty(), "resume")]);
+    play(awaiting_enter(), &late);
+    // The question has taken the text: the message becomes uncertain.
+    let delivery = play(awaiting_enter(), &[seen(4_000, empty(), "resume")]);
     let gone = [
         on(4_001, DeliveryEvent::Resumed, ""),
         on(4_051, DeliveryEvent::Tick, "look"),
@@ -58,10 +61,10 @@ fn a_question_in_the_last_moment_parks_the_text() {
         DeliveryEvent::Exited(Ending::Exit(0)),
         "uncertain 1",
     )];
-    play(park(), &end);
+    play(awaiting_enter(), &end);
 }
 
-/// An answer of these keys to a question, up to the look that follows them.
+/// Play an answer with these keys up to the look that follows them.
 fn answered(keys: &str) -> Delivery {
     answered_at(keys, "")
 }
@@ -138,9 +141,9 @@ fn an_answer_is_not_typed_again_while_a_person_has_the_keyboard() {
     play(answered("2"), &taken);
 }
 
-/// Enter after a key that the dialog ignored would choose what the dialog offers first.
+/// After an ignored key, Enter would choose the first option of the dialog.
 #[test]
-fn enter_follows_an_answer_only_where_the_dialog_shows_it_at_the_cursor() {
+fn enter_follows_an_answer_only_if_the_dialog_shows_it_at_the_cursor() {
     let check = |keys: &str, before: &str, after: &str, want: &'static str| {
         play(
             answered_at(keys, before),
@@ -153,7 +156,7 @@ fn enter_follows_an_answer_only_where_the_dialog_shows_it_at_the_cursor() {
     check("2", "> 1. Yes", "> 1. Yes", "");
     check("2", "", "", "");
     check("\u{1b}[B", "", "", "");
-    // A hidden cursor in a row that happens to end so.
+    // A hidden cursor in a row that happens to end with the keys.
     check(
         "cancel",
         "Enter to confirm, esc to cancel",
@@ -171,7 +174,7 @@ fn an_answer_is_judged_only_after_the_program_has_read_it() {
     ];
     let delivery = play(answered("2"), &unread);
     assert!(delivery.awaits_reading());
-    // A look that may be older than that says nothing.
+    // A look that may be older than the read proves nothing.
     let read = [
         on(3_112, DeliveryEvent::UnreadInput(false), ""),
         looked(3_113, asks("Run rm?"), ""),
@@ -189,8 +192,8 @@ fn an_answer_is_judged_only_after_the_program_has_read_it() {
 }
 
 #[test]
-fn an_answer_goes_past_a_text_that_waits() {
-    let mut pending = [message_state(1, Normal), raw(2)];
+fn an_answer_goes_before_a_text_that_waits_for_enter() {
+    let mut pending = [mail(1, Normal), raw(2)];
     pending[1].message.created_at = ms(3_060).wall;
     let delivery = written(with(|_| ()), &pending[..1]);
     let answering = [
@@ -205,7 +208,7 @@ fn an_answer_goes_past_a_text_that_waits() {
 }
 
 #[test]
-fn a_question_is_told_by_all_its_words() {
+fn a_question_is_identified_by_its_full_text() {
     let long = |end: &str| Sighting {
         question: Some(format!("Run cd /a/long/way && {end}?")),
         before: Some("text".to_owned()),
@@ -230,7 +233,7 @@ fn a_question_is_told_by_all_its_words() {
 }
 
 #[test]
-fn a_question_that_comes_again_is_another() {
+fn a_repeated_question_is_another_question() {
     let check = |between: &[Sighting], last: &str, is_entered: bool| {
         let mut pending = [raw(1)];
         pending[0].message.envelope.body = Body::Inline("yes".to_owned());
@@ -250,7 +253,7 @@ fn a_question_that_comes_again_is_another() {
         assert_eq!(is_enter, is_entered, "{between:?} {last}");
     };
     check(&[], "Go on? [y/N]", true);
-    // It closed for a moment.
+    // The question closed for a moment.
     for gap in [empty(), hidden(), asks("Sure?")] {
         check(&[gap], "Go on? [y/N]", false);
     }
@@ -263,9 +266,9 @@ fn a_question_that_comes_again_is_another() {
 }
 
 #[test]
-fn an_interrupt_dismisses_the_question_that_another_waits_for() {
-    let pending = [message_state(1, Normal)];
-    let urgent = [message_state(2, Interrupt)];
+fn an_interrupt_dismisses_the_question_that_holds_another_message() {
+    let pending = [mail(1, Normal)];
+    let urgent = [mail(2, Interrupt)];
     let delivery = written(with(|_| ()), &pending);
     let pressed = [
         looked(3_053, asks("Run rm?"), ""),
@@ -273,7 +276,7 @@ fn an_interrupt_dismisses_the_question_that_another_waits_for() {
         looked(3_101, asks("Run rm?"), "key [3]"),
     ];
     let delivery = play(delivery, &pressed);
-    // It is gone: first the one that is in the box.
+    // The question closes: the text in the box goes first.
     let gone = [
         seen(3_200, holds("text"), ""),
         on(3_201, DeliveryEvent::Tick, "resume"),
@@ -284,7 +287,7 @@ fn an_interrupt_dismisses_the_question_that_another_waits_for() {
         seen(3_255, empty(), "offered 1"),
     ];
     play(delivery.clone(), &gone);
-    // It stays: then nothing is typed.
+    // The question stays open: nothing is typed.
     let stays = [
         on(8_101, DeliveryEvent::Tick, "look"),
         looked(8_102, asks("Run rm?"), "key [3]"),

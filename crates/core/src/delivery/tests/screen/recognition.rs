@@ -6,20 +6,16 @@ use crate::harness::ProgramFacts;
 
 #[test]
 fn nothing_is_typed_into_an_unknown_view() {
-    let pending = [
-        message_state(1, Normal),
-        message_state(2, Interrupt),
-        message_state(3, Idle),
-    ];
+    let pending = [mail(1, Normal), mail(2, Interrupt), mail(3, Idle)];
     let delivery = play(with(|_| ()), &[seen(2_600, hidden(), "")]);
-    for state in &pending {
-        let own = std::slice::from_ref(state);
+    for mail in &pending {
+        let own = std::slice::from_ref(mail);
         let delivery = play(delivery.clone(), &[(9_000, Call::Act(own), "")]);
-        let hold = delivery.hold(ms(9_001), state, own).unwrap();
+        let hold = delivery.hold(ms(9_001), mail, own).unwrap();
         assert_eq!((hold.rule, hold.since), ("unrecognised", ms(2_600).wall));
         assert_eq!(hold.evidence, "expected the input box, found \"Settings\"");
     }
-    // A title that says idle changes nothing.
+    // A title that shows "idle" changes nothing.
     let says_idle = Sighting {
         claims: claims(Says::Idle).claims,
         ..hidden()
@@ -30,7 +26,7 @@ fn nothing_is_typed_into_an_unknown_view() {
 
 #[test]
 fn no_interrupt_key_is_pressed_into_an_unknown_view() {
-    let urgent = [message_state(1, Interrupt)];
+    let urgent = [mail(1, Interrupt)];
     let works = Sighting {
         claims: claims(Says::Working).claims,
         ..hidden()
@@ -44,7 +40,7 @@ fn no_interrupt_key_is_pressed_into_an_unknown_view() {
         rule(delivery.hold(ms(3_002), &urgent[0], &urgent)),
         "unrecognised"
     );
-    // Nor one that opens between the decision and the key.
+    // The view opens between the decision and the key.
     let late = [
         seen(3_000, claims(Says::Working), ""),
         (3_001, Call::Act(&urgent), "look"),
@@ -55,7 +51,7 @@ fn no_interrupt_key_is_pressed_into_an_unknown_view() {
 
 #[test]
 fn an_interrupt_cancels_a_dialog_and_its_receipt_says_so() {
-    let urgent = [message_state(1, Interrupt)];
+    let urgent = [mail(1, Interrupt)];
     let cancelled = [
         seen(3_000, asks("Run rm?"), ""),
         (3_001, Call::Act(&urgent), "look"),
@@ -81,7 +77,7 @@ fn an_interrupt_cancels_a_dialog_and_its_receipt_says_so() {
 
 #[test]
 fn two_looks_without_output_between_them_come_before_a_text() {
-    let pending = [message_state(1, Normal)];
+    let pending = [mail(1, Normal)];
     let delivery = || play(with(|_| ()), &[seen(3_000, after_output(1, empty()), "")]);
     let early = play(
         delivery(),
@@ -105,7 +101,7 @@ fn two_looks_without_output_between_them_come_before_a_text() {
         play(delivery(), &lines)
     };
     second(after_output(1, empty()), "write 1");
-    // Anything else takes the offer back: nothing was written.
+    // Any other screen withdraws the offer.
     second(after_output(2, empty()), "withdraw 1");
     second(after_output(1, holds("mine")), "withdraw 1");
     second(after_output(1, hidden()), "withdraw 1");
@@ -113,7 +109,7 @@ fn two_looks_without_output_between_them_come_before_a_text() {
 }
 
 #[test]
-fn a_hooks_question_is_over_once_the_box_is_in_sight_again() {
+fn a_question_of_a_hook_ends_once_the_box_is_visible_again() {
     let mut manifest = manifest();
     let sign = |event: &str| event.to_owned().try_into().unwrap();
     manifest.hook.blocked.push(sign("PermissionRequest"));
@@ -151,21 +147,16 @@ fn handed_over(sighting: Sighting) -> Sighting {
 
 #[test]
 fn nothing_is_typed_while_another_process_has_the_conversation() {
-    let all = [
-        message_state(1, Normal),
-        message_state(2, Interrupt),
-        message_state(3, Idle),
-        raw(4),
-    ];
+    let all = [mail(1, Normal), mail(2, Interrupt), mail(3, Idle), raw(4)];
     for screen in [empty(), asks("Run rm?"), claims(Says::Working)] {
         let delivery = play(
             with(|_| ()),
             &[seen(3_000, handed_over(screen.clone()), "")],
         );
-        for state in &all {
-            let own = std::slice::from_ref(state);
+        for mail in &all {
+            let own = std::slice::from_ref(mail);
             let delivery = play(delivery.clone(), &[(9_000, Call::Act(own), "")]);
-            let hold = delivery.hold(ms(9_001), state, own).unwrap();
+            let hold = delivery.hold(ms(9_001), mail, own).unwrap();
             assert_eq!((hold.rule, hold.since), ("handed-over", ms(3_000).wall));
             assert_eq!(hold.evidence, "the program's own record names job 2d95");
         }
@@ -175,7 +166,7 @@ fn nothing_is_typed_while_another_process_has_the_conversation() {
         assert!(matches!(answerable, Answerable::No(why) if why.starts_with(moved)));
     }
     // Once the program has its conversation back, mail goes in.
-    let pending = [message_state(1, Normal)];
+    let pending = [mail(1, Normal)];
     let back = [
         seen(2_600, handed_over(empty()), ""),
         seen(3_000, empty(), ""),
@@ -185,8 +176,8 @@ fn nothing_is_typed_while_another_process_has_the_conversation() {
 }
 
 #[test]
-fn a_handover_takes_an_offer_back_and_withholds_enter() {
-    let pending = [message_state(1, Normal)];
+fn a_handover_withdraws_an_offer_and_withholds_enter() {
+    let pending = [mail(1, Normal)];
     let before_text = [
         (3_000, Call::Act(&pending[..]), "offer 1"),
         (3_001, recorded(&[1]), "look"),

@@ -1,17 +1,17 @@
-//! Work that a screen shows, and the keys that interrupt it.
+//! Work on the screen, and the keys that interrupt it.
 
 use super::*;
 
 #[test]
 fn a_key_that_would_quit_needs_proof_of_work() {
-    let urgent = [message_state(1, Interrupt)];
+    let urgent = [mail(1, Interrupt)];
     let delivery = || {
         with(|manifest| {
             manifest.interrupt.quits_when_idle = true;
             manifest.interrupt.dismiss = Some(keys("esc"));
         })
     };
-    // Output is none.
+    // Output is no proof of work.
     let mut busy = play(
         delivery(),
         &[
@@ -28,7 +28,7 @@ fn a_key_that_would_quit_needs_proof_of_work() {
     );
     let effects = busy.on(ms(3_057), DeliveryEvent::ScreenChanged(empty()));
     assert!(evidence(&effects).ends_with("no interrupt key: it might have ended the program"));
-    // Its title is. Each press needs it anew.
+    // The title is a proof of work, and each press needs a new one.
     let works = [
         seen(3_000, claims(Says::Working), ""),
         (3_001, Call::Act(&urgent), "look"),
@@ -39,20 +39,20 @@ fn a_key_that_would_quit_needs_proof_of_work() {
         looked(13_004, claims(Says::Idle), "offer 1"),
     ];
     play(delivery(), &works);
-    // A question is dismissed by its own key.
+    // A question is dismissed by the dismiss key.
     let asked = [
         seen(3_000, asks("Run rm?"), ""),
         (3_001, Call::Act(&urgent), "look"),
         looked(3_002, asks("Run rm?"), "key [27]"),
     ];
     play(delivery(), &asked);
-    // An idle program gets none.
+    // An idle program gets no key.
     play(delivery(), &[(3_000, Call::Act(&urgent), "offer 1")]);
 }
 
 #[test]
 fn the_keys_are_pressed_again_when_the_harness_says() {
-    let urgent = [message_state(1, Interrupt)];
+    let urgent = [mail(1, Interrupt)];
     let delivery = with(|manifest| {
         manifest.interrupt.keys = keys("esc");
         manifest.interrupt.wait = Wait::millis(1_500);
@@ -69,7 +69,7 @@ fn the_keys_are_pressed_again_when_the_harness_says() {
     play(delivery, &works);
 }
 
-/// An interrupt whose key was pressed while the agent worked.
+/// Play an interrupt up to its key, which is pressed while the agent works.
 fn pressed(urgent: &[MessageState], change: impl FnOnce(&mut Manifest)) -> Delivery {
     let lines = [
         seen(3_000, claims(Says::Working), ""),
@@ -79,7 +79,7 @@ fn pressed(urgent: &[MessageState], change: impl FnOnce(&mut Manifest)) -> Deliv
     play(with(change), &lines)
 }
 
-fn put_back() -> Sighting {
+fn restored() -> Sighting {
     Sighting {
         input_box: holds("the last prompt").input_box,
         ..claims(Says::Idle)
@@ -87,10 +87,10 @@ fn put_back() -> Sighting {
 }
 
 #[test]
-fn what_an_interrupt_puts_back_is_cleared() {
-    let urgent = [message_state(1, Interrupt)];
+fn a_prompt_that_is_restored_after_an_interrupt_is_cleared() {
+    let urgent = [mail(1, Interrupt)];
     let cleared = [
-        seen(3_100, put_back(), "key [21]"),
+        seen(3_100, restored(), "key [21]"),
         seen(3_103, claims(Says::Idle), ""),
         on(3_202, DeliveryEvent::Tick, ""),
         on(3_203, DeliveryEvent::Tick, "offer 1"),
@@ -100,24 +100,24 @@ fn what_an_interrupt_puts_back_is_cleared() {
     play(pressed(&urgent, clearing), &cleared);
     // If the key has no effect, the text is a draft like any other.
     let stays = [
-        seen(3_100, put_back(), "key [21]"),
+        seen(3_100, restored(), "key [21]"),
         on(5_100, DeliveryEvent::Tick, ""),
         (5_101, Call::Act(&urgent), ""),
     ];
     let delivery = play(pressed(&urgent, clearing), &stays);
     assert_eq!(rule(delivery.hold(ms(5_102), &urgent[0], &urgent)), "draft");
-    // What a person has typed is not cleared.
+    // A draft is not cleared.
     let typed = [
         on(3_050, DeliveryEvent::DraftTyped, ""),
-        seen(3_100, put_back(), ""),
+        seen(3_100, restored(), ""),
         (9_000, Call::Act(&urgent), ""),
     ];
     play(pressed(&urgent, clearing), &typed);
 }
 
 #[test]
-fn what_comes_back_late_is_waited_for() {
-    let urgent = [message_state(1, Interrupt)];
+fn an_offer_waits_for_a_prompt_that_is_restored_late() {
+    let urgent = [mail(1, Interrupt)];
     let delivery = || {
         let delivery = pressed(&urgent, |manifest| {
             clearing(manifest);
@@ -126,18 +126,18 @@ fn what_comes_back_late_is_waited_for() {
         play(delivery, &[seen(3_100, claims(Says::Idle), "")])
     };
     let cleared = [
-        seen(3_132, put_back(), ""),
+        seen(3_132, restored(), ""),
         on(3_599, DeliveryEvent::Tick, ""),
         on(3_600, DeliveryEvent::Tick, "key [21]"),
     ];
     play(delivery(), &cleared);
-    // Where nothing comes back, it goes in then.
+    // Without a restored prompt, the message is offered then.
     let plain = [
         on(3_599, DeliveryEvent::Tick, ""),
         on(3_600, DeliveryEvent::Tick, "offer 1"),
     ];
     play(delivery(), &plain);
-    // It works again: the key's own time counts.
+    // The agent works again: the wait for the key counts.
     let busy = [
         seen(3_200, claims(Says::Working), ""),
         on(3_600, DeliveryEvent::Tick, ""),
@@ -148,7 +148,7 @@ fn what_comes_back_late_is_waited_for() {
 
 #[test]
 fn the_screen_decides_what_is_work() {
-    let later = [message_state(1, Idle)];
+    let later = [mail(1, Idle)];
     let delivery = play(with(|_| ()), &[seen(3_000, claims(Says::Working), "")]);
     let hold = delivery.hold(ms(9_000), &later[0], &later).unwrap();
     assert_eq!(
@@ -166,8 +166,8 @@ fn the_screen_decides_what_is_work() {
 }
 
 #[test]
-fn normal_mail_waits_for_the_end_of_work_where_the_harness_says_so() {
-    let (mail, urgent) = ([message_state(1, Normal)], [message_state(1, Interrupt)]);
+fn normal_mail_waits_for_the_end_of_work_if_the_harness_requires_it() {
+    let (mail, urgent) = ([mail(1, Normal)], [mail(1, Interrupt)]);
     let waits = || {
         let delivery = with(|manifest| manifest.submit.while_working = false);
         play(delivery, &[seen(3_000, claims(Says::Working), "")])
@@ -185,7 +185,7 @@ fn normal_mail_waits_for_the_end_of_work_where_the_harness_says_so() {
 
 #[test]
 fn nothing_is_typed_or_entered_while_any_sign_shows_work() {
-    let pending = [message_state(1, Normal)];
+    let pending = [mail(1, Normal)];
     let works = |sighting: Sighting| Sighting {
         claims: claims(Says::Working).claims,
         ..sighting
@@ -197,7 +197,7 @@ fn nothing_is_typed_or_entered_while_any_sign_shows_work() {
         looked(3_002, works(empty()), "withdraw 1"),
     ];
     play(with(|_| ()), &before_text);
-    // Before Enter: it waits in the box until the agent rests.
+    // Before Enter, the text waits in the box until the agent is idle.
     let before_enter = [
         looked(3_053, works(holds("text")), ""),
         on(9_000, DeliveryEvent::Tick, ""),
@@ -214,7 +214,7 @@ fn nothing_is_typed_or_entered_while_any_sign_shows_work() {
         ..holds("text")
     };
     play(delivery, &[seen(9_100, rests, "resume")]);
-    // A sign of work on the screen counts though a better source says idle.
+    // A sign of work on the screen counts even if a better source says "idle".
     let mut both = claims(Says::Idle);
     both.claims.push(Claim {
         source: Source::Screen,
@@ -230,7 +230,7 @@ fn nothing_is_typed_or_entered_while_any_sign_shows_work() {
 
 #[test]
 fn an_agent_that_ignores_interrupts_is_not_typed_into() {
-    let urgent = [message_state(1, Interrupt)];
+    let urgent = [mail(1, Interrupt)];
     let works = || claims(Says::Working);
     let ignored = [
         seen(3_000, works(), ""),
