@@ -1,5 +1,5 @@
-//! The explanation of a held message: the rule, its beginning, the evidence and the release. The rules
-//! themselves are in `rules`.
+//! The explanation of a held message: the rule, its beginning, the evidence and the release. The
+//! rules themselves are in `rules`.
 
 use super::rules::{HANDED_OVER, SLOW_AFTER, UNSUBMITTED};
 use super::terminal::{Backoff, Lane, OutgoingTurn, Preparation, State, Submission, TypedTurn};
@@ -305,8 +305,8 @@ impl Delivery {
         )
     }
 
-    /// Describe what ends a question. If only a hook has reported the question, a hook must report its
-    /// end, and many programs call no hook after a denial.
+    /// Describe what ends a question. If only a hook has reported the question, a hook must report
+    /// its end, and many programs call no hook after a denial.
     fn question_release(&self, mail: &MessageState) -> String {
         let is_by_hook = self
             .agent

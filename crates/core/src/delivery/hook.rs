@@ -130,8 +130,8 @@ impl HookRoute {
         Some(self.get(id)?.slow(now, reason, release))
     }
 
-    /// Send the messages of a recorded offer to the hook, unless a rule holds them now. Return nothing
-    /// if there is no such offer.
+    /// Send the messages of a recorded offer to the hook, unless a rule holds them now. Return
+    /// nothing if there is no such offer.
     pub(super) fn recorded(
         &mut self,
         now: Moment,

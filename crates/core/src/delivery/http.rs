@@ -149,8 +149,8 @@ impl HttpRoute {
         (!ids.is_empty()).then(|| withdrawn(ids, &why))
     }
 
-    /// End an offer whose messages the API has, and return the offer. An idle agent begins a turn with
-    /// the messages, which also covers all earlier ones.
+    /// End an offer whose messages the API has, and return the offer. An idle agent begins a turn
+    /// with the messages, which also covers all earlier ones.
     fn accepted(&mut self, number: u64) -> Option<DirectOffer> {
         match self.take(number)? {
             Call::Put(put) => {
@@ -189,8 +189,8 @@ impl HttpRoute {
         self.is_mid_turn = true;
     }
 
-    /// Note the conversation that hooks report. An earlier failure does not apply to the API of another
-    /// conversation.
+    /// Note the conversation that hooks report. An earlier failure does not apply to the API of
+    /// another conversation.
     pub(super) fn set_conversation(&mut self, conversation: Option<&str>) {
         if conversation.is_some() && conversation != self.conversation.as_deref() {
             self.conversation = conversation.map(str::to_owned);
@@ -266,8 +266,9 @@ impl Delivery {
         lane != Lane::Raw && is_steady && self.conversation().is_some()
     }
 
-    /// Return the effect that has the agent continue. After a turn that ends with a denial, messages
-    /// from the middle of the turn are unanswered. A message in flight makes the agent continue anyway.
+    /// Return the effect that has the agent continue. After a turn that ends with a denial,
+    /// messages from the middle of the turn are unanswered. A message in flight makes the agent
+    /// continue anyway.
     pub(super) fn continue_by_api(&mut self) -> Option<Effect> {
         let is_over = self.http.is_mid_turn && self.agent.activity() == Activity::Idle;
         let is_quiet = self.terminal.is_free() && !self.http.is_calling();

@@ -1,6 +1,6 @@
 //! The model of the program's input box: what the screen shows there, what a person has typed, and
-//! whether the program reads its input. Keys and screen are each evidence of a draft, and either alone
-//! is enough to hold messages.
+//! whether the program reads its input. Keys and screen are each evidence of a draft, and either
+//! alone is enough to hold messages.
 
 use crate::harness::{BoxState, Manifest, Mismatch, Sighting};
 use crate::moment::Moment;
@@ -119,8 +119,8 @@ impl InputBox {
         self.keys = None;
     }
 
-    /// Note that the keyboard is refused because of a draft. Assume a draft until its end is reported,
-    /// unless that report has come already.
+    /// Note that the keyboard is refused because of a draft. Assume a draft until its end is
+    /// reported, unless that report has come already.
     pub(super) fn refuse_keyboard(&mut self, now: Moment) {
         if !self.is_draft_end_known {
             self.note_keys(now, false);

@@ -6,8 +6,8 @@ use super::terminal::Question;
 use crate::moment::Moment;
 use std::time::Duration;
 
-/// A hook reports a question before its dialog is drawn. If the screen still shows the input box after
-/// this time, the question has ended: agents call no hook after a denial.
+/// A hook reports a question before its dialog is drawn. If the screen still shows the input box
+/// after this time, the question has ended: agents call no hook after a denial.
 const DIALOG_DRAWN_WITHIN: Duration = Duration::from_secs(3);
 /// How long a question must be on the screen without a change of its text before it is answered.
 /// Claude Code ignores keys for 200 ms after it has opened a dialog, and a dialog may be drawn in
@@ -18,7 +18,8 @@ const ON_SCREEN: &str = "its question is on the screen";
 
 #[derive(Debug, Clone)]
 pub(super) struct OpenDialog {
-    /// Counts the questions of the session: a repeated question with the same text has another number.
+    /// Counts the questions of the session: a repeated question with the same text has another
+    /// number.
     pub(super) number: u64,
     pub(super) what: String,
     /// The full text, as far as it is known.
@@ -143,8 +144,8 @@ impl AgentState {
         self.note_question(now, shown, answer);
     }
 
-    /// Note the question on the screen. A question that has left the screen is answered, even without a
-    /// report of a hook.
+    /// Note the question on the screen. A question that has left the screen is answered, even
+    /// without a report of a hook.
     pub(super) fn note_question(
         &mut self,
         now: Moment,
@@ -170,8 +171,8 @@ impl AgentState {
         self.settle_question(now);
     }
 
-    /// Return when a question ends that only a hook has reported, because the screen has shown the input
-    /// box since `box_since`.
+    /// Return when a question ends that only a hook has reported, because the screen has shown the
+    /// input box since `box_since`.
     pub(super) fn question_ends_at(&self, box_since: Option<Moment>) -> Option<Duration> {
         let is_by_hook_only = self.questions.shown.is_none();
         let reported = self.heard.question().filter(|_| is_by_hook_only)?;

@@ -46,8 +46,8 @@ impl Reminders {
 }
 
 impl Delivery {
-    /// Begin to remind the agent of expected replies, if it has just become idle. Call this when nothing
-    /// else is due. `pending_replies` must have been read after the last report.
+    /// Begin to remind the agent of expected replies, if it has just become idle. Call this when
+    /// nothing else is due. `pending_replies` must have been read after the last report.
     pub fn remind(&mut self, now: Moment, pending_replies: &[MessageState]) -> Vec<Effect> {
         let judged = self.activity();
         let is_free = self.terminal.is_free() && judged.activity == Activity::Idle;

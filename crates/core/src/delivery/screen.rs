@@ -35,8 +35,8 @@ impl Delivery {
         self.agent.judge.pace().evidence.clone()
     }
 
-    /// Return where the text of a message goes. On the screen, the text must not look like a question of
-    /// the program, which would hold this message and all later ones for ever.
+    /// Return where the text of a message goes. On the screen, the text must not look like a
+    /// question of the program, which would hold this message and all later ones for ever.
     pub fn placement(&self, mail: &MessageState) -> TextPlacement {
         let would_ask = |text: &str| self.config.harness.would_ask(text);
         let asks = turn::words(mail).is_some_and(|words| {
@@ -103,8 +103,8 @@ impl Delivery {
         self.config.harness.submit.delay.get()
     }
 
-    /// Whether the screen shows that a person's keys did not reach the input box: the box is empty, or
-    /// the keys went to a dialog and the box holds only our text.
+    /// Whether the screen shows that a person's keys did not reach the input box: the box is empty,
+    /// or the keys went to a dialog and the box holds only our text.
     pub fn keys_missed_box(&self) -> bool {
         match (self.input_box.state(), &self.terminal.awaiting_enter) {
             (BoxState::Empty, _) => true,

@@ -1,5 +1,5 @@
-//! Log lines for the decisions of a driver, one per decision. A session's log and the report of a failed
-//! simulation use the same lines. No line holds the text of a message.
+//! Log lines for the decisions of a driver, one per decision. A session's log and the report of a
+//! failed simulation use the same lines. No line holds the text of a message.
 
 use super::NudgeOutcome;
 use crate::delivery::{Delivery, DeliveryEvent, Effect};

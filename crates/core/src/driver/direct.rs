@@ -237,8 +237,8 @@ impl SessionDriver {
         self.commit(operation, CommitPurpose::DirectOffer(offer));
     }
 
-    /// Return the id of the conversation for API actions. If no conversation is known, the id is empty
-    /// and matches none.
+    /// Return the id of the conversation for API actions. If no conversation is known, the id is
+    /// empty and matches none.
     pub(super) fn api_conversation(&self) -> String {
         self.delivery.conversation().unwrap_or_default().to_owned()
     }

@@ -2,9 +2,9 @@
 //! leases the keyboard, types, looks at the screen, answers hooks and reads transcripts.
 //!
 //! It has no clock, files or tasks. [`SessionDriver::handle`] takes an input,
-//! [`SessionDriver::poll_action`] returns the next action, and [`SessionDriver::next_timeout`] returns
-//! the time of the next [`Input::Tick`]. The session performs the actions; the simulation performs
-//! them against a simulated world.
+//! [`SessionDriver::poll_action`] returns the next action, and [`SessionDriver::next_timeout`]
+//! returns the time of the next [`Input::Tick`]. The session performs the actions; the simulation
+//! performs them against a simulated world.
 
 mod action;
 mod action_queue;
@@ -267,8 +267,8 @@ impl SessionDriver {
         }
     }
 
-    /// Return the next action at `now`, if any. Call this until it returns `None`, after each input and
-    /// at [`Self::next_timeout`].
+    /// Return the next action at `now`, if any. Call this until it returns `None`, after each input
+    /// and at [`Self::next_timeout`].
     pub fn poll_action(&mut self, now: Moment, observer: &mut impl Observer) -> Option<Action> {
         loop {
             if let Some(action) = self.actions.pop() {

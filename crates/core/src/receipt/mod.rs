@@ -1,7 +1,8 @@
 //! Receipts: a message's proven state, and the orders that may change it.
 //!
-//! [`MessageStatus`] is the state of one message. Only [`MessageStatus::apply`] changes the state, and
-//! only [`decide`] allows orders. A state never claims more than the steps in the journal prove.
+//! [`MessageStatus`] is the state of one message. Only [`MessageStatus::apply`] changes the state,
+//! and only [`decide`] allows orders. A state never claims more than the steps in the journal
+//! prove.
 
 pub mod offer;
 mod order;

@@ -1,5 +1,5 @@
-//! Answers to a program's questions, which are typed unchanged. An answer belongs to the question that
-//! was open when the answer was sent, and is typed into nothing else.
+//! Answers to a program's questions, which are typed unchanged. An answer belongs to the question
+//! that was open when the answer was sent, and is typed into nothing else.
 //!
 //! An answer is accepted once its question has closed or was replaced by another. An answer that the
 //! program ignored is typed once more, and then fails.
@@ -16,8 +16,8 @@ use crate::receipt::Proven;
 use jiff::Timestamp;
 use std::time::Duration;
 
-/// Maximum number of times that the keys of an answer are typed. Claude Code ignores keys in the first moments
-/// of a dialog.
+/// Maximum number of times that the keys of an answer are typed. Claude Code ignores keys in the
+/// first moments of a dialog.
 const ANSWER_ATTEMPTS: u8 = 2;
 /// How long a program may take to read an answer.
 const ANSWER_READ_WITHIN: Duration = Duration::from_secs(2);

@@ -90,8 +90,8 @@ impl Delivery {
         vec![effect]
     }
 
-    /// Whether the box holds a prompt that the program restored after an interrupt, and the harness has
-    /// keys that clear it.
+    /// Whether the box holds a prompt that the program restored after an interrupt, and the harness
+    /// has keys that clear it.
     pub(crate) fn must_clear(&self) -> bool {
         self.input_box.clear_keys().is_some()
     }
@@ -164,8 +164,8 @@ impl Delivery {
         }
     }
 
-    /// Return when the screen of an agent that has stopped is complete. An agent with unread input has
-    /// not stopped, even if it is silent.
+    /// Return when the screen of an agent that has stopped is complete. An agent with unread input
+    /// has not stopped, even if it is silent.
     fn settles_at(&self) -> Option<Duration> {
         let judged = self.agent.judgement();
         let has_stopped = judged.activity == Activity::Idle && self.input_box.unread.is_none();

@@ -1,5 +1,5 @@
-//! An offer from its record in the journal to its typed text: the last look at the box, and the write.
-//! Enter follows in `submit`.
+//! An offer from its record in the journal to its typed text: the last look at the box, and the
+//! write. Enter follows in `submit`.
 
 use super::super::{Delivery, Effect, JOURNAL_RETRY_INTERVAL, Rule};
 use super::answer;

@@ -68,7 +68,8 @@ pub(crate) struct Question {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TurnKind {
     Messages,
-    /// A reminder that these messages expect replies. Its only receipt is recorded before it is typed.
+    /// A reminder that these messages expect replies. Its only receipt is recorded before it is
+    /// typed.
     Reminders,
 }
 

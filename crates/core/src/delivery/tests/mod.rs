@@ -1,4 +1,4 @@
-//! What the tests of delivery share: messages, deliveries in every mail, and timed events.
+//! Fixtures for the tests of delivery: messages, deliveries in every state, and timed events.
 
 mod due;
 mod hook;

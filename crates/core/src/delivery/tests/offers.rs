@@ -160,8 +160,8 @@ fn nothing_is_typed_behind_unread_input() {
             ],
         );
     }
-    // The interrupt key may make the program read again. The offer waits for that, as it waits for work
-    // to stop.
+    // The interrupt key may make the program read again. The offer waits for that, as it waits for
+    // work to stop.
     let urgent = [mail(1, Priority::Interrupt)];
     let begin = [
         (3_000, On(DeliveryEvent::UnreadInput(true)), ""),

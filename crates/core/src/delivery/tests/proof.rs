@@ -412,8 +412,8 @@ fn a_question_by_hook_holds_mail() {
     );
 }
 
-/// A hook may report a question a second before it is drawn. Until then the text would go into the box,
-/// and Enter to the question.
+/// A hook may report a question a second before it is drawn. Until then the text would go into the
+/// box, and Enter to the question.
 #[test]
 fn an_answer_waits_until_its_question_is_shown() {
     let mut answer = raw(1);

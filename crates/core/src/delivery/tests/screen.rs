@@ -1,5 +1,5 @@
-//! Delivery to programs whose screen is recognised. This module has the fixtures; the tests are in its
-//! submodules.
+//! Delivery to programs whose screen is recognised. This module has the fixtures; the tests are in
+//! its submodules.
 
 mod drafts;
 mod enter;

@@ -150,7 +150,8 @@ impl SessionDriver {
         }
     }
 
-    /// Type a turn. If a message of the turn is missing or the keyboard is not held, nothing is typed.
+    /// Type a turn. If a message of the turn is missing or the keyboard is not held, nothing is
+    /// typed.
     pub(crate) fn type_turn(
         &mut self,
         now: Moment,

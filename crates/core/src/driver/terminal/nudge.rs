@@ -106,7 +106,8 @@ enum State {
     #[default]
     Idle,
     Leasing(Waiting),
-    /// The nudge was refused before the keyboard was leased. The result of the lease is still to come.
+    /// The nudge was refused before the keyboard was leased. The result of the lease is still to
+    /// come.
     Abandoned,
     Looking(Check),
     Pausing(Pause),

@@ -1,7 +1,7 @@
 //! Operations of a session: offers and their outcome, expiry, and its own start and end.
 
 use jiff::{SignedDuration, Timestamp};
-use posthaste_core::offer::{Said, StepRefusal};
+use posthaste_core::offer::{OfferReport, StepRefusal};
 use posthaste_core::{
     Conversation, Draft, Ended, Ending, MessageId, Order, Priority, ReceiptState,
 };
@@ -29,10 +29,10 @@ fn commit<O: Operation>(journal: &mut Journal, operation: O) -> O::Output {
 
 fn offer(now: Timestamp, ids: &[MessageId]) -> RecordDelivery {
     let (route, repeats) = ("terminal".to_owned(), ids.to_vec());
-    say(now, ids, Said::Offering { route, repeats })
+    say(now, ids, OfferReport::Offering { route, repeats })
 }
 
-fn say(now: Timestamp, ids: &[MessageId], said: Said) -> RecordDelivery {
+fn say(now: Timestamp, ids: &[MessageId], said: OfferReport) -> RecordDelivery {
     RecordDelivery {
         now,
         agent: name("bob"),
@@ -46,7 +46,7 @@ fn offered(now: Timestamp, ids: &[MessageId]) -> RecordDelivery {
     say(
         now,
         ids,
-        Said::Offered {
+        OfferReport::Offered {
             route,
             evidence,
             proof_awaited: false,
@@ -65,7 +65,7 @@ fn cut_off(now: Timestamp, offers: OpenOffers) -> MarkUncertain {
 
 fn withdraw(now: Timestamp, ids: &[MessageId]) -> RecordDelivery {
     let reason = "nothing was written: draft".to_owned();
-    say(now, ids, Said::Withdrawn { reason })
+    say(now, ids, OfferReport::Withdrawn { reason })
 }
 
 fn due(journal: &mut Journal, now: Timestamp) -> Vec<MessageId> {
@@ -143,7 +143,11 @@ fn an_offer_is_offered_or_repeated() {
     commit(&mut journal, offer(at(4), &[id(2)]));
     commit(&mut journal, offered(at(5), &[id(2)]));
     let (route, evidence) = ("terminal".to_owned(), "its hook".to_owned());
-    let accepted = say(at(6), &[id(2), id(4)], Said::Accepted { route, evidence });
+    let accepted = say(
+        at(6),
+        &[id(2), id(4)],
+        OfferReport::Accepted { route, evidence },
+    );
     let done = commit(&mut journal, accepted);
     assert_eq!(
         (done.moved, done.kept),
@@ -327,7 +331,7 @@ fn a_session_has_a_start_an_end_and_a_bell() {
 
 fn remind(now: Timestamp, ids: &[MessageId]) -> RecordDelivery {
     let route = "terminal".to_owned();
-    say(now, ids, Said::Reminded { route })
+    say(now, ids, OfferReport::Reminded { route })
 }
 
 #[test]
@@ -412,7 +416,7 @@ fn an_unproven_offer_becomes_uncertain_and_others_stay_offered() {
     }
     let all = [1, 2, 3, 4].map(id);
     commit(&mut journal, offer(at(1), &all));
-    let offered_awaiting = |proof_awaited| Said::Offered {
+    let offered_awaiting = |proof_awaited| OfferReport::Offered {
         route: "terminal".to_owned(),
         evidence: "written".to_owned(),
         proof_awaited,
@@ -427,7 +431,7 @@ fn an_unproven_offer_becomes_uncertain_and_others_stay_offered() {
     let (route, evidence) = ("terminal".to_owned(), "transcript".to_owned());
     commit(
         &mut journal,
-        say(at(3), &all[..1], Said::Accepted { route, evidence }),
+        say(at(3), &all[..1], OfferReport::Accepted { route, evidence }),
     );
     let unproven = journal.unproven(&name("bob")).unwrap();
     let unproven: Vec<_> = unproven

@@ -48,8 +48,8 @@ fn random_event() -> impl Strategy<Value = Option<DeliveryEvent>> {
 }
 
 proptest! {
-    /// Text is written only right after a look at an empty box. Enter is pressed only right after a look
-    /// that shows only the text and no question.
+    /// Text is written only right after a look at an empty box. Enter is pressed only right after a
+    /// look that shows only the text and no question.
     #[test]
     fn no_screen_misleads_a_delivery(
         lanes in proptest::collection::vec(
