@@ -331,7 +331,7 @@ impl Delivery {
     fn explain_start(&self, evidence: String, mail: &MessageState) -> (String, String, String) {
         let ready = self.agent.judge.release();
         let Some(dialog) = &self.agent.questions.open else {
-            let lost = "the program is starting, and text that is typed now may be lost";
+            let lost = "the program is starting, and what is written to it now may be lost";
             return (lost.to_owned(), evidence, ready);
         };
         let what = text::one_line(&dialog.what, 80);

@@ -99,7 +99,7 @@ fn offering(mail: &MessageState) -> Hold {
         )
     } else {
         (
-            "its offer has begun, and the journal does not have its end yet",
+            "its offer has begun, and its end is not in the journal yet",
             format!(
                 "its session records the end; if the session is gone, the next session of {} \
                  offers it again, marked as a repeat",
