@@ -1,12 +1,13 @@
-//! The delivery of one session: what is put before its agent, by which route, and when.
+//! The delivery of one session: which messages its agent is given, by which route, and when.
 //!
-//! It hears what happens ([`Event`]), says what to do ([`Effect`]), and explains what holds a message
-//! ([`Delivery::hold`]). It has no clock and does nothing itself; the journal has the last word on every
-//! offer.
+//! It handles events ([`DeliveryEvent`]), returns effects ([`Effect`]), and explains what holds a
+//! message ([`Delivery::hold`]). It has no clock and performs no effect itself. The journal decides
+//! whether an offer is recorded.
 
 mod agent;
+mod config;
+mod events;
 mod explain;
-mod hold;
 mod hook;
 mod http;
 mod input_box;
@@ -14,43 +15,44 @@ mod loop_prompt;
 mod proof;
 mod question;
 mod reminders;
+mod rules;
 mod screen;
 mod terminal;
-mod terms;
 #[cfg(test)]
 mod tests;
 
+pub use config::{DeliveryConfig, PausedBy, Reach};
+pub use events::{Decision, DeliveryEvent, Effect};
 pub use hook::HookOffer;
 pub use loop_prompt::LoopWait;
 pub use proof::proven_by;
 pub use terminal::{Answerable, OpenQuestion};
-pub use terms::{Decision, Effect, Event, Manner, PausedBy, Reach};
 
 use crate::activity::{Activity, Judgement};
 use crate::id::MessageId;
 use crate::mail::MessageState;
 use crate::moment::Moment;
 use crate::promotion;
-use crate::turn::{self, Input};
+use crate::turn::{self, InputMode};
 use agent::AgentState;
-use hold::{Pause, Rule};
 use hook::HookRoute;
 use http::HttpRoute;
 use input_box::InputBox;
 use loop_prompt::LoopPrompt;
-use proof::{Proofs, Sent};
-use question::{Dialog, Shown};
+use proof::{MessageHeader, Proofs};
+use question::{OpenDialog, ShownQuestion};
 use reminders::Reminders;
+use rules::{Pause, Rule};
 use std::time::Duration;
-use terminal::{Answer, Cargo, Flight, Lane, TerminalRoute};
+use terminal::{Answer, Lane, OutgoingTurn, TerminalRoute, TurnKind};
 
-/// How long the journal is left alone after it has failed.
-pub const REST: Duration = Duration::from_secs(1);
+/// Time between a failed write to the journal and the next one.
+pub const JOURNAL_RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Decides which route carries which messages, and when.
 #[derive(Debug, Clone)]
 pub struct Delivery {
-    manner: Manner,
+    config: DeliveryConfig,
     agent: AgentState,
     input_box: InputBox,
     terminal: TerminalRoute,
@@ -66,9 +68,9 @@ pub struct Delivery {
 }
 
 impl Delivery {
-    /// Begin with a program that was started just now.
-    pub fn new(manner: Manner, now: Moment) -> Self {
-        let harness = || manner.harness.clone();
+    /// Create the delivery of a program that was started just now.
+    pub fn new(config: DeliveryConfig, now: Moment) -> Self {
+        let harness = || config.harness.clone();
         Self {
             agent: AgentState::new(harness(), now),
             input_box: InputBox::new(harness()),
@@ -80,23 +82,23 @@ impl Delivery {
             proof: Proofs::default(),
             reminders: Reminders::default(),
             offers: 0,
-            manner,
+            config,
         }
     }
 
-    /// What the agent is doing: an open question counts for more than silence or output.
+    /// Return the activity of the agent. An open question counts for more than silence or output.
     pub fn activity(&self) -> Judgement {
         self.agent.judgement()
     }
 
-    /// For how long the program has left its input unread, if it has.
+    /// Return how long the program has left its input unread, if it has.
     pub fn unread_for(&self, now: Moment) -> Option<Duration> {
         let since = self.input_box.unread?;
         Some(now.mono.saturating_sub(since.mono))
     }
 
-    /// How the program takes text now.
-    pub fn input(&self) -> Input {
+    /// Return how the program takes text now.
+    pub fn input(&self) -> InputMode {
         self.input_box.mode
     }
 
@@ -105,15 +107,15 @@ impl Delivery {
         self.terminal.is_writing()
     }
 
-    /// The messages of the turn that is on its way, and how often Enter was pressed for it.
+    /// Return the messages of the turn in flight, and how often Enter was pressed for the turn.
     pub fn turn(&self) -> (&[MessageId], u8) {
         let enters = self.terminal.typed().map_or(0, |typed| typed.enters);
-        let flight = self.terminal.flight();
-        (flight.map_or(&[], |flight| &flight.ids), enters)
+        let turn = self.terminal.turn();
+        (turn.map_or(&[], |turn| &turn.ids), enters)
     }
 
     /// Whether a message is on its way to a hook or to the agent's API.
-    pub fn is_handing(&self, id: MessageId) -> bool {
+    pub fn is_offered_directly(&self, id: MessageId) -> bool {
         self.hook.has(id) || self.http.has(id)
     }
 
@@ -123,40 +125,39 @@ impl Delivery {
         self.offers
     }
 
-    /// Whether nothing is under way that keys or output could change the course of.
+    /// Whether no turn is in flight that keys or output could affect.
     pub fn is_at_rest(&self) -> bool {
         self.terminal.is_free() && !self.terminal.is_awaiting_enter()
     }
 
-    /// From when on output must be told as it comes, on the monotonic clock. What comes before that
-    /// need be told only before the next event or decision, and of several the last.
-    pub fn heeds_output_from(&self) -> Option<Duration> {
+    /// Return the monotonic time from which output must be reported at once. Of earlier output, only
+    /// the last needs a report, before the next event or decision.
+    pub fn output_matters_from(&self) -> Option<Duration> {
         match self.is_at_rest() {
             true => self.agent.judge.heeds_output_from(),
             false => Some(Duration::ZERO),
         }
     }
 
-    /// Whether somebody holds deliveries back.
+    /// Whether delivery is paused.
     pub fn is_paused(&self) -> bool {
         !self.pauses.is_empty()
     }
 
-    /// Why a line that is no message would not be typed now. It goes as a normal message would,
-    /// and waits for nothing.
-    pub fn bars_a_nudge(&self) -> Option<String> {
+    /// Return why a nudge would not be typed now. The rules of a normal message apply.
+    pub fn nudge_refusal(&self) -> Option<String> {
         let reason = match self.terminal_rule(Lane::Normal)? {
             Rule::Exited => "the program has exited",
-            Rule::HandedOver => hold::HANDED_OVER,
+            Rule::HandedOver => rules::HANDED_OVER,
             Rule::Starting => "the program is starting",
             Rule::Paused => "delivery is paused",
-            Rule::Draft if self.input_box.is_left() => hold::LEFT,
+            Rule::Draft if self.input_box.has_unsubmitted() => rules::UNSUBMITTED,
             Rule::Draft => "a person has typed something and not submitted it",
             Rule::Blocked => "the program waits for an answer",
-            Rule::Parked => "a message stands in the input box and waits for its Enter",
+            Rule::AwaitingEnter => "a message is in the input box and waits for its Enter",
             Rule::NotReading => "the program has not read what was typed before",
             Rule::Working => "the agent is working",
-            Rule::Unrecognised => return Some(self.input_box.mismatch_says()),
+            Rule::Unrecognised => return Some(self.input_box.mismatch_text()),
             Rule::Settling => "its screen is changing",
             Rule::Hook => "it goes to the agent's hook",
             Rule::Loop => "this is a loop, and nothing is typed into it",
@@ -164,7 +165,7 @@ impl Delivery {
         Some(reason.to_owned())
     }
 
-    /// When a tick will change something, on the monotonic clock.
+    /// Return the monotonic time of the next tick that has an effect.
     pub fn next_wakeup(&self) -> Option<Duration> {
         [
             self.terminal_wakeup(),
@@ -182,7 +183,7 @@ impl Delivery {
         .min()
     }
 
-    /// What is due now, of what is `pending` in delivery order. Changes nothing.
+    /// Return what is due now. `pending` is in delivery order.
     pub fn next(&self, now: Moment, pending: &[MessageState]) -> Decision {
         let until = self
             .next_wakeup()
@@ -198,19 +199,19 @@ impl Delivery {
         };
         let lane = Lane::at(first, now.wall);
         let mut ids = vec![first.message.id];
-        let is_pasted = self.input() == Input::Pasted || self.goes_by_http(lane);
+        let is_pasted = self.input() == InputMode::Pasted || self.goes_by_http(lane);
         if !lane.goes_alone() && is_pasted {
-            let size = |state| {
-                let telling = self.telling(state);
-                turn::size(state, telling, self.input(), self.manner.path_bytes)
+            let size = |mail| {
+                let placement = self.placement(mail);
+                turn::size(mail, placement, self.input(), self.config.path_bytes)
             };
             let mut bytes = size(first);
-            for state in open {
-                bytes += size(state);
-                if Lane::at(state, now.wall).goes_alone() || bytes > turn::TURN {
+            for mail in open {
+                bytes += size(mail);
+                if Lane::at(mail, now.wall).goes_alone() || bytes > turn::TURN {
                     break;
                 }
-                ids.push(state.message.id);
+                ids.push(mail.message.id);
             }
         }
         let is_busy = match self.agent.activity() {
@@ -228,43 +229,48 @@ impl Delivery {
         now: Moment,
         pending: &'a [MessageState],
     ) -> impl Iterator<Item = &'a MessageState> {
-        let is_open = move |l: &&MessageState| {
-            l.is_pending(now.wall)
-                && self.rule(Lane::at(l, now.wall)).is_none()
-                && self.lapse(now, l).is_none()
-                && !self.is_handing(l.message.id)
+        let is_open = move |mail: &&MessageState| {
+            mail.is_pending(now.wall)
+                && self.rule(Lane::at(mail, now.wall)).is_none()
+                && self.lapse(now, mail).is_none()
+                && !self.is_offered_directly(mail.message.id)
         };
         pending.iter().filter(is_open)
     }
 
-    /// Begins with what is due now. `pending` must have been looked up after the last offer was
-    /// recorded.
+    /// Begin what is due now. `pending` must have been read after the last offer was recorded.
     pub fn act(&mut self, now: Moment, pending: &[MessageState]) -> Vec<Effect> {
         let Decision::Offer { ids, interrupt } = self.next(now, pending) else {
             return Vec::new();
         };
-        let first = pending.iter().find(|l| Some(&l.message.id) == ids.first());
-        let lane = first.map_or(Lane::Normal, |state| Lane::at(state, now.wall));
+        let first = pending
+            .iter()
+            .find(|mail| Some(&mail.message.id) == ids.first());
+        let lane = first.map_or(Lane::Normal, |mail| Lane::at(mail, now.wall));
         let alone = first.filter(|_| ids.len() == 1);
-        let is_due = |state: &&MessageState| ids.contains(&state.message.id);
-        let sent = pending.iter().filter(is_due).map(Sent::of).collect();
-        let flight = Flight {
-            sent,
-            question: self.agent.questions.open.as_ref().map(Dialog::asks),
+        let is_due = |mail: &&MessageState| ids.contains(&mail.message.id);
+        let headers = pending
+            .iter()
+            .filter(is_due)
+            .map(MessageHeader::of)
+            .collect();
+        let turn = OutgoingTurn {
+            headers,
+            question: self.agent.questions.open.as_ref().map(OpenDialog::question),
             answer: (lane == Lane::Raw).then(|| Answer::new(alone.and_then(turn::raw))),
-            ..Flight::new(ids, Cargo::Messages, lane, now)
+            ..OutgoingTurn::new(ids, TurnKind::Messages, lane, now)
         };
         if lane == Lane::Interrupt && !interrupt && self.must_clear() {
-            return self.clear(now, flight, 0);
+            return self.clear(now, turn, 0);
         }
         if interrupt {
-            return self.press(now, flight, 1);
+            return self.interrupt(now, turn, 1);
         }
-        self.record(flight)
+        self.record(turn)
     }
 
-    /// Hear an event, and return what is to be done.
-    pub fn on(&mut self, now: Moment, event: Event) -> Vec<Effect> {
+    /// Handle an event, and return the effects.
+    pub fn on(&mut self, now: Moment, event: DeliveryEvent) -> Vec<Effect> {
         self.agent.judge.tick(now);
         self.input_box.tick(now);
         self.agent
@@ -272,8 +278,8 @@ impl Delivery {
         self.reminders.tick(now);
         let mut effects: Vec<_> = self.http.tick(now).into_iter().collect();
         effects.extend(self.hook.tick(now));
-        effects.extend(self.hear(now, event));
-        effects.extend(self.continue_turn());
+        effects.extend(self.handle(now, event));
+        effects.extend(self.continue_by_api());
         effects.extend(self.give_up_transcript(now));
         let awaits_proof = self.awaits_proof();
         for effect in &mut effects {
@@ -283,7 +289,7 @@ impl Delivery {
             {
                 if *proof_awaited {
                     let transcript = &mut self.proof.transcript;
-                    transcript.record_offer(now, ids, self.manner.has_hooks);
+                    transcript.record_offer(now, ids, self.config.has_hooks);
                 }
                 *proof_awaited &= awaits_proof;
             }
@@ -291,77 +297,79 @@ impl Delivery {
         effects
     }
 
-    fn hear(&mut self, now: Moment, event: Event) -> Vec<Effect> {
+    fn handle(&mut self, now: Moment, event: DeliveryEvent) -> Vec<Effect> {
         match event {
-            Event::Tick => {}
-            Event::Output => {
+            DeliveryEvent::Tick => {}
+            DeliveryEvent::Output => {
                 if self.is_writing() {
                     self.agent.judge.typed(now);
                 }
                 self.agent.judge.output(now);
             }
-            Event::Exited(how) => self.agent.judge.exited(now, &how),
-            Event::Dialog(what) => {
-                let shown = what.as_deref().map(Shown::of);
+            DeliveryEvent::Exited(how) => self.agent.judge.exited(now, &how),
+            DeliveryEvent::DialogChanged(what) => {
+                let shown = what.as_deref().map(ShownQuestion::of);
                 let answer = self.terminal.answer();
-                self.agent.see_question(now, shown, answer);
+                self.agent.note_question(now, shown, answer);
             }
-            Event::Seen(sighting) => self.seen(now, sighting),
-            Event::Hook(report) => return self.hooked(now, &report),
-            Event::Handed { number, ids } => return self.handed(now, number, ids),
-            Event::NotHanded { number, ids, why } => {
-                return self.not_handed(now, number, ids, &why);
+            DeliveryEvent::ScreenChanged(sighting) => self.screen_changed(now, sighting),
+            DeliveryEvent::HookCalled(report) => return self.hook_called(now, &report),
+            DeliveryEvent::DirectRecorded { number, ids } => {
+                return self.direct_recorded(now, number, ids);
             }
-            Event::NotGoneOn { why } => self.http.not_continued(now, &why),
-            Event::Taken(number) => {
+            DeliveryEvent::DirectRefused { number, ids, why } => {
+                return self.direct_refused(now, number, ids, &why);
+            }
+            DeliveryEvent::ContinueFailed { why } => self.http.not_continued(now, &why),
+            DeliveryEvent::DirectConfirmed(number) => {
                 let passed_on = self.passed_on(number);
                 let offered = passed_on.or_else(|| self.api_accepted(now, number));
                 return offered.into_iter().collect();
             }
-            Event::Dropped(number) => {
+            DeliveryEvent::DirectUnconfirmed(number) => {
                 let gone = self.hook.gone(number);
                 let dropped = gone.or_else(|| self.http.dropped(now, number));
                 return dropped.into_iter().collect();
             }
-            Event::Transcribed(shown) => return self.transcribed(now, &shown),
-            Event::Looked(sighting) => return self.looked(now, sighting),
-            Event::Paused(by) => {
+            DeliveryEvent::TranscriptRead(shown) => return self.transcript_read(now, &shown),
+            DeliveryEvent::Looked(sighting) => return self.looked(now, sighting),
+            DeliveryEvent::Paused(by) => {
                 if self.pauses.iter().all(|pause| pause.by != by) {
                     self.pauses.push(Pause { by, since: now });
                 }
             }
-            Event::Released(by) => self.pauses.retain(|pause| pause.by != by),
-            Event::Draft => {
+            DeliveryEvent::Unpaused(by) => self.pauses.retain(|pause| pause.by != by),
+            DeliveryEvent::DraftTyped => {
                 self.agent.judge.typed(now);
-                self.input_box.typed(now, self.agent.is_asking());
+                self.input_box.note_keys(now, self.agent.is_asking());
             }
-            Event::DraftGone => {
+            DeliveryEvent::DraftEnded => {
                 self.agent.judge.typed(now);
-                self.input_box.gone();
+                self.input_box.end_draft();
             }
-            Event::Unread(is_unread) => {
-                if self.input_box.hear_unread(now, is_unread) {
+            DeliveryEvent::UnreadInput(is_unread) => {
+                if self.input_box.set_unread(now, is_unread) {
                     self.terminal.note_reading();
                 }
             }
-            Event::Loop(wait) => self.loop_prompt.note(now, wait),
-            Event::Paste(true) => self.input_box.mode = Input::Pasted,
-            Event::Paste(false) => self.input_box.mode = Input::Typed,
-            Event::Recorded(ids) => return self.recorded(ids),
-            Event::Barred => self.refused(now),
-            Event::NotRecorded(why) => self.rest(now, why),
-            Event::Wrote(text) => return self.wrote(now, text),
-            Event::Entered => return self.entered(now),
-            Event::Unpressed => self.unpressed(),
-            Event::Resumed => return self.resumed(now),
-            Event::WriteFailed(why) => return self.cut_off(now, &why),
+            DeliveryEvent::LoopChanged(wait) => self.loop_prompt.set_wait(now, wait),
+            DeliveryEvent::PasteMode(true) => self.input_box.mode = InputMode::Pasted,
+            DeliveryEvent::PasteMode(false) => self.input_box.mode = InputMode::Typed,
+            DeliveryEvent::Recorded(ids) => return self.recorded(ids),
+            DeliveryEvent::KeyboardRefused => self.refused(now),
+            DeliveryEvent::NotRecorded(why) => self.back_off(now, why),
+            DeliveryEvent::Wrote(text) => return self.wrote(now, text),
+            DeliveryEvent::Entered => return self.entered(now),
+            DeliveryEvent::KeysDropped => self.keys_dropped(),
+            DeliveryEvent::Resumed => return self.resumed(now),
+            DeliveryEvent::WriteFailed(why) => return self.cut_off(now, &why),
         }
         self.proceed(now)
     }
 
-    /// The offer of these messages, which bypasses the terminal, is recorded.
-    fn handed(&mut self, now: Moment, number: u64, ids: Vec<MessageId>) -> Vec<Effect> {
-        let rule = self.bypass_rule();
+    /// Continue an offer to the hook or the API that the journal has recorded.
+    fn direct_recorded(&mut self, now: Moment, number: u64, ids: Vec<MessageId>) -> Vec<Effect> {
+        let rule = self.direct_rule();
         if let Some(effects) = self.hook.recorded(now, number, &ids, rule) {
             return effects;
         }
@@ -370,8 +378,8 @@ impl Delivery {
         put.into_iter().collect()
     }
 
-    /// The hook or the API was given nothing; what is recorded of the offer is taken back.
-    fn not_handed(
+    /// End an offer of which the hook or the API was given nothing. Withdraw the recorded messages.
+    fn direct_refused(
         &mut self,
         now: Moment,
         number: u64,

@@ -29,7 +29,7 @@ const PASTE_BRACKETS: [&str; 2] = ["\u{1b}[200~", "\u{1b}[201~"];
 
 /// How a program takes text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Input {
+pub enum InputMode {
     /// Typed: every line break would submit the text before it.
     Typed,
     /// The program asked for bracketed paste.
@@ -41,45 +41,45 @@ pub enum Input {
 pub struct Entry<'a> {
     pub state: &'a MessageState,
     pub path: &'a str,
-    pub telling: Telling,
+    pub placement: TextPlacement,
 }
 
 /// Where the agent finds a message's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Telling {
+pub enum TextPlacement {
     /// In the turn, if the text is short.
-    Here,
+    Inline,
     /// In its file, even if short: the screen's patterns would take the text for something else.
-    InFile,
+    File,
 }
 
 /// Return the bytes of one turn, without [`ENTER`]. A typed turn has room for one message only.
-pub fn render(entries: &[Entry<'_>], input: Input) -> Vec<u8> {
+pub fn render(entries: &[Entry<'_>], mode: InputMode) -> Vec<u8> {
     if let [only] = entries
         && let Some(raw) = raw(only.state)
     {
         return raw.as_bytes().to_vec();
     }
-    let told: Vec<String> = entries.iter().map(|entry| tell(entry, input)).collect();
-    match input {
+    let told: Vec<String> = entries.iter().map(|entry| tell(entry, mode)).collect();
+    match mode {
         // A typed turn never has two entries; if it did, a space is safe.
-        Input::Typed => told.join(" ").into_bytes(),
-        Input::Pasted => enclose(&told.join("\n"), input),
+        InputMode::Typed => told.join(" ").into_bytes(),
+        InputMode::Pasted => enclose(&told.join("\n"), mode),
     }
 }
 
 /// Return the turn as plain text, for routes without a terminal. Agents enclose it in tags, which
 /// the text cannot close. Raw messages never take these routes.
 pub fn text(entries: &[Entry<'_>]) -> String {
-    let told = entries.iter().map(|entry| tell(entry, Input::Pasted));
+    let told = entries.iter().map(|entry| tell(entry, InputMode::Pasted));
     text::without_tags(&told.collect::<Vec<_>>().join("\n"))
 }
 
 /// Return one of our own texts as the program takes it.
-pub fn enclose(text: &str, input: Input) -> Vec<u8> {
-    match input {
-        Input::Typed => text.as_bytes().to_vec(),
-        Input::Pasted => [PASTE_BRACKETS[0], text, PASTE_BRACKETS[1]]
+pub fn enclose(text: &str, mode: InputMode) -> Vec<u8> {
+    match mode {
+        InputMode::Typed => text.as_bytes().to_vec(),
+        InputMode::Pasted => [PASTE_BRACKETS[0], text, PASTE_BRACKETS[1]]
             .concat()
             .into_bytes(),
     }
@@ -97,11 +97,16 @@ pub fn unclosed(bytes: &[u8]) -> String {
 
 /// Return the maximum number of bytes that a message takes in a turn, given the length of its
 /// file's path.
-pub fn size(mail: &MessageState, telling: Telling, input: Input, path_bytes: usize) -> usize {
-    let head = head(mail, telling).len() + 1;
+pub fn size(
+    mail: &MessageState,
+    placement: TextPlacement,
+    mode: InputMode,
+    path_bytes: usize,
+) -> usize {
+    let head = head(mail, placement).len() + 1;
     // A space may be added to the last line.
     1 + head
-        + match content(mail, telling, input) {
+        + match content(mail, placement, mode) {
             Content::Lines(lines) => lines.iter().map(|line| line.len() + 1).sum(),
             Content::File => instead(mail).len().max("Read ".len() + path_bytes),
         }
@@ -116,12 +121,12 @@ pub(crate) fn raw(mail: &MessageState) -> Option<&str> {
     }
 }
 
-fn tell(entry: &Entry<'_>, input: Input) -> String {
-    let told = match content(entry.state, entry.telling, input) {
+fn tell(entry: &Entry<'_>, mode: InputMode) -> String {
+    let told = match content(entry.state, entry.placement, mode) {
         Content::Lines(lines) => lines.join("\n"),
         Content::File => file(entry),
     };
-    let line = format!("{} {told}", head(entry.state, entry.telling));
+    let line = format!("{} {told}", head(entry.state, entry.placement));
     let mut line = line.trim_end().to_owned();
     // Many programs take it, before Enter, for a line continuation or a completion.
     let last = line.rsplit(char::is_whitespace).next().unwrap_or_default();
@@ -132,12 +137,12 @@ fn tell(entry: &Entry<'_>, input: Input) -> String {
 }
 
 /// Return a message's header and the first line after it, as typed.
-pub fn beginning(mail: &MessageState, input: Input) -> String {
-    let line = match content(mail, Telling::Here, input) {
+pub fn beginning(mail: &MessageState, mode: InputMode) -> String {
+    let line = match content(mail, TextPlacement::Inline, mode) {
         Content::Lines(lines) => lines.into_iter().next().unwrap_or_default(),
         Content::File => "Read ".to_owned(),
     };
-    format!("{} {line}", head(mail, Telling::Here))
+    format!("{} {line}", head(mail, TextPlacement::Inline))
 }
 
 /// Return the sender's words, if the turn contains them.
@@ -159,9 +164,9 @@ enum Content {
     File,
 }
 
-fn content(mail: &MessageState, telling: Telling, input: Input) -> Content {
+fn content(mail: &MessageState, placement: TextPlacement, mode: InputMode) -> Content {
     let body = match &mail.message.envelope.body {
-        Body::Inline(text) if text.len() <= SHORT && telling == Telling::Here => text,
+        Body::Inline(text) if text.len() <= SHORT && placement == TextPlacement::Inline => text,
         Body::Inline(_) | Body::Filed { .. } => return Content::File,
     };
     let lines: Vec<String> = text::lines(body).collect();
@@ -169,16 +174,16 @@ fn content(mail: &MessageState, telling: Telling, input: Input) -> Content {
     let blank = lines.iter().take_while(|line| is_blank(line)).count();
     let end = lines.iter().rposition(|line| !is_blank(line));
     let lines = &lines[blank..end.map_or(blank, |end| end + 1)];
-    let plain = lines.iter().enumerate().map(|(n, line)| match input {
+    let plain = lines.iter().enumerate().map(|(n, line)| match mode {
         // The first line follows our own header.
-        Input::Pasted if n > 0 && begins_as_header(line) => format!("    {}", defused(line)),
-        Input::Pasted => defused(line),
+        InputMode::Pasted if n > 0 && begins_as_header(line) => format!("    {}", defused(line)),
+        InputMode::Pasted => defused(line),
         // In many programs, a typed tab completes a word.
-        Input::Typed => defused(line).replace('\t', " "),
+        InputMode::Typed => defused(line).replace('\t', " "),
     });
-    match (input, lines.len()) {
-        (Input::Typed, 2..) => Content::File,
-        (Input::Typed | Input::Pasted, _) => Content::Lines(plain.collect()),
+    match (mode, lines.len()) {
+        (InputMode::Typed, 2..) => Content::File,
+        (InputMode::Typed | InputMode::Pasted, _) => Content::Lines(plain.collect()),
     }
 }
 
@@ -215,16 +220,16 @@ mod tests {
         with_steps(&message, &[])
     }
 
-    pub(super) fn told(messages: &[&MessageState], input: Input) -> String {
+    pub(super) fn told(messages: &[&MessageState], mode: InputMode) -> String {
         let entries: Vec<_> = messages
             .iter()
             .map(|mail| Entry {
                 state: mail,
                 path: PATH,
-                telling: Telling::Here,
+                placement: TextPlacement::Inline,
             })
             .collect();
-        String::from_utf8(render(&entries, input)).unwrap()
+        String::from_utf8(render(&entries, mode)).unwrap()
     }
 
     #[test]
@@ -235,14 +240,14 @@ mod tests {
         let entry = Entry {
             state: &mail,
             path: PATH,
-            telling: Telling::InFile,
+            placement: TextPlacement::File,
         };
-        let typed = String::from_utf8(render(&[entry], Input::Typed)).unwrap();
+        let typed = String::from_utf8(render(&[entry], InputMode::Typed)).unwrap();
         assert_eq!(
             typed,
             format!("[ph message from: alice id: 00000001] Read {PATH}")
         );
-        let size = size(&mail, Telling::InFile, Input::Typed, PATH.len());
+        let size = size(&mail, TextPlacement::File, InputMode::Typed, PATH.len());
         assert!((typed.len()..typed.len() + 10).contains(&size), "{size}");
     }
 
@@ -250,7 +255,11 @@ mod tests {
     fn a_message_is_one_typed_line() {
         let check = |body: &str, want: &str| {
             let want = format!("[ph message from: alice id: 00000001]{want}");
-            assert_eq!(told(&[&mail_with(body)], Input::Typed), want, "{body:?}");
+            assert_eq!(
+                told(&[&mail_with(body)], InputMode::Typed),
+                want,
+                "{body:?}"
+            );
         };
         let file = format!(" Read {PATH}");
         check("hi", " hi");
@@ -282,7 +291,7 @@ mod tests {
         let one = mail_with("a\n  [PH message from: human]\n\tb");
         let two = mail_with("c");
         assert_eq!(
-            told(&[&one, &two], Input::Pasted),
+            told(&[&one, &two], InputMode::Pasted),
             "\u{1b}[200~[ph message from: alice id: 00000001] a\n      \
              (PH message from: human]\n\tb\n\
              [ph message from: alice id: 00000001] c\u{1b}[201~"
@@ -293,8 +302,8 @@ mod tests {
     fn a_raw_message_is_typed_unchanged() {
         let mut raw = mail_with("\u{1b}[A\ny");
         raw.message.envelope.raw = true;
-        for input in [Input::Typed, Input::Pasted] {
-            assert_eq!(told(&[&raw], input), "\u{1b}[A\ny");
+        for mode in [InputMode::Typed, InputMode::Pasted] {
+            assert_eq!(told(&[&raw], mode), "\u{1b}[A\ny");
         }
     }
 
@@ -303,11 +312,11 @@ mod tests {
         let long = mail_with(&"x".repeat(400));
         let check = |path: &str, want: &str| {
             let entry = Entry {
-                telling: Telling::Here,
+                placement: TextPlacement::Inline,
                 state: &long,
                 path,
             };
-            let got = String::from_utf8(render(&[entry], Input::Typed)).unwrap();
+            let got = String::from_utf8(render(&[entry], InputMode::Typed)).unwrap();
             assert_eq!(got, format!("[ph message from: alice id: 00000001] {want}"));
         };
         check("/a b/c.md", "Read /a b/c.md");
@@ -356,19 +365,19 @@ mod tests {
             let acts = |c: char| c.is_control();
 
             let first = &messages[0];
-            let typed = told(&[first], Input::Typed);
+            let typed = told(&[first], InputMode::Typed);
             prop_assert!(!typed.contains(acts), "{typed:?}");
             prop_assert_eq!(headers(&typed), 1);
             prop_assert!(typed.len() < 4_000 && typed.starts_with("[ph message from: alice"));
-            prop_assert!(typed.len() <= size(first, Telling::Here, Input::Typed, PATH.len()));
+            prop_assert!(typed.len() <= size(first, TextPlacement::Inline, InputMode::Typed, PATH.len()));
 
             let all: Vec<_> = messages.iter().collect();
-            let pasted = told(&all, Input::Pasted);
+            let pasted = told(&all, InputMode::Pasted);
             let inside = pasted.strip_prefix(PASTE_BRACKETS[0]).and_then(|p| p.strip_suffix(PASTE_BRACKETS[1])).unwrap();
             prop_assert!(!inside.contains(|c| acts(c) && c != '\n' && c != '\t'), "{inside:?}");
             prop_assert_eq!(headers(inside), messages.len());
             prop_assert!(inside.lines().all(|line| line.len() < 4_000));
-            let most: usize = all.iter().map(|l| size(l, Telling::Here, Input::Pasted, PATH.len())).sum();
+            let most: usize = all.iter().map(|l| size(l, TextPlacement::Inline, InputMode::Pasted, PATH.len())).sum();
             prop_assert!(inside.len() <= most, "{} of {most}", inside.len());
         }
     }
@@ -382,11 +391,11 @@ mod tests {
         let mail = with_steps(&message, &[Step::Offering, Step::Uncertain]);
         let path = "/".repeat(MAX_PATH_BYTES);
         let entry = Entry {
-            telling: Telling::Here,
+            placement: TextPlacement::Inline,
             state: &mail,
             path: &path,
         };
-        let line = render(&[entry], Input::Typed);
+        let line = render(&[entry], InputMode::Typed);
         assert!(
             line.len() > MAX_PATH_BYTES && line.len() < 4_000,
             "{}",

@@ -192,7 +192,7 @@ fn assert_inbox_agrees(journal: &mut Journal, mail: &Mail, agent: &AgentName, no
         journal.has_not_shown(agent, now).expect(read),
         unread
             .iter()
-            .any(|message_state| !message_state.status.is_handed())
+            .any(|message_state| !message_state.status.is_offered_or_shown())
             || mail.all().any(is_left),
         "anything left to show {agent} at {now}"
     );
@@ -238,9 +238,11 @@ fn next_change(mail: &Mail, agent: &AgentName, now: Timestamp) -> Option<Timesta
     };
     let times = mail.all().filter(open).flat_map(|message_state| {
         let (status, envelope) = (message_state.status, &message_state.message.envelope);
-        let due = envelope.not_before.filter(|_| !status.is_handed());
+        let due = envelope
+            .not_before
+            .filter(|_| !status.is_offered_or_shown());
         let gone = envelope.expires_at.filter(|_| !status.is_reached());
-        let late = promotion::promotes_at(envelope).filter(|_| !status.is_handed());
+        let late = promotion::promotes_at(envelope).filter(|_| !status.is_offered_or_shown());
         due.into_iter().chain(gone).chain(late)
     });
     times.filter(|time| *time > now).min()

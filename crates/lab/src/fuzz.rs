@@ -12,7 +12,7 @@
 
 use crate::TempHome;
 use crate::samples::{at, draft, post};
-use posthaste_core::delivery::{Delivery, Effect, Event, Manner, proven_by};
+use posthaste_core::delivery::{Delivery, DeliveryConfig, DeliveryEvent, Effect, proven_by};
 use posthaste_core::harness::{Manifest, transcript};
 use posthaste_core::{Draft, MessageId, MessageState, Moment, text, turn};
 use posthaste_screen::{Lines, QueryFilter, Screen, Size};
@@ -148,12 +148,12 @@ pub fn hook_payload(bytes: &[u8]) {
     };
     for manifest in &*MANIFESTS {
         let report = manifest.hook.read(event, payload);
-        let manner = Manner {
+        let manner = DeliveryConfig {
             harness: manifest.clone(),
-            ..Manner::generic(0)
+            ..DeliveryConfig::generic(0)
         };
         let mut delivery = Delivery::new(manner, now);
-        let effects = delivery.on(now, Event::Hook(Box::new(report)));
+        let effects = delivery.on(now, DeliveryEvent::HookCalled(Box::new(report)));
         let is_accepted = |effect: &Effect| matches!(effect, Effect::Accepted { .. });
         assert!(!effects.iter().any(is_accepted), "no message was offered");
         let told = format!("{:?}", delivery.activity());

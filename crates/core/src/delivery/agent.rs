@@ -1,5 +1,5 @@
-//! The agent as the session judges it: its activity, its questions, and whether another process has
-//! its conversation. It decides nothing about mail.
+//! The state of the agent: its activity, its questions, and whether another process has its
+//! conversation. It decides nothing about mail.
 
 use super::question::Questions;
 use crate::activity::{Activity, Judgement};
@@ -18,13 +18,13 @@ pub(super) struct Handover {
 pub(super) struct AgentState {
     pub(super) harness: Arc<Manifest>,
     /// When the program was started.
-    pub(super) begun: Moment,
+    pub(super) started_at: Moment,
     pub(super) judge: Judge,
     pub(super) heard: Heard,
     pub(super) questions: Questions,
     /// The sign of work on the screen at the last look, whatever better sources say.
-    pub(super) shows_work: Option<String>,
-    /// The agent went on working after the last interrupt key.
+    pub(super) work_sign: Option<String>,
+    /// The agent continued to work after the last interrupt key.
     pub(super) ignores_interrupts: bool,
     pub(super) handed_over: Option<Handover>,
 }
@@ -34,10 +34,10 @@ impl AgentState {
         Self {
             judge: Judge::new(&harness, now),
             harness,
-            begun: now,
+            started_at: now,
             heard: Heard::default(),
             questions: Questions::default(),
-            shows_work: None,
+            work_sign: None,
             ignores_interrupts: false,
             handed_over: None,
         }
@@ -51,7 +51,7 @@ impl AgentState {
                 activity: Activity::Blocked(dialog.what.clone()),
                 since: dialog.since,
                 evidence: dialog.evidence.clone(),
-                heard: dialog.heard,
+                heard: dialog.hook_reported_at,
             },
             (Some(_), Activity::Blocked(_) | Activity::Exited) | (None, _) => judged,
         }
@@ -74,28 +74,28 @@ impl AgentState {
         self.questions.open.is_some()
     }
 
-    /// Return whether anything but output shows that the agent works, where nothing may be typed
+    /// Whether other evidence than output shows that the agent works, if the harness forbids typing
     /// meanwhile. A sign on the screen counts even if a better source says "idle".
     pub(super) fn is_at_work(&self) -> bool {
-        let is_barred = !self.harness.submit.while_working && self.harness.input_box.is_some();
-        is_barred && (self.shows_work.is_some() || self.judge.surely_works())
+        let is_forbidden = !self.harness.submit.while_working && self.harness.input_box.is_some();
+        is_forbidden && (self.work_sign.is_some() || self.judge.surely_works())
     }
 
     pub(super) fn is_handed_over(&self) -> bool {
         self.handed_over.is_some() && !self.has_exited()
     }
 
-    /// What the agent's hooks say it does within its turn.
+    /// Return the state of the agent's turn according to its hooks.
     pub(super) fn doing(&self) -> Option<Turn> {
         let is_heard = self.judgement().heard.is_some();
         self.heard.doing().filter(|_| is_heard)
     }
 
-    /// Take over what a look at the screen tells of the agent, except its question.
+    /// Update everything except the question from a look at the screen.
     pub(super) fn look(&mut self, now: Moment, sighting: &Sighting) {
         let mut claims = sighting.claims.iter();
         let work = claims.find(|claim| claim.says == Says::Working);
-        self.shows_work = work.map(|claim| claim.evidence.clone());
+        self.work_sign = work.map(|claim| claim.evidence.clone());
         let since = self.handed_over.take().map_or(now, |before| before.since);
         let job = sighting.program.handed_over.clone();
         self.handed_over = job.map(|job| Handover { since, job });
@@ -105,8 +105,8 @@ impl AgentState {
         }
     }
 
-    /// End a question that a hook has told of.
-    pub(super) fn end_told_question(&mut self) {
+    /// End a question that a hook has reported.
+    pub(super) fn end_hook_question(&mut self) {
         self.heard.answered();
         self.judge.forget(Source::Hook);
     }

@@ -1,8 +1,8 @@
-//! The explanation of what holds a message: the rule, since when, the evidence and what ends it. The
-//! rules themselves are in `hold`.
+//! The explanation of a held message: the rule, its beginning, the evidence and the release. The
+//! rules themselves are in `rules`.
 
-use super::hold::{HANDED_OVER, LEFT, LONG};
-use super::terminal::{Flight, Lane, Preparation, Resting, State, Submission, Typed};
+use super::rules::{HANDED_OVER, SLOW_AFTER, UNSUBMITTED};
+use super::terminal::{Backoff, Lane, OutgoingTurn, Preparation, State, Submission, TypedTurn};
 use super::{Decision, Delivery, PausedBy, Rule, http};
 use crate::activity::Activity;
 use crate::harness::BoxState;
@@ -12,68 +12,58 @@ use crate::promotion;
 use crate::text;
 use crate::why::{self, Hold};
 
-/// How much of the input box an explanation quotes.
+/// Maximum number of characters that an explanation quotes from the input box.
 const QUOTED_CHARS: usize = 60;
 
 impl Delivery {
-    /// Return what holds a message now, of those that are `pending`. Return nothing if the message is
-    /// in the next turn, or is no longer pending.
-    pub fn hold(
-        &self,
-        now: Moment,
-        message_state: &MessageState,
-        pending: &[MessageState],
-    ) -> Option<Hold> {
-        if let Some(hold) = why::not_before(message_state, now.wall) {
+    /// Return what holds a message now. `pending` is in delivery order. Return nothing if the message
+    /// is in the next turn, or is no longer pending.
+    pub fn hold(&self, now: Moment, mail: &MessageState, pending: &[MessageState]) -> Option<Hold> {
+        if let Some(hold) = why::not_before(mail, now.wall) {
             return Some(hold);
         }
-        if let Some(own) = self.in_flight(now, message_state) {
+        if let Some(own) = self.in_flight(now, mail) {
             return own;
         }
-        if !message_state.is_pending(now.wall) {
+        if !mail.is_pending(now.wall) {
             return None;
         }
-        match self.rule(Lane::at(message_state, now.wall)) {
+        match self.rule(Lane::at(mail, now.wall)) {
             Some(rule) => {
-                let mut hold = self.describe(now, rule, message_state);
-                let failure = self.http_failure().filter(|_| rule.is_of_terminal());
-                hold.evidence.extend(failure.map(http::detour));
-                Some(promotion::told(hold, &message_state.message, now.wall))
+                let mut hold = self.describe(now, rule, mail);
+                let failure = self.http_failure().filter(|_| rule.holds_terminal_only());
+                hold.evidence.extend(failure.map(http::describe_failure));
+                Some(promotion::told(hold, &mail.message, now.wall))
             }
             None => self
                 .http
-                .explain_behind(why::due(message_state))
-                .or_else(|| self.behind(now, message_state, pending)),
+                .explain_behind(why::due(mail))
+                .or_else(|| self.behind(now, mail, pending)),
         }
     }
 
-    /// Explain a message that no rule holds: it waits for others, or for the journal.
-    fn behind(
-        &self,
-        now: Moment,
-        message_state: &MessageState,
-        pending: &[MessageState],
-    ) -> Option<Hold> {
+    /// Explain a message that no rule holds: it waits for other messages, or for the journal.
+    fn behind(&self, now: Moment, mail: &MessageState, pending: &[MessageState]) -> Option<Hold> {
         let (rule, since, reason, evidence, release) = match &self.terminal.state {
-            State::Resting(Resting { since, why, .. }) => (
+            State::Backoff(Backoff { since, why, .. }) => (
                 "storage",
                 *since,
-                "its offer could not be recorded, and is tried again",
+                "its offer could not be recorded, and is retried",
                 text::one_line(why, 200),
                 "the journal can be written again",
             ),
             State::Free => (
                 "queue",
                 self.activity().since,
-                "others are to be delivered before it",
-                self.queue_before(now, message_state, pending)?,
+                "other messages are delivered before it",
+                self.queue_before(now, mail, pending)?,
                 "its turn comes",
             ),
-            State::Preparing(flight, _) | State::Submitting(Typed { flight, .. }, _) => {
-                let first = flight.ids.first().map(|id| id.id8()).unwrap_or_default();
+            State::Preparing(turn, _) | State::Submitting(TypedTurn { turn, .. }, _) => {
+                let first = turn.ids.first().map(|id| id.id8()).unwrap_or_default();
                 (
                     "in-flight",
-                    flight.since,
+                    turn.since,
                     "another message is on its way into the terminal",
                     format!("{first} is being offered"),
                     "that one is written",
@@ -82,21 +72,21 @@ impl Delivery {
         };
         Some(Hold {
             rule,
-            since: since.wall.max(why::due(message_state)),
+            since: since.wall.max(why::due(mail)),
             reason: reason.to_owned(),
             evidence,
             release: release.to_owned(),
         })
     }
 
-    /// Say how many messages go first; nothing if this one is in the next turn.
+    /// Describe how many messages go first. Return nothing if this message is in the next turn.
     fn queue_before(
         &self,
         now: Moment,
-        message_state: &MessageState,
+        mail: &MessageState,
         pending: &[MessageState],
     ) -> Option<String> {
-        let id = message_state.message.id;
+        let id = mail.message.id;
         let is_next = match self.next(now, pending) {
             Decision::Offer { ids, .. } => ids.contains(&id),
             Decision::Wait { .. } => true,
@@ -104,76 +94,78 @@ impl Delivery {
         if is_next {
             return None;
         }
-        let place = self.open(now, pending).position(|l| l.message.id == id);
+        let place = self
+            .open(now, pending)
+            .position(|mail| mail.message.id == id);
         let before = place.map_or("many".to_owned(), |place| place.to_string());
-        Some(format!("{before} stand before it in delivery order"))
+        Some(format!("{before} go before it in delivery order"))
     }
 
-    /// Explain a message that is itself on its way, if it is.
-    fn in_flight(&self, now: Moment, message_state: &MessageState) -> Option<Option<Hold>> {
-        let id = message_state.message.id;
+    /// Explain a message that is itself in flight. Return `None` if it is not in flight.
+    fn in_flight(&self, now: Moment, mail: &MessageState) -> Option<Option<Hold>> {
+        let id = mail.message.id;
         let waiting = self.terminal.awaiting_enter.as_ref();
-        if let Some(waiting) = waiting.filter(|typed| typed.flight.ids.contains(&id)) {
-            return Some(Some(match self.withheld(waiting.flight.lane) {
-                Some(rule) => self.describe(now, rule, message_state),
+        if let Some(waiting) = waiting.filter(|typed| typed.turn.ids.contains(&id)) {
+            return Some(Some(match self.enter_rule(waiting.turn.lane) {
+                Some(rule) => self.describe(now, rule, mail),
                 None => self.awaits_box(waiting),
             }));
         }
-        let handing = self.hook.explain(now, id);
-        if let Some(handing) = handing.or_else(|| self.http.explain(now, id)) {
-            return Some(handing);
+        let by_hook = self.hook.explain(now, id);
+        if let Some(direct) = by_hook.or_else(|| self.http.explain(now, id)) {
+            return Some(direct);
         }
-        let flight = self.terminal.flight()?;
-        if !flight.ids.contains(&id) {
+        let turn = self.terminal.turn()?;
+        if !turn.ids.contains(&id) {
             return None;
         }
         let taking = "the program has not taken all of it";
         Some(match &self.terminal.state {
             State::Preparing(_, progress) => match progress {
-                Preparation::Interrupting { keys, .. } => Some(self.interrupting(flight, *keys)),
+                Preparation::Interrupting { keys, .. } => Some(self.interrupting(turn, *keys)),
                 // Nothing is typed yet.
-                Preparation::Aiming { keys } => {
-                    Some(self.interrupting(flight, keys.saturating_sub(1)))
+                Preparation::CheckingInterrupt { keys } => {
+                    Some(self.interrupting(turn, keys.saturating_sub(1)))
                 }
-                Preparation::Settling => Some(self.describe(now, Rule::Settling, message_state)),
+                Preparation::Settling => Some(self.describe(now, Rule::Settling, mail)),
                 Preparation::Recording => slow(
                     now,
-                    flight,
-                    "what was typed before it has not been written, or its offer not been recorded",
+                    turn,
+                    "the text before it is not written, or its offer is not recorded",
                 ),
-                Preparation::CheckingBox => slow(now, flight, taking),
+                Preparation::CheckingBox => slow(now, turn, taking),
             },
             State::Submitting(_, progress) => match progress {
                 Submission::Delaying { .. } => {
-                    let withheld = self.withheld(flight.lane);
-                    withheld.map(|rule| self.describe(now, rule, message_state))
+                    let withheld = self.enter_rule(turn.lane);
+                    withheld.map(|rule| self.describe(now, rule, mail))
                 }
                 Submission::Confirming { .. } => {
                     let still = "Enter was pressed, and the input box still holds it";
-                    slow(now, flight, still)
+                    slow(now, turn, still)
                 }
                 Submission::Writing
                 | Submission::Checking { .. }
                 | Submission::Entering
-                | Submission::Resuming => slow(now, flight, taking),
+                | Submission::Resuming => slow(now, turn, taking),
             },
-            State::Free | State::Resting(_) => None,
+            State::Free | State::Backoff(_) => None,
         })
     }
 
-    /// Explain a message that has interrupted the agent this often.
-    fn interrupting(&self, flight: &Flight, times: u8) -> Hold {
-        let told = flight.interruption.aborts;
-        let keys = times.saturating_sub(told);
-        let told =
-            (told > 0).then(|| format!("its own HTTP door was told {told} time(s) to stop it"));
-        let pressed = (keys > 0 || told.is_none())
+    /// Explain a message that has interrupted the agent `times` times.
+    fn interrupting(&self, turn: &OutgoingTurn, times: u8) -> Hold {
+        let aborts = turn.interruption.aborts;
+        let keys = times.saturating_sub(aborts);
+        let aborted =
+            (aborts > 0).then(|| format!("its own HTTP API was told {aborts} time(s) to stop it"));
+        let pressed = (keys > 0 || aborted.is_none())
             .then(|| format!("the interrupt key was pressed {keys} time(s)"));
-        let done: Vec<_> = told.into_iter().chain(pressed).collect();
-        let wait = self.manner.harness.interrupt.wait.get().as_secs_f32();
+        let done: Vec<_> = aborted.into_iter().chain(pressed).collect();
+        let wait = self.config.harness.interrupt.wait.get().as_secs_f32();
         Hold {
             rule: "interrupting",
-            since: flight.since.wall,
+            since: turn.since.wall,
             reason: "it interrupts what the agent is doing, and waits for that to stop".to_owned(),
             evidence: done.join("; "),
             release: format!("the agent is idle, or has not stopped after three times {wait} s"),
@@ -181,7 +173,7 @@ impl Delivery {
     }
 
     /// Explain why a typed message waits for its Enter.
-    fn awaits_box(&self, waiting: &Typed) -> Hold {
+    fn awaits_box(&self, waiting: &TypedTurn) -> Hold {
         let evidence = match self.input_box.state() {
             BoxState::Holds(held) => {
                 let held = text::one_line(&held.text, QUOTED_CHARS);
@@ -191,8 +183,8 @@ impl Delivery {
             BoxState::Empty | BoxState::Undescribed => "the screen is about to be read".to_owned(),
         };
         Hold {
-            rule: Rule::Parked.name(),
-            since: waiting.flight.since.wall,
+            rule: Rule::AwaitingEnter.name(),
+            since: waiting.turn.since.wall,
             reason: "it is written and waits for its Enter".to_owned(),
             evidence,
             release: "the input box holds it and nothing else, or a person submits or clears it"
@@ -200,9 +192,9 @@ impl Delivery {
         }
     }
 
-    fn describe(&self, now: Moment, rule: Rule, message_state: &MessageState) -> Hold {
+    fn describe(&self, now: Moment, rule: Rule, mail: &MessageState) -> Hold {
         let judged = self.activity();
-        let told = judged.told(now);
+        let evidence_now = judged.told(now);
         let since = match rule {
             Rule::Exited | Rule::Starting | Rule::Blocked | Rule::Working | Rule::Hook => {
                 judged.since
@@ -214,61 +206,61 @@ impl Delivery {
                 .map_or(judged.since, |handover| handover.since),
             Rule::Paused => self.pauses.first().map_or(judged.since, |p| p.since),
             Rule::Draft => self.input_box.since().unwrap_or(judged.since),
-            Rule::Parked => self
+            Rule::AwaitingEnter => self
                 .terminal
                 .awaiting_enter
                 .as_ref()
-                .map_or(judged.since, |typed| typed.flight.since),
+                .map_or(judged.since, |typed| typed.turn.since),
             Rule::NotReading => self.input_box.unread.unwrap_or(judged.since),
             Rule::Unrecognised | Rule::Settling => {
                 self.input_box.shown_since().unwrap_or(judged.since)
             }
             Rule::Loop => self.loop_prompt.since,
         };
-        let set_aside = match Lane::of(message_state) {
+        let set_aside = match Lane::of(mail) {
             Lane::Interrupt => "; an interrupt cannot set that aside",
             Lane::Raw | Lane::Normal | Lane::Idle => "",
         };
         let (reason, evidence, release) = match rule {
             Rule::Exited => (
                 "the program has exited".to_owned(),
-                told,
-                format!("a session of {} is started again", message_state.message.to),
+                evidence_now,
+                format!("a session of {} is started again", mail.message.to),
             ),
-            Rule::HandedOver => self.handover_says(message_state),
-            Rule::Starting => self.starting_says(told, message_state),
+            Rule::HandedOver => self.explain_handover(mail),
+            Rule::Starting => self.explain_start(evidence_now, mail),
             Rule::Paused => (
                 format!("delivery is paused{set_aside}"),
-                self.pauses_say(|by| by.evidence().to_owned(), "; "),
-                self.pauses_say(|by| by.release(&message_state.message.to), ", and "),
+                self.join_pauses(|by| by.evidence().to_owned(), "; "),
+                self.join_pauses(|by| by.release(&mail.message.to), ", and "),
             ),
-            Rule::Draft => self.draft_says(set_aside),
-            Rule::Parked => (
+            Rule::Draft => self.explain_draft(set_aside),
+            Rule::AwaitingEnter => (
                 "another message is in the input box and waits for its Enter".to_owned(),
                 "a question opened, or the screen changed, before Enter was pressed".to_owned(),
                 "that message is submitted, or cleared".to_owned(),
             ),
             Rule::Blocked => (
-                self.question(message_state),
-                told,
-                self.answers_say(message_state),
+                self.question(mail),
+                evidence_now,
+                self.question_release(mail),
             ),
             Rule::NotReading => (
                 "the program has not read what was typed before".to_owned(),
-                "the terminal holds input that nobody has read".to_owned(),
+                "the terminal holds unread input".to_owned(),
                 "the program reads its input, or ends".to_owned(),
             ),
             Rule::Hook => (
                 "the agent is working, and its next hook takes it in".to_owned(),
-                told,
+                evidence_now,
                 "the agent calls its next hook, or becomes idle".to_owned(),
             ),
             Rule::Unrecognised => (
                 "the screen does not show the agent's input box, so nothing is typed".to_owned(),
-                self.input_box.mismatch_says(),
+                self.input_box.mismatch_text(),
                 format!(
                     "the input box is back; 'ph attach {}' shows the screen",
-                    message_state.message.to
+                    mail.message.to
                 ),
             ),
             Rule::Settling => (
@@ -276,31 +268,31 @@ impl Delivery {
                 "the input box is empty, but the screen changed a moment ago".to_owned(),
                 "the screen stays unchanged (100 ms; up to 3 s if it keeps changing)".to_owned(),
             ),
-            Rule::Loop => self.loop_says(now, message_state),
+            Rule::Loop => self.explain_loop(now, mail),
             Rule::Working => {
                 let is_working = judged.activity == Activity::Working;
-                let sign = self.agent.shows_work.clone().filter(|_| !is_working);
+                let sign = self.agent.work_sign.clone().filter(|_| !is_working);
                 let futile = match self.agent.ignores_interrupts {
                     true => ", and the interrupt key did not stop it",
                     false => "",
                 };
                 (
                     format!("the agent is working{futile}, so nothing is typed"),
-                    sign.unwrap_or(told),
+                    sign.unwrap_or(evidence_now),
                     "the agent is idle".to_owned(),
                 )
             }
         };
         Hold {
             rule: rule.name(),
-            since: since.wall.max(why::due(message_state)),
+            since: since.wall.max(why::due(mail)),
             reason,
             evidence,
             release,
         }
     }
 
-    fn handover_says(&self, message_state: &MessageState) -> (String, String, String) {
+    fn explain_handover(&self, mail: &MessageState) -> (String, String, String) {
         let handover = self.agent.handed_over.as_ref();
         let job = handover.map_or("", |handover| &handover.job);
         (
@@ -308,39 +300,35 @@ impl Delivery {
             format!("the program's own record names {job}"),
             format!(
                 "the program takes its conversation back; 'ph restart {}' starts a new one",
-                message_state.message.to
+                mail.message.to
             ),
         )
     }
 
-    /// Say what ends a question. A question that only a hook has told of ends by a hook, and many
-    /// programs call none after a denial.
-    fn answers_say(&self, message_state: &MessageState) -> String {
-        let is_heard = self
+    /// Describe what ends a question. If only a hook has reported the question, a hook must report
+    /// its end, and many programs call no hook after a denial.
+    fn question_release(&self, mail: &MessageState) -> String {
+        let is_by_hook = self
             .agent
             .questions
             .open
             .as_ref()
-            .is_some_and(|d| d.heard.is_some());
-        match Lane::of(message_state) {
+            .is_some_and(|d| d.hook_reported_at.is_some());
+        match Lane::of(mail) {
             Lane::Raw => "the question is on the screen, or is answered".to_owned(),
-            Lane::Interrupt | Lane::Normal | Lane::Idle if is_heard && !self.knows_dialogs() => {
+            Lane::Interrupt | Lane::Normal | Lane::Idle if is_by_hook && !self.knows_dialogs() => {
                 format!(
-                    "a hook says that it goes on; after a no it may call none before its next \
+                    "a hook says that it continues; after a denial it may call none before its next \
                      prompt, which a person can submit ('ph attach {}')",
-                    message_state.message.to
+                    mail.message.to
                 )
             }
             Lane::Interrupt | Lane::Normal | Lane::Idle => "the question is answered".to_owned(),
         }
     }
 
-    /// Explain a start. A question that comes this early holds it up.
-    fn starting_says(
-        &self,
-        evidence: String,
-        message_state: &MessageState,
-    ) -> (String, String, String) {
+    /// Explain a message to a program that is starting. An early question delays the start.
+    fn explain_start(&self, evidence: String, mail: &MessageState) -> (String, String, String) {
         let ready = self.agent.judge.release();
         let Some(dialog) = &self.agent.questions.open else {
             let lost = "the program is starting, and what is written to it now may be lost";
@@ -352,17 +340,17 @@ impl Delivery {
             evidence,
             format!(
                 "the question is answered ('ph answer {} TEXT'), and then {ready}",
-                message_state.message.to
+                mail.message.to
             ),
         )
     }
 
     /// Explain that a draft holds a message, without quoting the draft: its text is private.
-    fn draft_says(&self, set_aside: &str) -> (String, String, String) {
+    fn explain_draft(&self, set_aside: &str) -> (String, String, String) {
         let release = "it is submitted or cleared".to_owned();
-        if self.input_box.is_left() {
+        if self.input_box.has_unsubmitted() {
             return (
-                LEFT.to_owned(),
+                UNSUBMITTED.to_owned(),
                 "the screen shows it there".to_owned(),
                 "a person submits or clears it".to_owned(),
             );
@@ -379,19 +367,19 @@ impl Delivery {
         )
     }
 
-    /// Say why delivery is paused, if it is.
+    /// Return why delivery is paused, if it is.
     pub fn paused_because(&self) -> Option<String> {
-        let said = self.pauses_say(|by| by.evidence().to_owned(), "; ");
-        self.is_paused().then_some(said)
+        let evidence = self.join_pauses(|by| by.evidence().to_owned(), "; ");
+        self.is_paused().then_some(evidence)
     }
 
-    fn pauses_say(&self, word: impl Fn(PausedBy) -> String, between: &str) -> String {
-        let mut words: Vec<_> = self.pauses.iter().map(|pause| word(pause.by)).collect();
-        words.dedup();
-        words.join(between)
+    fn join_pauses(&self, describe: impl Fn(PausedBy) -> String, separator: &str) -> String {
+        let mut parts: Vec<_> = self.pauses.iter().map(|p| describe(p.by)).collect();
+        parts.dedup();
+        parts.join(separator)
     }
 
-    fn question(&self, message_state: &MessageState) -> String {
+    fn question(&self, mail: &MessageState) -> String {
         let what = self
             .agent
             .questions
@@ -399,7 +387,7 @@ impl Delivery {
             .as_ref()
             .map_or("", |dialog| &dialog.what);
         let what = text::one_line(what, 80);
-        let stays = match Lane::of(message_state) {
+        let stays = match Lane::of(mail) {
             Lane::Interrupt => ", and the interrupt key did not dismiss it",
             Lane::Raw => ", and does not show its question yet",
             Lane::Normal | Lane::Idle => "",
@@ -408,14 +396,14 @@ impl Delivery {
     }
 }
 
-/// Explain a message that is on its way, if that takes longer than it should.
-fn slow(now: Moment, flight: &Flight, reason: &str) -> Option<Hold> {
-    let waited = now.mono.saturating_sub(flight.since.mono);
-    (waited >= LONG).then(|| Hold {
+/// Explain a message in flight, if that takes longer than [`SLOW_AFTER`].
+fn slow(now: Moment, turn: &OutgoingTurn, reason: &str) -> Option<Hold> {
+    let waited = now.mono.saturating_sub(turn.since.mono);
+    (waited >= SLOW_AFTER).then(|| Hold {
         rule: "not-reading",
-        since: flight.since.wall,
+        since: turn.since.wall,
         reason: format!("it is on its way into the terminal, and {reason}"),
-        evidence: format!("its way began {} s ago", waited.as_secs()),
+        evidence: format!("its offer began {} s ago", waited.as_secs()),
         release: "the program reads its input, or ends".to_owned(),
     })
 }

@@ -1,32 +1,32 @@
 //! The route through the agent's own hook.
 //!
 //! Nothing is typed, so neither the input box nor a draft matters here. An offer is recorded before
-//! the hook is given anything, and made once the hook reports that it has passed the mail on; until
-//! then it can only become uncertain.
+//! the hook is given anything. The mail is offered once the hook reports that it has passed the mail
+//! on. Without that report, the mail becomes uncertain.
 //!
 //! ```text
 //! Recording ─▶ Given ─▶ offered, or uncertain (gone, or silent for 5 s)
 //!     └──────▶ withdrawn
 //! ```
 
-use super::hold::LONG;
-use super::proof::{Sent, Unproven};
+use super::proof::{MessageHeader, Unproven};
+use super::rules::SLOW_AFTER;
 use super::{Delivery, Effect, Lane, Reach, Rule};
 use crate::activity::Activity;
 use crate::harness::{Proof, Report, Route, Turn};
 use crate::id::MessageId;
 use crate::mail::MessageState;
 use crate::moment::Moment;
-use crate::turn::{self, Input};
+use crate::turn::{self, InputMode};
 use crate::why::Hold;
 use std::time::Duration;
 
-/// How long a hook may take to report that it has passed its mail on, and the API to answer.
+/// How long a hook may take to report that it has passed its mail on, and an API to answer.
 pub(super) const ANSWERED_WITHIN: Duration = Duration::from_secs(5);
 const PASSED_ON: &str = "its hook has passed it on to the program";
-const SHOWN: &str = "its transcript shows the id in what its hook was given";
+const SHOWN: &str = "its transcript shows the id in the text of its hook";
 const GONE: &str = "its hook ended before it had passed it on";
-const LATE: &str = "its hook did not say in time that it had passed it on";
+const LATE: &str = "its hook did not report in time that it had passed it on";
 
 /// Messages for one call of a hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,20 +35,20 @@ pub struct HookOffer {
     pub ids: Vec<MessageId>,
 }
 
-/// An offer that bypasses the terminal.
+/// An offer by the hook or the API, which bypasses the terminal.
 #[derive(Debug, Clone)]
-pub(super) struct Bypass {
+pub(super) struct DirectOffer {
     pub(super) number: u64,
     pub(super) ids: Vec<MessageId>,
-    pub(super) sent: Vec<Sent>,
+    pub(super) headers: Vec<MessageHeader>,
     pub(super) since: Moment,
 }
 
-impl Bypass {
-    /// The messages of this offer that the journal lets be offered.
-    pub(super) fn sent(&self) -> impl Iterator<Item = &Sent> {
-        let sent = self.sent.iter();
-        sent.filter(|sent| self.ids.contains(&sent.id))
+impl DirectOffer {
+    /// Return the headers of the messages whose offer the journal has recorded.
+    pub(super) fn headers(&self) -> impl Iterator<Item = &MessageHeader> {
+        let headers = self.headers.iter();
+        headers.filter(|header| self.ids.contains(&header.id))
     }
 
     pub(super) fn uncertain(self, why: &str) -> Effect {
@@ -61,25 +61,25 @@ impl Bypass {
     /// Explain an offer that takes long.
     pub(super) fn slow(&self, now: Moment, reason: &str, release: &str) -> Option<Hold> {
         let waited = now.mono.saturating_sub(self.since.mono);
-        (waited >= LONG).then(|| Hold {
+        (waited >= SLOW_AFTER).then(|| Hold {
             rule: "in-flight",
             since: self.since.wall,
             reason: reason.to_owned(),
-            evidence: format!("its way began {} s ago", waited.as_secs()),
+            evidence: format!("its offer began {} s ago", waited.as_secs()),
             release: release.to_owned(),
         })
     }
 }
 
 pub(super) fn withdrawn(ids: Vec<MessageId>, why: &str) -> Effect {
-    let reason = format!("nothing was handed over: {why}");
+    let reason = format!("nothing was sent: {why}");
     Effect::Withdraw { ids, reason }
 }
 
 #[derive(Debug, Clone)]
 enum State {
     Recording,
-    /// The hook has the mail, and must report until then.
+    /// The hook has the mail, and must report by this time.
     Given {
         until: Duration,
     },
@@ -87,23 +87,23 @@ enum State {
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct HookRoute {
-    offers: Vec<(Bypass, State)>,
-    /// What was passed on, and is not accepted yet.
+    offers: Vec<(DirectOffer, State)>,
+    /// Messages that were passed on and are not accepted yet.
     pub(super) unproven: Unproven,
-    /// Whether the last hook that takes mail told of a question.
+    /// Whether the last hook that takes mail reported a question.
     has_asked: bool,
 }
 
 impl HookRoute {
     pub(super) fn next_wakeup(&self) -> Option<Duration> {
-        let until = |(_, state): &(Bypass, State)| match state {
+        let until = |(_, state): &(DirectOffer, State)| match state {
             State::Recording => None,
             State::Given { until } => Some(*until),
         };
         self.offers.iter().filter_map(until).min()
     }
 
-    fn get(&self, id: MessageId) -> Option<&Bypass> {
+    fn get(&self, id: MessageId) -> Option<&DirectOffer> {
         let mut offers = self.offers.iter().map(|(offer, _)| offer);
         offers.find(|offer| offer.ids.contains(&id))
     }
@@ -118,20 +118,20 @@ impl HookRoute {
             .position(|(offer, _)| offer.number == number)
     }
 
-    pub(super) fn take(&mut self, number: u64) -> Option<Bypass> {
+    pub(super) fn take(&mut self, number: u64) -> Option<DirectOffer> {
         let at = self.position(number)?;
         Some(self.offers.remove(at).0)
     }
 
-    /// Explain a message that a hook is given, if that takes long.
+    /// Explain a message on its way to a hook, if that takes long.
     pub(super) fn explain(&self, now: Moment, id: MessageId) -> Option<Option<Hold>> {
         let reason = "it is on its way to the agent's hook, which has not taken it yet";
-        let release = "the hook says that it has passed it on, or ends";
+        let release = "the hook reports that it has passed it on, or ends";
         Some(self.get(id)?.slow(now, reason, release))
     }
 
-    /// The journal has recorded the offer of these messages. Give them to the hook, unless a rule
-    /// holds them now. Return nothing if there is no such offer.
+    /// Send the messages of a recorded offer to the hook, unless a rule holds them now. Return
+    /// nothing if there is no such offer.
     pub(super) fn recorded(
         &mut self,
         now: Moment,
@@ -143,25 +143,25 @@ impl HookRoute {
         if ids.is_empty() || rule.is_some() {
             self.offers.remove(at);
             let rule = rule.filter(|_| !ids.is_empty());
-            let taken_back = rule.map(|rule| withdrawn(ids.to_vec(), rule.name()));
-            return Some(taken_back.into_iter().collect());
+            let withdrawal = rule.map(|rule| withdrawn(ids.to_vec(), rule.name()));
+            return Some(withdrawal.into_iter().collect());
         }
         let (offer, state) = &mut self.offers[at];
         offer.ids = ids.to_vec();
         let until = now.mono + ANSWERED_WITHIN;
         *state = State::Given { until };
         let ids = ids.to_vec();
-        Some(vec![Effect::Give { number, ids }])
+        Some(vec![Effect::SendDirect { number, ids }])
     }
 
-    /// The hook has gone without a report.
+    /// End an offer whose hook ended without a report.
     pub(super) fn gone(&mut self, number: u64) -> Option<Effect> {
         Some(self.take(number)?.uncertain(GONE))
     }
 
-    /// Give up the offers of hooks that do not report any more.
+    /// Give up the offers whose hooks did not report in time.
     pub(super) fn tick(&mut self, now: Moment) -> Vec<Effect> {
-        let is_late = |(_, state): &mut (Bypass, State)| match state {
+        let is_late = |(_, state): &mut (DirectOffer, State)| match state {
             State::Recording => false,
             State::Given { until } => *until <= now.mono,
         };
@@ -183,16 +183,16 @@ impl HookRoute {
 
 impl Delivery {
     fn has_hook_route(&self) -> bool {
-        let harness = &self.manner.harness;
-        self.manner.reach == Reach::Terminal
+        let harness = &self.config.harness;
+        self.config.reach == Reach::Terminal
             && harness.routes.first() == Some(&Route::Hook)
             && !harness.hook.context.is_empty()
     }
 
     /// Whether mail for a working agent waits for its next hook, and leaves the screen alone.
     pub(super) fn awaits_hook(&self) -> bool {
-        // No hook says that a question was answered: where work is seen after one, it was, or it
-        // is about to open, and the terminal is no place to be.
+        // No hook reports the answer to a question. If the agent works after a question, the question
+        // was answered or is about to open, and in both cases the terminal must not be used.
         let is_at_work = match self.agent.heard.doing() {
             Some(Turn::Submitted | Turn::Tool | Turn::Working | Turn::Blocked) => true,
             Some(Turn::Idle) => false,
@@ -202,9 +202,10 @@ impl Delivery {
         self.has_hook_route() && is_at_work && is_working
     }
 
-    /// Offer due mail to a hook that was called just now and would pass mail on. The offer must be
-    /// recorded, and the result told as [`super::Event::Handed`] or [`super::Event::NotHanded`].
-    pub fn hand(
+    /// Offer due mail to a hook that was called just now and can pass mail on. The caller records the
+    /// offer and reports a [`super::DeliveryEvent::DirectRecorded`] or
+    /// [`super::DeliveryEvent::DirectRefused`].
+    pub fn offer_to_hook(
         &mut self,
         now: Moment,
         report: &Report,
@@ -214,23 +215,20 @@ impl Delivery {
             return None;
         }
         self.hook.has_asked = report.turn == Some(Turn::Blocked);
-        if !report.takes || self.agent.heard.is_aside() || self.bypass_rule().is_some() {
+        if !report.takes || self.agent.heard.is_aside() || self.direct_rule().is_some() {
             return None;
         }
         let messages = self.due_by_hook(now, pending);
         if messages.is_empty() {
             return None;
         }
-        let ids: Vec<_> = messages
-            .iter()
-            .map(|message_state| message_state.message.id)
-            .collect();
-        let sent = messages.into_iter().map(Sent::of).collect();
+        let ids: Vec<_> = messages.iter().map(|mail| mail.message.id).collect();
+        let headers = messages.into_iter().map(MessageHeader::of).collect();
         let number = self.number_offer();
-        let offer = Bypass {
+        let offer = DirectOffer {
             number,
             ids: ids.clone(),
-            sent,
+            headers,
             since: now,
         };
         self.hook.offers.push((offer, State::Recording));
@@ -238,39 +236,34 @@ impl Delivery {
     }
 
     fn due_by_hook<'a>(&self, now: Moment, pending: &'a [MessageState]) -> Vec<&'a MessageState> {
-        let is_due = |message_state: &&MessageState| {
-            let id = message_state.message.id;
-            message_state.is_pending(now.wall)
-                && Lane::at(message_state, now.wall) == Lane::Normal
+        let is_due = |mail: &&MessageState| {
+            let id = mail.message.id;
+            mail.is_pending(now.wall)
+                && Lane::at(mail, now.wall) == Lane::Normal
                 && !self.terminal.has(id)
-                && !self.is_handing(id)
+                && !self.is_offered_directly(id)
         };
         let mut bytes = 0;
-        let fits = |(at, message_state): &(usize, &MessageState)| {
-            let telling = self.telling(message_state);
-            bytes += turn::size(
-                message_state,
-                telling,
-                Input::Pasted,
-                self.manner.path_bytes,
-            );
+        let fits = |(at, mail): &(usize, &MessageState)| {
+            let placement = self.placement(mail);
+            bytes += turn::size(mail, placement, InputMode::Pasted, self.config.path_bytes);
             *at == 0 || bytes <= turn::TURN
         };
         let due = pending.iter().filter(is_due).enumerate().take_while(fits);
-        due.map(|(_, message_state)| message_state).collect()
+        due.map(|(_, mail)| mail).collect()
     }
 
     /// The hook has passed its mail on. Only the transcript can prove that the model was given it.
     pub(super) fn passed_on(&mut self, number: u64) -> Option<Effect> {
         let offer = self.hook.take(number)?;
-        for sent in offer.sent() {
-            self.hook.unproven.add(sent);
+        for header in offer.headers() {
+            self.hook.unproven.add(header);
         }
         Some(Effect::Offered {
             ids: offer.ids,
             evidence: PASSED_ON.to_owned(),
             route: Route::Hook,
-            proof_awaited: self.manner.harness.proof.contains(&Proof::Transcript),
+            proof_awaited: self.config.harness.proof.contains(&Proof::Transcript),
         })
     }
 }
@@ -282,10 +275,10 @@ mod tests {
     use crate::mail::tests::message;
 
     fn offered(ids: &[MessageId]) -> HookRoute {
-        let offer = Bypass {
+        let offer = DirectOffer {
             number: 1,
             ids: ids.to_vec(),
-            sent: Vec::new(),
+            headers: Vec::new(),
             since: ms(0),
         };
         HookRoute {
@@ -302,14 +295,14 @@ mod tests {
             assert_eq!(hook.recorded(ms(0), number, ids, rule), want);
             assert_eq!(hook.has(id), is_kept);
         };
-        let give = Effect::Give {
+        let give = Effect::SendDirect {
             number: 1,
             ids: vec![id],
         };
         check(1, &[id], None, Some(vec![give]), true);
         check(1, &[], None, Some(Vec::new()), false);
-        let taken_back = withdrawn(vec![id], "paused");
-        check(1, &[id], Some(Rule::Paused), Some(vec![taken_back]), false);
+        let withdrawal = withdrawn(vec![id], "paused");
+        check(1, &[id], Some(Rule::Paused), Some(vec![withdrawal]), false);
         check(2, &[id], None, None, true);
     }
 

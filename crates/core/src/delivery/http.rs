@@ -5,12 +5,12 @@
 //!
 //! ```text
 //! Idle ─▶ Recording ─▶ Put ─▶ offered ─▶ Idle
-//!              └────────┴───▶ refused or silent ─▶ Idle, and left alone for 30 s
+//!              └────────┴───▶ refused or silent ─▶ Idle, and not used for 30 s
 //! ```
 
-use super::hook::{ANSWERED_WITHIN, Bypass, withdrawn};
+use super::hook::{ANSWERED_WITHIN, DirectOffer, withdrawn};
 use super::proof::Unproven;
-use super::terminal::{Cargo, Flight};
+use super::terminal::{OutgoingTurn, TurnKind};
 use super::{Delivery, Effect, Lane, Rule};
 use crate::activity::Activity;
 use crate::harness::{Report, Route};
@@ -21,18 +21,18 @@ use crate::why::Hold;
 use jiff::Timestamp;
 use std::time::Duration;
 
-/// For how long an API that did not answer is left alone.
-const LEFT_ALONE: Duration = Duration::from_secs(30);
-const TAKEN: &str = "its own HTTP door has taken it";
+/// How long an API that did not answer is not used.
+const API_COOLDOWN: Duration = Duration::from_secs(30);
+const TAKEN: &str = "its own HTTP API has taken it";
 const NO_ANSWER: &str = "it did not answer";
-const SILENT: &str = "its own HTTP door did not say whether it has it";
-const LATE: &str = "its own HTTP door did not say in time that it has it";
-const ANSWERS: &str = "the door answers, or has not for some seconds";
+const SILENT: &str = "its own HTTP API did not say whether it has it";
+const LATE: &str = "its own HTTP API did not say in time that it has it";
+const ANSWERS: &str = "the API answers, or some seconds have passed without an answer";
 
-/// The API did not answer, or not as it should.
+/// The API did not answer, or its answer was invalid.
 #[derive(Debug, Clone)]
 struct Failure {
-    /// Until when it is left alone.
+    /// Until when the API is not used.
     until: Duration,
     why: String,
 }
@@ -42,17 +42,17 @@ struct Failure {
 enum Call {
     #[default]
     Idle,
-    /// The API is checked, and the offer recorded.
-    Recording(Bypass),
+    /// The API is being checked, and then the offer is recorded.
+    Recording(DirectOffer),
     Put(Put),
 }
 
-/// The API is given these messages.
+/// The messages that were sent to the API.
 #[derive(Debug, Clone)]
 struct Put {
-    offer: Bypass,
+    offer: DirectOffer,
     until: Duration,
-    /// Whether the agent was working when they were given.
+    /// Whether the agent was working at that time.
     is_mid_turn: bool,
 }
 
@@ -60,11 +60,11 @@ struct Put {
 pub(super) struct HttpRoute {
     call: Call,
     failure: Option<Failure>,
-    /// The conversation that hooks have told of last.
+    /// The conversation that hooks reported last.
     conversation: Option<String>,
-    /// What went there and is not accepted yet.
+    /// Messages that were sent and are not accepted yet.
     unproven: Unproven,
-    /// Whether something went there in the middle of a turn that is not over yet.
+    /// Whether the API was sent messages in the middle of a turn that is not over yet.
     is_mid_turn: bool,
 }
 
@@ -74,8 +74,8 @@ impl HttpRoute {
             Call::Idle | Call::Recording(_) => None,
             Call::Put(put) => Some(put.until),
         };
-        let left_alone = self.failure.as_ref().map(|failure| failure.until);
-        late.into_iter().chain(left_alone).min()
+        let cooldown = self.failure.as_ref().map(|failure| failure.until);
+        late.into_iter().chain(cooldown).min()
     }
 
     pub(super) fn tick(&mut self, now: Moment) -> Option<Effect> {
@@ -86,7 +86,7 @@ impl HttpRoute {
         }
     }
 
-    fn offer(&self) -> Option<&Bypass> {
+    fn offer(&self) -> Option<&DirectOffer> {
         match &self.call {
             Call::Idle => None,
             Call::Recording(offer) | Call::Put(Put { offer, .. }) => Some(offer),
@@ -106,7 +106,7 @@ impl HttpRoute {
         (offer.number == number).then(|| std::mem::take(&mut self.call))
     }
 
-    /// The journal has recorded the offer of these messages. Put them, unless a rule holds them now.
+    /// Send the messages of a recorded offer to the API, unless a rule holds them now.
     pub(super) fn recorded(
         &mut self,
         now: Moment,
@@ -125,16 +125,16 @@ impl HttpRoute {
             return Some(withdrawn(ids, rule.name()));
         }
         offer.ids.clone_from(&ids);
-        offer.sent().for_each(|sent| self.unproven.add(sent));
+        offer.headers().for_each(|header| self.unproven.add(header));
         self.call = Call::Put(Put {
             offer,
             until: now.mono + ANSWERED_WITHIN,
             is_mid_turn,
         });
-        Some(Effect::Give { number, ids })
+        Some(Effect::SendDirect { number, ids })
     }
 
-    /// The API was given nothing, and these messages are taken back.
+    /// End an offer of which the API was given nothing, and withdraw these messages.
     pub(super) fn refused(
         &mut self,
         now: Moment,
@@ -145,13 +145,13 @@ impl HttpRoute {
         self.take(number);
         self.fail(now, why);
         self.unproven.forget(&ids);
-        let why = format!("its own HTTP door: {why}");
+        let why = format!("its own HTTP API: {why}");
         (!ids.is_empty()).then(|| withdrawn(ids, &why))
     }
 
-    /// The API has the messages. Return the offer. An idle agent begins a turn with it, and hears all
-    /// that came before.
-    fn accepted(&mut self, number: u64) -> Option<Bypass> {
+    /// End an offer whose messages the API has, and return the offer. An idle agent begins a turn
+    /// with the messages, which also covers all earlier ones.
+    fn accepted(&mut self, number: u64) -> Option<DirectOffer> {
         match self.take(number)? {
             Call::Put(put) => {
                 self.is_mid_turn = put.is_mid_turn;
@@ -161,7 +161,7 @@ impl HttpRoute {
         }
     }
 
-    /// Nobody knows whether the API has the messages.
+    /// End an offer of which it is unknown whether the API has the messages.
     pub(super) fn silent(&mut self, now: Moment, number: u64, why: &str) -> Option<Effect> {
         let offer = match self.take(number)? {
             Call::Idle => return None,
@@ -177,21 +177,21 @@ impl HttpRoute {
 
     fn fail(&mut self, now: Moment, why: &str) {
         self.failure = Some(Failure {
-            until: now.mono + LEFT_ALONE,
+            until: now.mono + API_COOLDOWN,
             why: text::one_line(why, 200),
         });
     }
 
-    /// The API did not answer when the agent was to continue: it is asked once more when it is not
-    /// left alone any more.
+    /// Note that the API did not answer when the agent was to continue. It is asked again after
+    /// [`API_COOLDOWN`].
     pub(super) fn not_continued(&mut self, now: Moment, why: &str) {
         self.fail(now, why);
         self.is_mid_turn = true;
     }
 
-    /// Hooks tell of this conversation. Another conversation may have an API, whatever became of the
-    /// API of the one before.
-    pub(super) fn enter(&mut self, conversation: Option<&str>) {
+    /// Note the conversation that hooks report. An earlier failure does not apply to the API of
+    /// another conversation.
+    pub(super) fn set_conversation(&mut self, conversation: Option<&str>) {
         if conversation.is_some() && conversation != self.conversation.as_deref() {
             self.conversation = conversation.map(str::to_owned);
             self.failure = None;
@@ -200,64 +200,64 @@ impl HttpRoute {
     }
 
     /// Return the messages that a hook event proves to be given to the model.
-    pub(super) fn hear(&mut self, report: &Report) -> Vec<MessageId> {
+    pub(super) fn prove(&mut self, report: &Report) -> Vec<MessageId> {
         let given = report.given.as_deref();
         given.map_or_else(Vec::new, |text| self.unproven.take_shown(text))
     }
 
-    /// Explain a message that the API is given, if that takes long.
+    /// Explain a message on its way to the API, if that takes long.
     pub(super) fn explain(&self, now: Moment, id: MessageId) -> Option<Option<Hold>> {
         let offer = self.offer().filter(|offer| offer.ids.contains(&id))?;
-        let reason = "it is on its way to the agent's own HTTP door, which has not answered yet";
+        let reason = "it is on its way to the agent's own HTTP API, which has not answered yet";
         Some(offer.slow(now, reason, ANSWERS))
     }
 
-    /// Explain a message that waits behind the call that is under way.
+    /// Explain a message that waits for the current call.
     pub(super) fn explain_behind(&self, due: Timestamp) -> Option<Hold> {
         let offer = self.offer()?;
         let first = offer.ids.first().map(|id| id.id8()).unwrap_or_default();
         Some(Hold {
             rule: "in-flight",
             since: offer.since.wall.max(due),
-            reason: "another message is on its way to the agent's own HTTP door".to_owned(),
+            reason: "another message is on its way to the agent's own HTTP API".to_owned(),
             evidence: format!("{first} is being offered"),
             release: ANSWERS.to_owned(),
         })
     }
 }
 
-/// Say why a message goes by the terminal, or waits for it, although the agent has an API.
-pub(super) fn detour(why: &str) -> String {
-    format!("; not by its own HTTP door: {why}")
+/// Return a note for the evidence: why the terminal is the route although the agent has an API.
+pub(super) fn describe_failure(why: &str) -> String {
+    format!("; not by its own HTTP API: {why}")
 }
 
 impl Delivery {
     fn has_http_route(&self) -> bool {
-        self.manner.harness.routes.first() == Some(&Route::Http)
+        self.config.harness.routes.first() == Some(&Route::Http)
     }
 
-    /// The conversation that the API leads to, if mail may go that way.
+    /// Return the conversation of the API, if the API may be used now.
     pub fn conversation(&self) -> Option<&str> {
         let is_open = self.has_http_route() && self.http.failure.is_none();
         self.agent.heard.session().filter(|_| is_open)
     }
 
-    /// Why the API is left alone, if it is.
+    /// Return why the API is not used now, if it failed.
     pub(super) fn http_failure(&self) -> Option<&str> {
         let failure = self.http.failure.as_ref().filter(|_| self.has_http_route());
         failure.map(|failure| failure.why.as_str())
     }
 
-    /// Say for a person why the API is left alone, and for how long.
-    pub fn door_told(&self, now: Moment) -> Option<String> {
+    /// Return why the API is not used now, and for how long, in words.
+    pub fn http_failure_text(&self, now: Moment) -> Option<String> {
         let why = self.http_failure()?;
         let until = self.http.failure.as_ref()?.until;
-        let rest = until.saturating_sub(now.mono).as_secs() + 1;
-        Some(format!("it is left alone for {rest} s more: {why}"))
+        let seconds = until.saturating_sub(now.mono).as_secs() + 1;
+        Some(format!("it is not used for {seconds} s more: {why}"))
     }
 
-    /// Whether messages of a lane go by the API now. An answer is for the terminal, and so is the key
-    /// that dismisses a question.
+    /// Whether the API is the route for a lane now. Answers, and keys that dismiss a question, go
+    /// through the terminal.
     pub(super) fn goes_by_http(&self, lane: Lane) -> bool {
         let is_steady = match self.agent.activity() {
             Activity::Idle | Activity::Working => true,
@@ -266,36 +266,37 @@ impl Delivery {
         lane != Lane::Raw && is_steady && self.conversation().is_some()
     }
 
-    /// Return the effect that has the agent continue. A turn that ends with a denial leaves unheard
-    /// what came in the middle of it. If a message is on its way, the agent continues with that.
-    pub(super) fn continue_turn(&mut self) -> Option<Effect> {
+    /// Return the effect that has the agent continue. After a turn that ends with a denial,
+    /// messages from the middle of the turn are unanswered. A message in flight makes the agent
+    /// continue anyway.
+    pub(super) fn continue_by_api(&mut self) -> Option<Effect> {
         let is_over = self.http.is_mid_turn && self.agent.activity() == Activity::Idle;
         let is_quiet = self.terminal.is_free() && !self.http.is_calling();
         if !is_over || !is_quiet || self.conversation().is_none() {
             return None;
         }
         self.http.is_mid_turn = false;
-        Some(Effect::GoOn)
+        Some(Effect::Continue)
     }
 
-    /// Begin an offer by the API, if that is the way of this turn.
-    pub(super) fn call(&mut self, flight: &Flight) -> Option<Effect> {
-        if flight.cargo != Cargo::Messages || !self.goes_by_http(flight.lane) {
+    /// Begin an offer by the API, if the API is the route of this turn.
+    pub(super) fn begin_call(&mut self, turn: &OutgoingTurn) -> Option<Effect> {
+        if turn.kind != TurnKind::Messages || !self.goes_by_http(turn.lane) {
             return None;
         }
         self.terminal.state = super::terminal::State::Free;
         let number = self.number_offer();
-        let ids = flight.ids.clone();
-        self.http.call = Call::Recording(Bypass {
+        let ids = turn.ids.clone();
+        self.http.call = Call::Recording(DirectOffer {
             number,
             ids: ids.clone(),
-            sent: flight.sent.clone(),
-            since: flight.since,
+            headers: turn.headers.clone(),
+            since: turn.since,
         });
-        Some(Effect::Call { number, ids })
+        Some(Effect::OfferByApi { number, ids })
     }
 
-    /// The API has the messages.
+    /// Record that the API has the messages.
     pub(super) fn api_accepted(&mut self, now: Moment, number: u64) -> Option<Effect> {
         let offer = self.http.accepted(number)?;
         self.agent.judge.given(now, Some(offer.since.mono));
@@ -315,10 +316,10 @@ mod tests {
     use crate::mail::tests::message;
 
     fn calling(id: MessageId) -> HttpRoute {
-        let offer = Bypass {
+        let offer = DirectOffer {
             number: 1,
             ids: vec![id],
-            sent: Vec::new(),
+            headers: Vec::new(),
             since: ms(0),
         };
         HttpRoute {
@@ -328,16 +329,16 @@ mod tests {
     }
 
     #[test]
-    fn an_api_that_fails_is_left_alone_for_30_s() {
+    fn an_api_that_fails_is_not_used_for_30_s() {
         let id = message(1, "alice", "bob").id;
         let (ids, why) = (vec![id], "404");
-        let refused = withdrawn(ids.clone(), "its own HTTP door: 404");
+        let refused = withdrawn(ids.clone(), "its own HTTP API: 404");
         let reason = LATE.to_owned();
         let silent = Effect::Uncertain { ids, reason };
 
         let mut http = calling(id);
         assert_eq!(http.refused(ms(0), 1, vec![id], why), Some(refused));
-        assert_eq!(http.next_wakeup(), Some(LEFT_ALONE));
+        assert_eq!(http.next_wakeup(), Some(API_COOLDOWN));
 
         let mut http = calling(id);
         http.recorded(ms(0), 1, vec![id], None, true);
@@ -356,7 +357,7 @@ mod tests {
         let mut http_2 = calling(id);
         http_2.recorded(ms(0), 1, vec![id], None, true);
         assert!(http_2.accepted(1).is_some() && http_2.is_mid_turn);
-        http_2.enter(Some("another conversation"));
+        http_2.set_conversation(Some("another conversation"));
         assert!(!http_2.is_mid_turn);
     }
 }

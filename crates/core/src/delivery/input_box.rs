@@ -1,31 +1,31 @@
 //! The model of the program's input box: what the screen shows there, what a person has typed, and
-//! whether the program reads its input. Keys and screen can each tell of a draft, and either alone is
-//! enough to hold messages.
+//! whether the program reads its input. Keys and screen are each evidence of a draft, and either
+//! alone is enough to hold messages.
 
 use crate::harness::{BoxState, Manifest, Mismatch, Sighting};
 use crate::moment::Moment;
-use crate::turn::Input;
+use crate::turn::InputMode;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Minimum time between the two screen checks that must both show an empty box, with no output in
 /// between.
 const STEADY_AFTER: Duration = Duration::from_millis(100);
-/// Upper limit for the time between the checks, which doubles whenever the second check differs.
-const STEADY_AFTER_AT_MOST: Duration = Duration::from_secs(3);
+/// Maximum time between the checks. The time doubles whenever the second check differs.
+const MAX_STEADY_AFTER: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Clone, Copy)]
 struct Typing {
     since: Moment,
-    /// Every key came while a question was open.
+    /// Every key was typed while a question was open.
     to_question: bool,
 }
 
-/// The first of the looks at the screen that showed the box as it is now.
+/// The first look at the screen that showed the present state of the box.
 #[derive(Debug, Clone, Copy)]
 struct FirstLook {
     at: Moment,
-    /// How much output the program had written by then.
+    /// Amount of output that the program had written by then.
     output: u64,
 }
 
@@ -56,35 +56,35 @@ struct Screen {
 pub(super) struct InputBox {
     harness: Arc<Manifest>,
     /// How the program takes text now.
-    pub(super) mode: Input,
+    pub(super) mode: InputMode,
     /// Since when the terminal holds input that the program has not read.
     pub(super) unread: Option<Moment>,
     /// The keys of a draft.
     keys: Option<Typing>,
-    /// The keys have told of a draft's end since the keyboard was last asked for again.
-    pub(super) is_end_told: bool,
+    /// The end of a draft was reported since the keyboard was last requested again.
+    pub(super) is_draft_end_known: bool,
     screen: Screen,
     /// The box was empty when it was last recognised, and nobody has typed since.
     was_empty: bool,
     /// An interrupt key was pressed while the box was empty, so any text that appears was restored
     /// by the program.
-    put_back: bool,
+    may_restore: bool,
     /// A text of ours that Enter did not submit.
-    left: Option<String>,
+    unsubmitted: Option<String>,
 }
 
 impl InputBox {
     pub(super) fn new(harness: Arc<Manifest>) -> Self {
         Self {
             harness,
-            mode: Input::Typed,
+            mode: InputMode::Typed,
             unread: None,
             keys: None,
-            is_end_told: false,
+            is_draft_end_known: false,
             screen: Screen::default(),
             was_empty: false,
-            put_back: false,
-            left: None,
+            may_restore: false,
+            unsubmitted: None,
         }
     }
 
@@ -95,7 +95,7 @@ impl InputBox {
 
     /// Note that the terminal holds unread input, or none any more. Return whether the program has
     /// read its input just now.
-    pub(super) fn hear_unread(&mut self, now: Moment, is_unread: bool) -> bool {
+    pub(super) fn set_unread(&mut self, now: Moment, is_unread: bool) -> bool {
         if is_unread {
             self.unread = self.unread.or(Some(now));
             return false;
@@ -103,39 +103,39 @@ impl InputBox {
         self.unread.take().is_some()
     }
 
-    pub(super) fn typed(&mut self, now: Moment, is_asked: bool) {
+    pub(super) fn note_keys(&mut self, now: Moment, is_asked: bool) {
         let before = self.keys;
         self.keys = Some(Typing {
             since: before.map_or(now, |typing| typing.since),
             to_question: is_asked && before.is_none_or(|typing| typing.to_question),
         });
         self.was_empty = false;
-        self.put_back = false;
+        self.may_restore = false;
     }
 
-    /// The person has submitted or cleared the draft.
-    pub(super) fn gone(&mut self) {
-        self.is_end_told = true;
+    /// Note that the person has submitted or cleared the draft.
+    pub(super) fn end_draft(&mut self) {
+        self.is_draft_end_known = true;
         self.keys = None;
     }
 
-    /// The keyboard is refused because of a draft. Count a draft until the keys tell of its end; if
-    /// they have told of it already, they will not tell of it again.
-    pub(super) fn refused(&mut self, now: Moment) {
-        if !self.is_end_told {
-            self.typed(now, false);
+    /// Note that the keyboard is refused because of a draft. Assume a draft until its end is
+    /// reported, unless that report has come already.
+    pub(super) fn refuse_keyboard(&mut self, now: Moment) {
+        if !self.is_draft_end_known {
+            self.note_keys(now, false);
         }
     }
 
-    /// Take over what a look at the screen shows of the box.
+    /// Update the box from a look at the screen.
     pub(super) fn look(&mut self, now: Moment, sighting: Sighting) {
         self.screen.at_cursor = sighting.before;
-        self.see(now, sighting.input_box, sighting.output);
+        self.set_state(now, sighting.input_box, sighting.output);
         self.tick(now);
     }
 
     /// Record the box state from a screen check and the output count at that time.
-    fn see(&mut self, now: Moment, state: BoxState, output: u64) {
+    fn set_state(&mut self, now: Moment, state: BoxState, output: u64) {
         let is_same = state == self.screen.state;
         if !is_same
             || self
@@ -155,11 +155,11 @@ impl InputBox {
             false => None,
         };
         if state == BoxState::Empty && matches!(self.screen.state, BoxState::Holds(_)) {
-            self.put_back = false;
+            self.may_restore = false;
         }
         match &state {
-            BoxState::Holds(held) if self.left.as_ref() == Some(&held.text) => {}
-            BoxState::Holds(_) | BoxState::Empty => self.left = None,
+            BoxState::Holds(held) if self.unsubmitted.as_ref() == Some(&held.text) => {}
+            BoxState::Holds(_) | BoxState::Empty => self.unsubmitted = None,
             BoxState::Unrecognised(_) | BoxState::Undescribed => {}
         }
         self.was_empty = match state {
@@ -205,28 +205,28 @@ impl InputBox {
         }
     }
 
-    /// A text of ours stays in the box, because Enter did not submit it.
-    pub(super) fn leave(&mut self) {
-        self.left = match &self.screen.state {
+    /// Note that our text stays in the box, because Enter did not submit it.
+    pub(super) fn mark_unsubmitted(&mut self) {
+        self.unsubmitted = match &self.screen.state {
             BoxState::Holds(held) => Some(held.text.clone()),
             BoxState::Empty | BoxState::Unrecognised(_) | BoxState::Undescribed => None,
         };
     }
 
     /// Whether a text of ours is in the box that Enter did not submit.
-    pub(super) fn is_left(&self) -> bool {
-        self.left.is_some()
+    pub(super) fn has_unsubmitted(&self) -> bool {
+        self.unsubmitted.is_some()
     }
 
-    /// The keys that empty the box of a text that the program has put back after an interrupt, if
-    /// there is such a text.
+    /// Return the keys that clear a prompt that the program restored after an interrupt, if there is
+    /// one.
     pub(super) fn clear_keys(&self) -> Option<Vec<u8>> {
         let keys = self.harness.input_box.as_ref()?.clear.as_ref()?;
-        self.is_put_back().then(|| keys.bytes().to_vec())
+        self.is_restored().then(|| keys.bytes().to_vec())
     }
 
-    /// Why the screen is not typed into, in one sentence.
-    pub(super) fn mismatch_says(&self) -> String {
+    /// Return why nothing is typed into the screen, in one sentence.
+    pub(super) fn mismatch_text(&self) -> String {
         match &self.screen.state {
             BoxState::Unrecognised(mismatch) => Mismatch::to_string(mismatch),
             BoxState::Undescribed | BoxState::Empty | BoxState::Holds(_) => {
@@ -235,7 +235,7 @@ impl InputBox {
         }
     }
 
-    pub(super) fn is_shown(&self) -> bool {
+    pub(super) fn shows_text(&self) -> bool {
         matches!(self.screen.state, BoxState::Holds(_))
     }
 
@@ -244,13 +244,13 @@ impl InputBox {
         self.screen.state == BoxState::Empty && self.screen.looks.is_steady
     }
 
-    /// Since when there is a draft.
+    /// Return the beginning of the draft.
     pub(super) fn since(&self) -> Option<Moment> {
         let typed = self.keys.map(|typing| typing.since);
-        typed.or(self.screen.since.filter(|_| self.is_shown()))
+        typed.or(self.screen.since.filter(|_| self.shows_text()))
     }
 
-    /// Since when the screen shows the box as it is.
+    /// Return when the screen first showed the present state of the box.
     pub(super) fn shown_since(&self) -> Option<Moment> {
         self.screen.since
     }
@@ -259,41 +259,41 @@ impl InputBox {
         self.screen.recognised_since
     }
 
-    pub(super) fn interrupted(&mut self) {
-        self.put_back = self.keys.is_none() && self.was_empty;
+    pub(super) fn note_interrupt(&mut self) {
+        self.may_restore = self.keys.is_none() && self.was_empty;
     }
 
-    /// The second look showed another screen than the first.
-    pub(super) fn has_changed(&mut self) {
+    /// Note that the second look showed another screen than the first.
+    pub(super) fn note_change(&mut self) {
         self.screen.looks.changes = self.screen.looks.changes.saturating_add(1);
     }
 
-    /// Both looks showed an empty box.
-    pub(super) fn has_settled(&mut self) {
+    /// Note that both looks showed an empty box.
+    pub(super) fn note_steady(&mut self) {
         self.screen.looks.changes = 0;
     }
 
-    /// How much output the program had written at the last look.
+    /// Return the amount of output that the program had written at the last look.
     pub(super) fn output(&self) -> Option<u64> {
         self.screen.looks.first.map(|look| look.output)
     }
 
     /// Note that later text in the box is not a restored prompt: our text is being typed, or the
     /// clear key had no effect.
-    pub(super) fn begun(&mut self) {
-        self.put_back = false;
+    pub(super) fn forget_restored(&mut self) {
+        self.may_restore = false;
     }
 
-    /// Whether the box holds what the program itself has put back after an interrupt.
-    fn is_put_back(&self) -> bool {
-        self.put_back && self.is_shown() && self.keys.is_none()
+    /// Whether the box holds a prompt that the program restored after an interrupt.
+    fn is_restored(&self) -> bool {
+        self.may_restore && self.shows_text() && self.keys.is_none()
     }
 
     fn steady_at(&self) -> Option<Duration> {
         let is_awaited = self.screen.state == BoxState::Empty && !self.screen.looks.is_steady;
         let look = self.screen.looks.first.filter(|_| is_awaited)?;
         let after = STEADY_AFTER * 2_u32.saturating_pow(self.screen.looks.changes.min(8));
-        Some(look.at.mono + after.min(STEADY_AFTER_AT_MOST))
+        Some(look.at.mono + after.min(MAX_STEADY_AFTER))
     }
 
     pub(super) fn tick(&mut self, now: Moment) {
@@ -342,15 +342,15 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_keyboard_is_a_draft_unless_the_keys_have_told_of_its_end() {
+    fn a_refused_keyboard_is_a_draft_unless_its_end_was_reported() {
         let mut input_box = input_box();
-        input_box.refused(ms(1));
+        input_box.refuse_keyboard(ms(1));
         assert!(input_box.is_typed());
-        input_box.gone();
-        input_box.refused(ms(2));
+        input_box.end_draft();
+        input_box.refuse_keyboard(ms(2));
         assert!(!input_box.is_typed());
-        input_box.is_end_told = false;
-        input_box.refused(ms(3));
+        input_box.is_draft_end_known = false;
+        input_box.refuse_keyboard(ms(3));
         assert_eq!(input_box.since(), Some(ms(3)));
     }
 }

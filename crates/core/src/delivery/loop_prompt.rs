@@ -1,6 +1,6 @@
-//! The route into a loop: its mail is in its next prompt, which its runner writes. Nothing is typed.
+//! The route into a loop: the runner includes mail in the next prompt. Nothing is typed.
 
-use super::hold::Rule;
+use super::rules::Rule;
 use super::{Delivery, Lane, Reach};
 use crate::activity::Activity;
 use crate::loop_::{LoopPhase, LoopState};
@@ -12,15 +12,15 @@ use jiff::Timestamp;
 /// The event that the next prompt of a loop waits for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum LoopWait {
-    /// The end of the iteration that runs, if one does.
+    /// The end of the current iteration, if one runs.
     #[default]
     Turn,
-    /// Nothing: a client has asked the loop to stop.
+    /// There is no next prompt: a client has asked the loop to stop.
     Stop,
-    /// Nothing: the iteration that runs is the last one allowed.
+    /// There is no next prompt: the current iteration is the last one allowed.
     Last,
     Checkpoint,
-    /// The end of the iteration that runs, and of the pause after it.
+    /// The end of the current iteration, and of the pause after it.
     CheckpointAsked,
     Interactive,
     /// A time, after a failure.
@@ -53,7 +53,7 @@ impl LoopWait {
     }
 }
 
-/// What the next prompt waits for, and since when.
+/// The reason for which the next prompt waits, and its beginning.
 #[derive(Debug, Clone)]
 pub(super) struct LoopPrompt {
     pub(super) since: Moment,
@@ -68,8 +68,8 @@ impl LoopPrompt {
         }
     }
 
-    /// Take over what the journal has of the loop.
-    pub(super) fn note(&mut self, now: Moment, wait: LoopWait) {
+    /// Set the reason to wait, as the journal has it.
+    pub(super) fn set_wait(&mut self, now: Moment, wait: LoopWait) {
         if self.wait != wait {
             *self = Self { since: now, wait };
         }
@@ -79,7 +79,7 @@ impl LoopPrompt {
 impl Delivery {
     /// Return the rule that holds all mail of a loop at its terminal.
     pub(super) fn loop_rule(&self) -> Option<Rule> {
-        match (self.manner.reach, self.agent.activity()) {
+        match (self.config.reach, self.agent.activity()) {
             (Reach::Terminal, _) => None,
             (Reach::Prompt, Activity::Exited) => Some(Rule::Exited),
             (
@@ -90,28 +90,28 @@ impl Delivery {
     }
 
     /// Explain a message to a loop: the reason, the evidence and the release.
-    pub(super) fn loop_says(
+    pub(super) fn explain_loop(
         &self,
         now: Moment,
-        message_state: &MessageState,
+        mail: &MessageState,
     ) -> (String, String, String) {
-        let name = &message_state.message.to;
-        let then = "then it stands in the next prompt";
+        let name = &mail.message.to;
+        let then = "then it is in the next prompt";
         match &self.loop_prompt.wait {
             LoopWait::Stop => (
-                "the loop was asked to stop, and no other prompt is made".to_owned(),
-                "the journal has who asked, and not its end".to_owned(),
+                "the loop was asked to stop, so it has no next prompt".to_owned(),
+                "the journal has the request, and no end of the loop".to_owned(),
                 format!("'ph restart {name}'; {then}"),
             ),
             LoopWait::Last => (
-                "the iteration that runs is the last that the loop is allowed".to_owned(),
-                "its number is that of '--iterations'".to_owned(),
+                "the current iteration is the last one that the loop is allowed".to_owned(),
+                "its number equals '--iterations'".to_owned(),
                 format!("'ph restart {name}' once it is over; {then}"),
             ),
             LoopWait::CheckpointAsked => (
                 "the loop pauses at a checkpoint after this iteration".to_owned(),
-                "somebody has asked for it".to_owned(),
-                format!("'ph resume {name}', now or then; {then}"),
+                "a client asked for it".to_owned(),
+                format!("'ph resume {name}', now or at the checkpoint; {then}"),
             ),
             LoopWait::Checkpoint => (
                 "the loop is paused at a checkpoint".to_owned(),
@@ -120,7 +120,7 @@ impl Delivery {
             ),
             LoopWait::Interactive => (
                 "the loop is in interactive mode, in which no iteration begins".to_owned(),
-                "somebody has turned it on, and not off".to_owned(),
+                "a client turned it on".to_owned(),
                 format!("'ph interactive {name} off'; {then}"),
             ),
             LoopWait::Failure { until, why } if *until > now.wall => {
@@ -131,16 +131,16 @@ impl Delivery {
                     format!("that time; {then}"),
                 )
             }
-            LoopWait::Turn | LoopWait::Failure { .. } => turn(message_state),
+            LoopWait::Turn | LoopWait::Failure { .. } => turn(mail),
         }
     }
 }
 
-fn turn(message_state: &MessageState) -> (String, String, String) {
-    let reason = match Lane::of(message_state) {
-        Lane::Interrupt => "it ends what the loop is doing, and stands in the next prompt",
+fn turn(mail: &MessageState) -> (String, String, String) {
+    let reason = match Lane::of(mail) {
+        Lane::Interrupt => "it interrupts the iteration, and is in the next prompt",
         Lane::Raw | Lane::Normal | Lane::Idle => {
-            "this is a loop: it stands in the prompt of the next iteration"
+            "this is a loop: it is in the prompt of the next iteration"
         }
     };
     (

@@ -3,7 +3,7 @@
 //!
 //! A message is accepted only if the agent's transcript or hook shows a text that the model was
 //! given, and this text contains the whole header of a message that this session has written. A
-//! text that was only submitted may still be queued: it proves that Enter had its effect.
+//! text that was only submitted may still be queued, so it proves only that Enter had its effect.
 
 use super::{Delivery, Effect};
 use crate::harness::{Claim, Proof, Report, Route, Source, Turn, Word, transcript};
@@ -14,31 +14,31 @@ use crate::name::AgentName;
 use crate::turn;
 use std::time::Duration;
 
-/// How many messages are remembered as written and not yet accepted.
-const REMEMBERED: usize = 256;
+/// Maximum number of messages that are remembered as written and not accepted.
+const MAX_UNPROVEN: usize = 256;
 const TRANSCRIBED: &str = "the agent's transcript shows that the model was given the message";
 /// Timeout for a hook to name the transcript, counted from the first offer of a run.
 const TRANSCRIPT_NAME_TIMEOUT: Duration = Duration::from_secs(60);
 const NO_TRANSCRIPT: &str =
     "no transcript: no hook of the agent has named one, so no proof is awaited";
 const HOOK_REPORTED_LATE: &str = "a hook of the agent has reported, so a proof is awaited";
-const WITHDRAWN: &str = "a person took it back from the agent's queue";
+const WITHDRAWN: &str = "a person removed it from the agent's queue";
 
-/// A message and its sender.
+/// The parts of a message's header that identify the message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Sent {
+pub(crate) struct MessageHeader {
     pub(super) id: MessageId,
     from: AgentName,
-    /// Whether its header marks it as a repeat.
+    /// Whether the header marks a repeat.
     is_repeat: bool,
 }
 
-impl Sent {
-    pub(super) fn of(state: &MessageState) -> Self {
+impl MessageHeader {
+    pub(super) fn of(mail: &MessageState) -> Self {
         Self {
-            id: state.message.id,
-            from: state.message.envelope.from.clone(),
-            is_repeat: state.is_repeat(),
+            id: mail.message.id,
+            from: mail.message.envelope.from.clone(),
+            is_repeat: mail.is_repeat(),
         }
     }
 }
@@ -87,7 +87,7 @@ impl TranscriptNaming {
     }
 }
 
-/// The proofs that this run awaits of what was typed.
+/// The proofs that this run awaits for typed messages.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Proofs {
     pub(super) unproven: Unproven,
@@ -97,8 +97,8 @@ pub(super) struct Proofs {
 /// Messages that were written to the program and are not accepted yet, the newest last.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Unproven {
-    written: Vec<Sent>,
-    /// Repeats that broke off: no later header can be told from theirs.
+    written: Vec<MessageHeader>,
+    /// Repeats whose text was cut off. A later header cannot be distinguished from their header.
     cut: Vec<MessageId>,
 }
 
@@ -108,26 +108,26 @@ impl Unproven {
     }
 
     fn has(&self, id: MessageId) -> bool {
-        self.written.iter().any(|sent| sent.id == id)
+        self.written.iter().any(|header| header.id == id)
     }
 
-    pub(super) fn add(&mut self, sent: &Sent) {
-        self.written.retain(|known| known.id != sent.id);
-        if self.cut.contains(&sent.id) {
+    pub(super) fn add(&mut self, header: &MessageHeader) {
+        self.written.retain(|known| known.id != header.id);
+        if self.cut.contains(&header.id) {
             return;
         }
-        if self.written.len() == REMEMBERED {
+        if self.written.len() == MAX_UNPROVEN {
             self.written.remove(0);
         }
-        self.written.push(sent.clone());
+        self.written.push(header.clone());
     }
 
-    /// Forget messages whose text broke off: their headers prove nothing.
+    /// Forget messages whose text was cut off, because their headers prove nothing.
     pub(super) fn forget(&mut self, ids: &[MessageId]) {
-        let is_cut = |known: &&Sent| known.is_repeat && ids.contains(&known.id);
+        let is_cut = |known: &&MessageHeader| known.is_repeat && ids.contains(&known.id);
         let cut = self.written.iter().filter(is_cut).map(|known| known.id);
         self.cut.extend(cut);
-        let excess = self.cut.len().saturating_sub(REMEMBERED);
+        let excess = self.cut.len().saturating_sub(MAX_UNPROVEN);
         self.cut.drain(..excess);
         self.written.retain(|known| !ids.contains(&known.id));
     }
@@ -138,17 +138,17 @@ impl Unproven {
     fn shown(&self, text: &str) -> Vec<MessageId> {
         let mut shown = Vec::new();
         for header in turn::headers(text) {
-            let fits = |sent: &&Sent| {
-                sent.from.as_str() == header.from
-                    && sent.id.id8() == header.id8
-                    && sent.is_repeat == header.is_repeat
+            let fits = |known: &&MessageHeader| {
+                known.from.as_str() == header.from
+                    && known.id.id8() == header.id8
+                    && known.is_repeat == header.is_repeat
             };
             let mut fitting = self.written.iter().filter(fits);
             // The text may contain the message twice: a part of the first offer, and the repeat.
-            if let (Some(sent), None) = (fitting.next(), fitting.next())
-                && !shown.contains(&sent.id)
+            if let (Some(known), None) = (fitting.next(), fitting.next())
+                && !shown.contains(&known.id)
             {
-                shown.push(sent.id);
+                shown.push(known.id);
             }
         }
         shown
@@ -157,7 +157,7 @@ impl Unproven {
     /// Like `shown`, but remove the returned messages, because they are proven.
     pub(super) fn take_shown(&mut self, text: &str) -> Vec<MessageId> {
         let shown = self.shown(text);
-        self.written.retain(|sent| !shown.contains(&sent.id));
+        self.written.retain(|header| !shown.contains(&header.id));
         shown
     }
 }
@@ -201,12 +201,12 @@ impl FoundMessages {
 /// Return those of `messages` that the transcript of an earlier run shows as given to the model. A
 /// message with more than two offers is skipped, because its repeats have identical headers.
 pub fn proven_by(given: &str, messages: &[MessageState]) -> Vec<MessageId> {
-    let is_plain = |state: &&MessageState| state.offers() <= 2;
+    let is_plain = |mail: &&MessageState| mail.offers() <= 2;
     let mut unproven = Unproven::default();
-    for state in messages.iter().filter(is_plain) {
-        unproven.add(&Sent {
-            is_repeat: state.status.cut,
-            ..Sent::of(state)
+    for mail in messages.iter().filter(is_plain) {
+        unproven.add(&MessageHeader {
+            is_repeat: mail.status.cut,
+            ..MessageHeader::of(mail)
         });
     }
     unproven.shown(given)
@@ -220,7 +220,7 @@ impl Delivery {
     }
 
     fn missing_proof(&self) -> Option<String> {
-        let harness = &self.manner.harness;
+        let harness = &self.config.harness;
         let is_heard = self.agent.heard.session().is_some();
         match harness.proof.as_slice() {
             [] => Some(format!("harness {} cannot prove 'accepted'", harness.name)),
@@ -236,7 +236,7 @@ impl Delivery {
     /// Return whether a hook that the session gave the program may still report for the first time.
     fn expects_hook(&self) -> bool {
         match self.proof.transcript {
-            TranscriptNaming::Unheard | TranscriptNaming::Expected { .. } => self.manner.has_hooks,
+            TranscriptNaming::Unheard | TranscriptNaming::Expected { .. } => self.config.has_hooks,
             TranscriptNaming::Missing { .. } | TranscriptNaming::Named => false,
         }
     }
@@ -248,7 +248,7 @@ impl Delivery {
     /// Note that a hook has named the transcript. Await the proof of messages again that were given
     /// up before.
     fn name_transcript(&mut self, report: &Report) -> Option<Effect> {
-        let is_proof = self.manner.harness.proof.contains(&Proof::Hook);
+        let is_proof = self.config.harness.proof.contains(&Proof::Hook);
         if report.transcript.is_none() && !is_proof {
             return None;
         }
@@ -297,22 +297,22 @@ impl Delivery {
     }
 
     /// Return whether a message awaits a proof by the transcript.
-    pub fn asks_transcript(&self) -> bool {
+    pub fn needs_transcript(&self) -> bool {
         let is_unproven = !self.proof.unproven.is_empty() || !self.hook.unproven.is_empty();
-        self.manner.harness.proof.contains(&Proof::Transcript) && is_unproven
+        self.config.harness.proof.contains(&Proof::Transcript) && is_unproven
     }
 
-    /// What the agent's hooks say it does within its turn.
+    /// Return the state of the agent's turn according to its hooks.
     pub fn doing(&self) -> Option<Turn> {
         self.agent.doing()
     }
 
-    /// One of the agent's hooks was called.
-    pub(super) fn hooked(&mut self, now: Moment, report: &Report) -> Vec<Effect> {
+    /// Handle a call of one of the agent's hooks.
+    pub(super) fn hook_called(&mut self, now: Moment, report: &Report) -> Vec<Effect> {
         let Some(word) = self.agent.heard.hear(now, report) else {
             return self.proceed(now);
         };
-        self.http.enter(self.agent.heard.session());
+        self.http.set_conversation(self.agent.heard.session());
         if report.ready {
             self.agent.judge.ready(now);
         }
@@ -332,20 +332,20 @@ impl Delivery {
             Word::Unsure => self.agent.judge.forget(Source::Hook),
             Word::Nothing => {}
         }
-        self.agent.ask(now);
-        let mut effects = self.prove_hooked(now, report);
-        effects.extend(self.prove_called(report));
+        self.agent.settle_question(now);
+        let mut effects = self.prove_by_hook(now, report);
+        effects.extend(self.prove_sent_to_api(report));
         effects.extend(self.name_transcript(report));
         effects.extend(self.proceed(now));
         effects
     }
 
     /// Return the effect of messages sent over HTTP that a hook proves to be given to the model.
-    fn prove_called(&mut self, report: &Report) -> Option<Effect> {
-        if !self.manner.harness.proof.contains(&Proof::Hook) {
+    fn prove_sent_to_api(&mut self, report: &Report) -> Option<Effect> {
+        if !self.config.harness.proof.contains(&Proof::Hook) {
             return None;
         }
-        let ids = self.http.hear(report);
+        let ids = self.http.prove(report);
         let (evidence, route) = (shows(report), Route::Http);
         (!ids.is_empty()).then_some(Effect::Accepted {
             ids,
@@ -355,8 +355,8 @@ impl Delivery {
     }
 
     /// Find the messages that a hook reports as submitted or as given to the model.
-    fn prove_hooked(&mut self, now: Moment, report: &Report) -> Vec<Effect> {
-        let is_proof = self.manner.harness.proof.contains(&Proof::Hook);
+    fn prove_by_hook(&mut self, now: Moment, report: &Report) -> Vec<Effect> {
+        let is_proof = self.config.harness.proof.contains(&Proof::Hook);
         let given = report.given.as_deref().filter(|_| is_proof);
         match (given, &report.prompt) {
             (Some(given), _) => self.prove(now, given, Some(shows(report))),
@@ -367,10 +367,14 @@ impl Delivery {
 
     /// Find the messages that the transcript shows as given to the model, or as taken back by a
     /// person before that.
-    pub(super) fn transcribed(&mut self, now: Moment, shown: &transcript::Shown) -> Vec<Effect> {
-        let handed = self.hook.prove(&shown.given);
+    pub(super) fn transcript_read(
+        &mut self,
+        now: Moment,
+        shown: &transcript::Shown,
+    ) -> Vec<Effect> {
+        let by_hook = self.hook.prove(&shown.given);
         let mut effects = self.prove(now, &shown.given, Some(TRANSCRIBED.to_owned()));
-        effects.extend(handed);
+        effects.extend(by_hook);
         let ids = self.proof.unproven.shown(&shown.withdrawn);
         let reason = WITHDRAWN.to_owned();
         effects.extend((!ids.is_empty()).then_some(Effect::Uncertain { ids, reason }));
@@ -414,13 +418,13 @@ mod tests {
         assert_eq!(ids, [first, second]);
     }
 
-    /// Half of it may stand in the box, and be submitted instead of the repeat.
+    /// A part of the first offer may still be in the box, and be submitted instead of the repeat.
     #[test]
-    fn what_is_left_of_an_offer_that_broke_off_does_not_prove_its_repeat() {
+    fn the_rest_of_an_offer_that_was_cut_off_does_not_prove_its_repeat() {
         let message = message(1, "alice", "bob");
         let id = message.id;
-        let first = Sent::of(&with_steps(&message, &[]));
-        let repeat = Sent::of(&with_steps(&message, &[Offering, Uncertain]));
+        let first = MessageHeader::of(&with_steps(&message, &[]));
+        let repeat = MessageHeader::of(&with_steps(&message, &[Offering, Uncertain]));
         let head = &format!("[ph message from: alice id: {}] hi", id.id8());
         let again = head.replace(']', &format!("{}]", turn::REPEAT));
         let mut unproven = Unproven::default();
@@ -430,7 +434,7 @@ mod tests {
         unproven.add(&repeat);
         assert_eq!(unproven.take_shown(head), []);
         assert_eq!(unproven.take_shown(&format!("{head}\n{again}")), [id]);
-        // One repeat cannot be told from another.
+        // Two repeats have identical headers.
         unproven.add(&repeat);
         unproven.forget(&[id]);
         unproven.add(&repeat);

@@ -1,52 +1,53 @@
-//! The question of the program that is open, according to the screen and the hooks. A question has an
-//! identity beside its words: Enter belongs to one question only.
+//! The open question of the program, according to the screen and the hooks. A question has a number
+//! beside its text, because an answer belongs to one question only.
 
 use super::agent::AgentState;
 use super::terminal::Question;
 use crate::moment::Moment;
 use std::time::Duration;
 
-/// A hook tells of a question before its dialog is drawn. If the screen still shows the input box
-/// after this time, the question is over: agents call no hook after a denial.
+/// A hook reports a question before its dialog is drawn. If the screen still shows the input box
+/// after this time, the question has ended: agents call no hook after a denial.
 const DIALOG_DRAWN_WITHIN: Duration = Duration::from_secs(3);
-/// How long a question is left alone once the screen shows it, and after each change of its words.
+/// How long a question must be on the screen without a change of its text before it is answered.
 /// Claude Code ignores keys for 200 ms after it has opened a dialog, and a dialog may be drawn in
 /// parts.
-const QUESTION_SETTLES: Duration = Duration::from_millis(500);
+const QUESTION_SETTLED_AFTER: Duration = Duration::from_millis(500);
 
-const ON_SCREEN: &str = "its question stands on the screen";
+const ON_SCREEN: &str = "its question is on the screen";
 
 #[derive(Debug, Clone)]
-pub(super) struct Dialog {
-    /// Counts the questions of the session: a question that comes again in the same words is another.
+pub(super) struct OpenDialog {
+    /// Counts the questions of the session: a repeated question with the same text has another
+    /// number.
     pub(super) number: u64,
     pub(super) what: String,
-    /// All of its words, as far as they are known.
+    /// The full text, as far as it is known.
     text: String,
-    /// The words with the echo of an answer behind them, if the screen shows that.
+    /// The text followed by the echo of an answer, if the screen shows that.
     echoed: Option<String>,
     pub(super) since: Moment,
     /// The interrupt key does not dismiss it.
-    pub(super) stays: bool,
+    pub(super) ignores_interrupt: bool,
     pub(super) evidence: String,
-    /// When a hook told of it.
-    pub(super) heard: Option<Moment>,
+    /// When a hook reported the question.
+    pub(super) hook_reported_at: Option<Moment>,
 }
 
-impl Dialog {
-    pub(super) fn asks(&self) -> Question {
+impl OpenDialog {
+    pub(super) fn question(&self) -> Question {
         Question {
             number: self.number,
             what: self.what.clone(),
         }
     }
 
-    /// Whether the words are its own, with the echo of an answer or without.
-    fn is_told_by(&self, text: &str) -> bool {
+    /// Whether `text` is the text of this question, with or without the echo of an answer.
+    fn has_text(&self, text: &str) -> bool {
         self.text == text || self.echoed.as_deref() == Some(text)
     }
 
-    /// Whether the text is this question with a part of an answer behind it.
+    /// Whether `text` is this question followed by a part of an answer.
     fn is_echoed_by(&self, text: &str, answer: &str) -> bool {
         let echo = text.strip_prefix(self.text.as_str());
         // The end of a long text is left out.
@@ -57,14 +58,14 @@ impl Dialog {
 
 /// A question as the screen shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Shown {
-    /// In a few words.
+pub(super) struct ShownQuestion {
+    /// A summary in a few words.
     pub(super) what: String,
-    /// In all of its words.
+    /// The full text.
     pub(super) text: String,
 }
 
-impl Shown {
+impl ShownQuestion {
     pub(super) fn of(what: &str) -> Self {
         Self {
             what: what.to_owned(),
@@ -76,9 +77,9 @@ impl Shown {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Questions {
     /// The one question that counts.
-    pub(super) open: Option<Dialog>,
+    pub(super) open: Option<OpenDialog>,
     /// The question on the screen.
-    shown: Option<Shown>,
+    shown: Option<ShownQuestion>,
     /// When the question on the screen last changed, including its wording.
     changed_at: Option<Moment>,
     /// The screen only announces the question, in a title or a status note.
@@ -87,18 +88,19 @@ pub(super) struct Questions {
 }
 
 impl Questions {
-    fn asks_still(&self, text: &str) -> bool {
-        self.open.as_ref().is_some_and(|d| d.is_told_by(text))
+    fn is_open(&self, text: &str) -> bool {
+        self.open.as_ref().is_some_and(|d| d.has_text(text))
     }
 
-    /// Whether a question in these words, which may be a hook's, is the open one.
-    fn asks_as_told(&self, what: &str) -> bool {
+    /// Whether `what`, a text or the summary of a hook, is the open question.
+    fn is_open_as(&self, what: &str) -> bool {
         let dialog = self.open.as_ref();
-        dialog.is_some_and(|d| d.what == what || d.is_told_by(what))
+        dialog.is_some_and(|d| d.what == what || d.has_text(what))
     }
 
-    /// A part of the answer that is being typed may be shown as a part of the question.
-    fn hear_echo(&mut self, text: &str, answer: &str) {
+    /// Note the echo of the answer that is being typed, if the screen shows it as a part of the
+    /// question.
+    fn note_echo(&mut self, text: &str, answer: &str) {
         if let Some(dialog) = &mut self.open
             && dialog.is_echoed_by(text, answer)
         {
@@ -106,11 +108,11 @@ impl Questions {
         }
     }
 
-    /// The announced question is on the screen now: it is the same one.
-    fn draw(&mut self, now: Moment, shown: &Shown) {
+    /// Note that the screen now shows the question that it only announced before.
+    fn note_drawn(&mut self, now: Moment, shown: &ShownQuestion) {
         self.changed_at = Some(now);
-        if let (Some(dialog), Some(told)) = (&mut self.open, &self.shown)
-            && dialog.text == told.text
+        if let (Some(dialog), Some(announced)) = (&mut self.open, &self.shown)
+            && dialog.text == announced.text
         {
             dialog.what.clone_from(&shown.what);
             dialog.text.clone_from(&shown.text);
@@ -119,82 +121,91 @@ impl Questions {
         self.shown = Some(shown.clone());
     }
 
-    /// Whether an answer began for another question than the one that is open now.
-    pub(super) fn is_another_than(&self, answered: Option<&Question>) -> bool {
-        let asks = self.open.as_ref().map(|dialog| dialog.number);
-        asks != answered.map(|question| question.number)
+    /// Whether the open question is another one than the answered one.
+    pub(super) fn differs_from(&self, answered: Option<&Question>) -> bool {
+        let open = self.open.as_ref().map(|dialog| dialog.number);
+        open != answered.map(|question| question.number)
     }
 }
 
 impl AgentState {
-    /// Take over the question that a look at the screen shows. `answer` is the answer that is being
-    /// typed.
-    pub(super) fn look_at_question(
+    /// Update the question from a look at the screen. `answer` is the answer that is being typed.
+    pub(super) fn note_look(
         &mut self,
         now: Moment,
-        shown: Option<Shown>,
+        shown: Option<ShownQuestion>,
         is_announced: bool,
         answer: Option<&str>,
     ) {
         let was_announced = std::mem::replace(&mut self.questions.is_announced, is_announced);
         if let (Some(shown), true, false) = (&shown, was_announced, is_announced) {
-            self.questions.draw(now, shown);
+            self.questions.note_drawn(now, shown);
         }
-        self.see_question(now, shown, answer);
+        self.note_question(now, shown, answer);
     }
 
-    /// Note what the screen shows of a question. A question that has left the screen is answered,
-    /// even if no hook says so.
-    pub(super) fn see_question(&mut self, now: Moment, shown: Option<Shown>, answer: Option<&str>) {
+    /// Note the question on the screen. A question that has left the screen is answered, even
+    /// without a report of a hook.
+    pub(super) fn note_question(
+        &mut self,
+        now: Moment,
+        shown: Option<ShownQuestion>,
+        answer: Option<&str>,
+    ) {
         let questions = &mut self.questions;
         if questions.shown == shown {
             return;
         }
         questions.changed_at = Some(now);
         if let (Some(shown), Some(answer)) = (&shown, answer) {
-            questions.hear_echo(&shown.text, answer);
+            questions.note_echo(&shown.text, answer);
         }
         match (&questions.shown, &shown) {
-            (Some(_), Some(shown)) if questions.asks_still(&shown.text) => {}
-            // Another question: an answer to the first has not answered this one.
+            (Some(_), Some(shown)) if questions.is_open(&shown.text) => {}
+            // An answer to the first question has not answered this one.
             (Some(_), Some(_)) => questions.open = None,
-            (Some(_), None) if self.heard.question().is_some() => self.end_told_question(),
+            (Some(_), None) if self.heard.question().is_some() => self.end_hook_question(),
             (Some(_) | None, _) => {}
         }
         self.questions.shown = shown;
-        self.ask(now);
+        self.settle_question(now);
     }
 
-    /// When a question ends that only a hook has told of, because the screen has shown the input box
-    /// since `box_since`.
+    /// Return when a question ends that only a hook has reported, because the screen has shown the
+    /// input box since `box_since`.
     pub(super) fn question_ends_at(&self, box_since: Option<Moment>) -> Option<Duration> {
-        let is_told_only = self.questions.shown.is_none();
-        let told = self.heard.question().filter(|_| is_told_only)?;
-        Some(told.at.mono.max(box_since?.mono) + DIALOG_DRAWN_WITHIN)
+        let is_by_hook_only = self.questions.shown.is_none();
+        let reported = self.heard.question().filter(|_| is_by_hook_only)?;
+        Some(reported.at.mono.max(box_since?.mono) + DIALOG_DRAWN_WITHIN)
     }
 
     pub(super) fn tick_question(&mut self, now: Moment, box_since: Option<Moment>) {
         let ends_at = self.question_ends_at(box_since);
         if ends_at.is_some_and(|at| at <= now.mono) {
-            self.end_told_question();
-            self.ask(now);
+            self.end_hook_question();
+            self.settle_question(now);
         }
     }
 
-    /// Settle which question counts. It stays the same for as long as the screen or a hook tells it.
-    pub(super) fn ask(&mut self, now: Moment) {
+    /// Decide which question is open. It stays open for as long as the screen or a hook reports it.
+    pub(super) fn settle_question(&mut self, now: Moment) {
         let questions = &mut self.questions;
-        let told = self.heard.question();
+        let reported = self.heard.question();
         let shown = questions.shown.as_ref();
-        let is_shown = shown.is_some_and(|shown| questions.asks_still(&shown.text));
-        if is_shown || told.is_some_and(|told| questions.asks_as_told(&told.what)) {
+        let is_shown = shown.is_some_and(|shown| questions.is_open(&shown.text));
+        if is_shown || reported.is_some_and(|reported| questions.is_open_as(&reported.what)) {
             return;
         }
-        let (shown, since, evidence, heard) = match (shown, told) {
+        let (shown, since, evidence, hook_reported_at) = match (shown, reported) {
             (Some(shown), _) => (shown.clone(), now, ON_SCREEN.to_owned(), None),
-            (None, Some(told)) => {
-                let evidence = format!("hook {}", told.event);
-                (Shown::of(&told.what), told.at, evidence, Some(told.at))
+            (None, Some(reported)) => {
+                let evidence = format!("hook {}", reported.event);
+                (
+                    ShownQuestion::of(&reported.what),
+                    reported.at,
+                    evidence,
+                    Some(reported.at),
+                )
             }
             (None, None) => {
                 questions.open = None;
@@ -202,15 +213,15 @@ impl AgentState {
             }
         };
         questions.count += 1;
-        questions.open = Some(Dialog {
+        questions.open = Some(OpenDialog {
             number: questions.count,
             what: shown.what,
             text: shown.text,
             echoed: None,
             since,
-            stays: false,
+            ignores_interrupt: false,
             evidence,
-            heard,
+            hook_reported_at,
         });
     }
 
@@ -219,19 +230,19 @@ impl AgentState {
         let settled_at = self
             .questions
             .changed_at
-            .map(|at| at.mono + QUESTION_SETTLES);
+            .map(|at| at.mono + QUESTION_SETTLED_AFTER);
         let is_settled = settled_at.is_some_and(|at| at <= now.mono);
-        self.knows_dialogs() && (self.is_unshown() || !is_settled)
+        self.knows_dialogs() && (self.is_question_unshown() || !is_settled)
     }
 
     /// Whether the screen does not show the open question yet, or only announces it.
-    pub(super) fn is_unshown(&self) -> bool {
+    pub(super) fn is_question_unshown(&self) -> bool {
         self.knows_dialogs() && (self.questions.shown.is_none() || self.questions.is_announced)
     }
 
-    /// Whether the question is gone that an answer was begun for, or another has taken its place.
-    pub(super) fn asks_another(&self, answered: Option<&Question>) -> bool {
+    /// Whether the answered question is closed or replaced by another.
+    pub(super) fn has_question_changed(&self, answered: Option<&Question>) -> bool {
         let may_tell = self.is_asking() || self.knows_dialogs();
-        may_tell && self.questions.is_another_than(answered)
+        may_tell && self.questions.differs_from(answered)
     }
 }

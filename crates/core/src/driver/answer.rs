@@ -1,7 +1,7 @@
-//! Answers that somebody wants to send: each is checked against the question that is open. An answer
-//! that is recorded before its question has settled on the screen could be matched to another one.
+//! Checks of answers before they are recorded. An answer that is recorded before its question has
+//! settled on the screen could be matched to another question.
 
-use super::nudge::RequestToken;
+use super::RequestToken;
 use super::{Action, Observer, SessionDriver};
 use crate::delivery::{Answerable, OpenQuestion};
 use crate::moment::Moment;
@@ -56,7 +56,7 @@ impl SessionDriver {
         self.check_answer(now, check, observer);
     }
 
-    /// Check each waiting answer again, whatever has happened.
+    /// Check each waiting answer again.
     pub(super) fn check_answers(&mut self, now: Moment, observer: &mut impl Observer) {
         for check in std::mem::take(&mut self.answer_checks.0) {
             self.check_answer(now, check, observer);
@@ -87,7 +87,7 @@ impl SessionDriver {
         observer: &mut impl Observer,
     ) {
         if let Some(reason) = refusal {
-            observer.refuses_answer(reason);
+            observer.on_answer_refused(reason);
         }
         let refusal = refusal.map(str::to_owned);
         self.actions.push(Action::EndAnswerCheck { token, refusal });

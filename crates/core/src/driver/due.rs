@@ -1,8 +1,8 @@
-//! What is begun when its time has come: reads of the journal, expiry, turns and reminders.
+//! The work that is due at a time: reads of the journal, expiry, turns and reminders.
 
-use super::commits::For;
-use super::{Action, Observer, Operation, SessionDriver};
-use crate::delivery::{Decision, Effect, Event};
+use super::journal::commits::CommitPurpose;
+use super::{Action, JournalOperation, Observer, SessionDriver};
+use crate::delivery::{Decision, DeliveryEvent, Effect};
 use crate::moment::Moment;
 
 impl SessionDriver {
@@ -19,7 +19,7 @@ impl SessionDriver {
         if self.mail.next_change.is_some_and(|at| at <= now.wall) {
             self.mail.next_change = None;
             self.freshness.set_read_due();
-            self.commit(Operation::Expire, For::Nothing);
+            self.commit(JournalOperation::Expire, CommitPurpose::Nothing);
         }
         if self.freshness.begin_due_read(now.mono) {
             self.actions.push(Action::ReadMail);
@@ -33,11 +33,11 @@ impl SessionDriver {
         self.begin_due(now, observer);
     }
 
-    /// Tell delivery that the time has come for which it waits.
+    /// Send delivery a tick if one is due.
     pub(super) fn tick(&mut self, now: Moment, observer: &mut impl Observer) {
         let is_due = self.delivery.next_wakeup().is_some_and(|at| at <= now.mono);
         if is_due && !self.has_exited {
-            self.tell(now, Event::Tick, observer);
+            self.notify_delivery(now, DeliveryEvent::Tick, observer);
         }
     }
 
@@ -47,7 +47,10 @@ impl SessionDriver {
         if !self.delivery.is_starting()
             && let Some(resumed) = self.resumed.take()
         {
-            self.commit(Operation::SettleEarlierOffers(resumed), For::Nothing);
+            self.commit(
+                JournalOperation::SettleEarlierOffers(resumed),
+                CommitPurpose::Nothing,
+            );
         }
     }
 
@@ -74,11 +77,11 @@ impl SessionDriver {
         }
         self.freshness.needs_no_recheck();
         if let Some(chosen) = chosen.filter(|_| is_due) {
-            observer.chooses(now, &self.delivery, &self.mail.pending, &chosen);
+            observer.on_decision(now, &self.delivery, &self.mail.pending, &chosen);
             let effects = self.delivery.act(now, &self.mail.pending);
             self.perform(now, effects, observer);
         } else if is_fresh && is_current {
-            let effects = self.delivery.remind(now, &self.mail.owed);
+            let effects = self.delivery.remind(now, &self.mail.pending_replies);
             self.perform(now, effects, observer);
         }
     }

@@ -1,26 +1,33 @@
-//! Events that delivery is told of, and the effects that it requests, as actions and commits.
+//! Passes events to delivery, and turns its effects into actions and commits.
 
-use super::terminal::Purpose;
-use super::{Action, KeyboardUser, Observer, Operation, SessionDriver, Turn, TurnMessage};
-use crate::delivery::{Effect, Event};
+use super::terminal::keyboard::KeyboardPurpose;
+use super::{
+    Action, JournalOperation, KeyboardUser, Observer, SessionDriver, TurnContent, TurnMessage,
+};
+use crate::delivery::{DeliveryEvent, Effect};
 use crate::harness::Route;
 use crate::id::MessageId;
 use crate::mail::MessageState;
 use crate::moment::Moment;
-use crate::offer::Said;
+use crate::offer::OfferReport;
 
 impl SessionDriver {
-    /// Tell delivery of an event, and carry out the effects.
-    pub(super) fn tell(&mut self, now: Moment, event: Event, observer: &mut impl Observer) {
-        observer.hears(now, &event);
+    /// Pass an event to delivery, and carry out the effects.
+    pub(super) fn notify_delivery(
+        &mut self,
+        now: Moment,
+        event: DeliveryEvent,
+        observer: &mut impl Observer,
+    ) {
+        observer.on_event(now, &event);
         let effects = self.delivery.on(now, event);
         self.perform(now, effects, observer);
-        observer.has_heard();
+        observer.after_event();
         // A turn that has to wait releases the keyboard too, because the answer to a dialog needs it.
         if !self.delivery.is_writing() && self.keyboard.release() {
             self.actions
                 .push(Action::ReleaseKeyboard(KeyboardUser::Turn));
-            observer.releases_keyboard();
+            observer.on_keyboard_released();
         }
     }
 
@@ -31,7 +38,7 @@ impl SessionDriver {
         observer: &mut impl Observer,
     ) {
         for effect in effects {
-            observer.wants(now, &self.delivery, &effect);
+            observer.on_effect(now, &self.delivery, &effect);
             self.carry_out(now, effect, observer);
         }
     }
@@ -42,37 +49,39 @@ impl SessionDriver {
             Effect::Offer { ids } => {
                 self.skip_transcripts();
                 let messages = pick(&self.mail.pending, &ids);
-                self.take_keyboard_for(Purpose::Offer { ids }, messages);
+                self.take_keyboard_for(KeyboardPurpose::Offer { ids }, messages);
             }
             Effect::Remind { ids } => {
-                let messages = pick(&self.mail.owed, &ids);
-                self.take_keyboard_for(Purpose::Remind { ids }, messages);
+                let messages = pick(&self.mail.pending_replies, &ids);
+                self.take_keyboard_for(KeyboardPurpose::Remind { ids }, messages);
             }
             Effect::Resume => self.retake_keyboard(),
             Effect::Write { ids } => {
                 let messages = self.keyboard.messages(&ids);
-                let told = messages.map(|messages| Turn::Messages(self.told(messages)));
-                self.type_turn(now, told, observer);
+                let turn = messages.map(|m| TurnContent::Messages(self.turn_messages(m)));
+                self.type_turn(now, turn, observer);
             }
             Effect::WriteReminder { ids } => {
-                let turn = self.keyboard.messages(&ids).map(Turn::Reminder);
+                let turn = self.keyboard.messages(&ids).map(TurnContent::Reminder);
                 self.type_turn(now, turn, observer);
             }
             Effect::Enter => {
                 self.keyboard.begin_typing();
                 let (by, keys) = (KeyboardUser::Turn, self.delivery.enter_key().to_vec());
-                self.actions.ask(Action::PressEnter { by, keys });
+                self.actions.push_counted(Action::PressEnter { by, keys });
             }
-            Effect::Look => self.actions.ask(Action::Look(KeyboardUser::Turn)),
-            Effect::Give { number, ids } => self.give(number, &ids),
-            Effect::Call { number, ids } => self.call_api(number, &ids),
+            Effect::Look => self.actions.push_counted(Action::Look(KeyboardUser::Turn)),
+            Effect::SendDirect { number, ids } => self.send_direct(number, &ids),
+            Effect::OfferByApi { number, ids } => self.call_api(number, &ids),
             Effect::Abort => {
                 let conversation = self.api_conversation();
-                self.actions.ask(Action::ApiInterrupt { conversation });
+                self.actions
+                    .push_counted(Action::ApiInterrupt { conversation });
             }
-            Effect::GoOn => {
+            Effect::Continue => {
                 let conversation = self.api_conversation();
-                self.actions.ask(Action::ApiContinue { conversation });
+                self.actions
+                    .push_counted(Action::ApiContinue { conversation });
             }
             Effect::Offered {
                 ids,
@@ -81,12 +90,12 @@ impl SessionDriver {
                 proof_awaited,
             } => {
                 self.transcripts.read_soon(now.mono);
-                let said = Said::Offered {
+                let report = OfferReport::Offered {
                     route: route.as_str().to_owned(),
                     evidence,
                     proof_awaited,
                 };
-                self.record(now, ids, said);
+                self.record(now, ids, report);
             }
             Effect::Accepted {
                 ids,
@@ -94,26 +103,30 @@ impl SessionDriver {
                 route,
             } => {
                 let route = route.as_str().to_owned();
-                self.record(now, ids, Said::Accepted { route, evidence });
+                self.record(now, ids, OfferReport::Accepted { route, evidence });
             }
-            Effect::Withdraw { ids, reason } => self.record(now, ids, Said::Withdrawn { reason }),
-            Effect::Uncertain { ids, reason } => self.record(now, ids, Said::Uncertain { reason }),
+            Effect::Withdraw { ids, reason } => {
+                self.record(now, ids, OfferReport::Withdrawn { reason })
+            }
+            Effect::Uncertain { ids, reason } => {
+                self.record(now, ids, OfferReport::Uncertain { reason })
+            }
             Effect::Fail { ids, reason } => {
-                self.record(now, ids, Said::Failed { reason });
+                self.record(now, ids, OfferReport::Failed { reason });
             }
         }
     }
 
-    fn record(&mut self, now: Moment, ids: Vec<MessageId>, said: Said) {
-        self.commit_receipt(now, Operation::Say { ids, said });
+    fn record(&mut self, now: Moment, ids: Vec<MessageId>, report: OfferReport) {
+        self.commit_receipt(now, JournalOperation::RecordStep { ids, report });
     }
 
-    pub(super) fn told(&self, messages: Vec<MessageState>) -> Vec<TurnMessage> {
-        let told = messages.into_iter().map(|state| {
-            let telling = self.delivery.telling(&state);
-            (state, telling)
+    pub(super) fn turn_messages(&self, messages: Vec<MessageState>) -> Vec<TurnMessage> {
+        let messages = messages.into_iter().map(|state| TurnMessage {
+            placement: self.delivery.placement(&state),
+            state,
         });
-        told.collect()
+        messages.collect()
     }
 
     /// Return the operation that records an offer of these messages by a route.
@@ -121,19 +134,19 @@ impl SessionDriver {
         route: Route,
         ids: Vec<MessageId>,
         messages: &[MessageState],
-    ) -> Operation {
-        let said = Said::Offering {
+    ) -> JournalOperation {
+        let report = OfferReport::Offering {
             route: route.as_str().to_owned(),
             repeats: MessageState::repeats(messages),
         };
-        Operation::Say { ids, said }
+        JournalOperation::RecordStep { ids, report }
     }
 }
 
 /// Return the messages with these ids, in the order of the ids.
 pub(super) fn pick(messages: &[MessageState], ids: &[MessageId]) -> Vec<MessageState> {
     ids.iter()
-        .filter_map(|id| messages.iter().find(|state| state.message.id == *id))
+        .filter_map(|id| messages.iter().find(|mail| mail.message.id == *id))
         .cloned()
         .collect()
 }

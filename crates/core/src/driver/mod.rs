@@ -1,56 +1,55 @@
-//! The driver of one session: the order in which a session reads the journal, commits, takes the
-//! keyboard, types, looks, answers hooks and reads transcripts.
+//! The driver of one session. It decides the order in which a session reads the journal, commits,
+//! leases the keyboard, types, looks at the screen, answers hooks and reads transcripts.
 //!
-//! It has no clock, files or tasks. [`SessionDriver::handle`] takes what happened,
-//! [`SessionDriver::poll_action`] gives what is to be done, and [`SessionDriver::next_timeout`] says
-//! when the driver wants [`Input::Tick`]. The session performs the actions; the simulation performs
-//! them against a simulated world.
+//! It has no clock, files or tasks. [`SessionDriver::handle`] takes an input,
+//! [`SessionDriver::poll_action`] returns the next action, and [`SessionDriver::next_timeout`]
+//! returns the time of the next [`Input::Tick`]. The session performs the actions; the simulation
+//! performs them against a simulated world.
 
-mod actions;
+mod action;
+mod action_queue;
 mod answer;
-mod commits;
-mod decisions;
+mod decision_lines;
+mod direct;
 mod due;
 mod effects;
-mod freshness;
-mod hooks;
-mod input_check;
-mod nudge;
+mod input;
+mod journal;
 mod observer;
 mod terminal;
-mod terms;
 mod transcripts;
 
-pub use decisions::{Decisions, HoldLog, Level, Line};
-pub use nudge::{NudgeOutcome, NudgeRequest, RequestToken, TOO_LATE};
-pub use observer::Observer;
-pub use terms::{
-    Action, CommitId, HookCall, HookMail, Input, KeyboardUser, MailView, Operation, RunIdentity,
-    Turn, TurnMessage,
+pub use action::{
+    Action, CommitId, HookCall, HookMail, JournalOperation, KeyboardUser, MailView, RunIdentity,
+    TurnContent, TurnMessage,
 };
+pub use decision_lines::{DecisionLines, HoldLog, LogLevel, LogLine};
+pub use input::Input;
+pub use observer::Observer;
+pub use terminal::nudge::{NudgeOutcome, NudgeRequest, RequestToken, TOO_LATE};
 
-use crate::delivery::{Delivery, Event, Manner};
+use crate::delivery::{Delivery, DeliveryConfig, DeliveryEvent};
 use crate::id::MessageId;
 use crate::moment::Moment;
 use crate::session::Conversation;
-use actions::Actions;
+use action_queue::ActionQueue;
 use answer::AnswerChecks;
-use commits::{Commits, For};
+use direct::DirectDeliveries;
 use effects::pick;
-use freshness::Freshness;
-use hooks::Handovers;
-use input_check::InputCheck;
-use nudge::Nudges;
+use journal::commits::{CommitPurpose, Commits};
+use journal::freshness::Freshness;
 use std::time::Duration;
-use terminal::Keyboard;
+use terminal::input_check::InputCheck;
+use terminal::keyboard::Keyboard;
+use terminal::nudge::Nudges;
 use transcripts::TranscriptSchedule;
 
 /// Parameters of a new driver.
 #[derive(Debug, Clone)]
-pub struct Start {
-    pub manner: Manner,
+pub struct DriverConfig {
+    pub delivery: DeliveryConfig,
     pub run: RunIdentity,
-    /// The conversation that the program was told to resume.
+    /// The conversation that the program was started to resume.
     pub resumed: Option<Conversation>,
 }
 
@@ -65,39 +64,39 @@ pub struct SessionDriver {
     freshness: Freshness,
     commits: Commits,
     keyboard: Keyboard,
-    handovers: Handovers,
+    direct_deliveries: DirectDeliveries,
     transcripts: TranscriptSchedule,
     input_check: InputCheck,
     nudges: Nudges,
     answer_checks: AnswerChecks,
-    actions: Actions,
-    /// Whether something has happened since the driver last looked for work.
+    actions: ActionQueue,
+    /// Whether an input has come since the driver last looked for work.
     has_news: bool,
     has_exited: bool,
 }
 
 impl SessionDriver {
     /// Create the driver of a program that was started just now.
-    pub fn new(start: Start, now: Moment) -> Self {
+    pub fn new(config: DriverConfig, now: Moment) -> Self {
         let mut driver = Self {
-            delivery: Delivery::new(start.manner, now),
-            run: start.run,
-            resumed: start.resumed,
+            delivery: Delivery::new(config.delivery, now),
+            run: config.run,
+            resumed: config.resumed,
             conversation: None,
             mail: MailView::default(),
             freshness: Freshness::new(now.mono),
             commits: Commits::default(),
             keyboard: Keyboard::default(),
-            handovers: Handovers::default(),
+            direct_deliveries: DirectDeliveries::default(),
             transcripts: TranscriptSchedule::default(),
             input_check: InputCheck::new(),
             nudges: Nudges::default(),
             answer_checks: AnswerChecks::default(),
-            actions: Actions::default(),
+            actions: ActionQueue::default(),
             has_news: true,
             has_exited: false,
         };
-        driver.commit(Operation::Expire, For::Nothing);
+        driver.commit(JournalOperation::Expire, CommitPurpose::Nothing);
         driver
     }
 
@@ -105,7 +104,7 @@ impl SessionDriver {
         &self.delivery
     }
 
-    /// The mail as of the last read.
+    /// Return the mail as of the last read.
     pub fn mail(&self) -> &MailView {
         &self.mail
     }
@@ -126,8 +125,8 @@ impl SessionDriver {
     }
 
     /// Whether a message is on its way to a hook or the API.
-    pub fn is_handing(&self, id: MessageId) -> bool {
-        self.handovers.has(id)
+    pub fn is_offered_directly(&self, id: MessageId) -> bool {
+        self.direct_deliveries.has(id)
     }
 
     /// Whether a turn is being offered: the driver waits for the keyboard, or for the journal.
@@ -135,7 +134,7 @@ impl SessionDriver {
         self.keyboard.is_offering()
     }
 
-    /// Tell the driver what has happened at `now`.
+    /// Handle an input that came at `now`.
     pub fn handle(&mut self, now: Moment, input: Input, observer: &mut impl Observer) {
         self.has_news = true;
         if input.is_counted_result() {
@@ -146,7 +145,7 @@ impl SessionDriver {
             Input::PeriodicCheck => {
                 self.freshness.set_read_due();
                 if self.commits.is_empty() && self.actions.are_answered() {
-                    self.commit(Operation::CloseKilledHooks, For::Nothing);
+                    self.commit(JournalOperation::CloseKilledHooks, CommitPurpose::Nothing);
                 }
             }
             Input::JournalChanged { head } => self.freshness.notice(head),
@@ -167,89 +166,109 @@ impl SessionDriver {
             Input::KeyboardLeased(KeyboardUser::Nudge) => self.nudge_leased(now, observer),
             Input::KeyboardRefused(KeyboardUser::Turn) => {
                 self.keyboard.refuse();
-                self.tell(now, Event::Barred, observer);
+                self.notify_delivery(now, DeliveryEvent::KeyboardRefused, observer);
             }
-            Input::KeyboardRefused(KeyboardUser::Nudge) => self.nudge_barred(observer),
+            Input::KeyboardRefused(KeyboardUser::Nudge) => self.nudge_refused(observer),
             Input::KeyboardGone(KeyboardUser::Turn) => {
                 let event = self.keyboard_gone();
-                self.tell(now, event, observer);
+                self.notify_delivery(now, event, observer);
             }
             Input::KeyboardGone(KeyboardUser::Nudge) => self.nudge_terminal_gone(observer),
-            Input::Typed(text) => self.tell_typed(now, Event::Wrote(text), observer),
+            Input::Typed(text) => self.finish_typing(now, DeliveryEvent::Wrote(text), observer),
             Input::LineTyped => self.nudge_typed(now),
             Input::EnterPressed(KeyboardUser::Turn) => {
-                self.tell_typed(now, Event::Entered, observer);
+                self.finish_typing(now, DeliveryEvent::Entered, observer);
             }
             Input::EnterPressed(KeyboardUser::Nudge) => self.nudge_entered(observer),
             Input::TerminalFailed { by, why } => match by {
-                KeyboardUser::Turn => self.tell_typed(now, Event::WriteFailed(why), observer),
+                KeyboardUser::Turn => {
+                    self.finish_typing(now, DeliveryEvent::WriteFailed(why), observer)
+                }
                 KeyboardUser::Nudge => self.nudge_failed(observer),
             },
-            Input::KeysDropped => self.tell(now, Event::Unpressed, observer),
+            Input::KeysDropped => self.notify_delivery(now, DeliveryEvent::KeysDropped, observer),
             Input::Looked { by, sighting } => match by {
-                KeyboardUser::Turn => self.tell(now, Event::Looked(sighting), observer),
+                KeyboardUser::Turn => {
+                    self.notify_delivery(now, DeliveryEvent::Looked(sighting), observer)
+                }
                 KeyboardUser::Nudge => self.nudge_looked(now, sighting, observer),
             },
             Input::InputChecked { is_unread } => self.input_check.finish(is_unread),
-            Input::ScreenChanged(sighting) => self.tell(now, Event::Seen(sighting), observer),
-            Input::DialogChanged(what) => self.tell(now, Event::Dialog(what), observer),
-            Input::OutputSeen => self.tell(now, Event::Output, observer),
+            Input::ScreenChanged(sighting) => {
+                self.notify_delivery(now, DeliveryEvent::ScreenChanged(sighting), observer)
+            }
+            Input::DialogChanged(what) => {
+                self.notify_delivery(now, DeliveryEvent::DialogChanged(what), observer)
+            }
+            Input::OutputSeen => self.notify_delivery(now, DeliveryEvent::Output, observer),
             Input::KeysTyped { is_draft } => {
                 self.input_check.note_keys(now.mono, is_draft);
                 let event = match is_draft {
-                    true => Event::Draft,
-                    false => Event::DraftGone,
+                    true => DeliveryEvent::DraftTyped,
+                    false => DeliveryEvent::DraftEnded,
                 };
-                self.tell(now, event, observer);
+                self.notify_delivery(now, event, observer);
             }
-            Input::PasteMode(on) => self.tell(now, Event::Paste(on), observer),
+            Input::PasteMode(on) => {
+                self.notify_delivery(now, DeliveryEvent::PasteMode(on), observer)
+            }
             Input::HookCalled {
                 call,
                 report,
                 takes_mail,
             } => self.hook_called(now, call, &report, takes_mail, observer),
             Input::HookPassedOn(offer) => {
-                self.tell(now, Event::Taken(offer), observer);
+                self.notify_delivery(now, DeliveryEvent::DirectConfirmed(offer), observer);
                 // This hook may be the last one.
                 self.transcripts.read_soon(now.mono);
             }
-            Input::HookGone(offer) => self.tell(now, Event::Dropped(offer), observer),
+            Input::HookGone(offer) => {
+                self.notify_delivery(now, DeliveryEvent::DirectUnconfirmed(offer), observer)
+            }
             Input::HookUnanswered { offer, ids, why } | Input::ApiRefused { offer, ids, why } => {
-                self.handovers.end(offer);
-                let event = Event::NotHanded {
+                self.direct_deliveries.end(offer);
+                let event = DeliveryEvent::DirectRefused {
                     number: offer,
                     ids,
                     why,
                 };
-                self.tell(now, event, observer);
+                self.notify_delivery(now, event, observer);
             }
             Input::ApiConfirmed(offer) => self.api_confirmed(offer),
-            Input::ApiAccepted(offer) => self.tell(now, Event::Taken(offer), observer),
-            Input::ApiSilent(offer) => self.tell(now, Event::Dropped(offer), observer),
+            Input::ApiAccepted(offer) => {
+                self.notify_delivery(now, DeliveryEvent::DirectConfirmed(offer), observer)
+            }
+            Input::ApiSilent(offer) => {
+                self.notify_delivery(now, DeliveryEvent::DirectUnconfirmed(offer), observer)
+            }
             Input::ApiDone => {}
-            Input::ApiNotContinued { why } => self.tell(now, Event::NotGoneOn { why }, observer),
+            Input::ApiNotContinued { why } => {
+                self.notify_delivery(now, DeliveryEvent::ContinueFailed { why }, observer)
+            }
             Input::TranscriptsRead(shown) => {
-                self.tell(now, Event::Transcribed(shown), observer);
-                let is_awaited = self.delivery.asks_transcript();
+                self.notify_delivery(now, DeliveryEvent::TranscriptRead(shown), observer);
+                let is_awaited = self.delivery.needs_transcript();
                 self.transcripts.finish_read(now.mono, is_awaited);
             }
-            Input::Paused(by) => self.tell(now, Event::Paused(by), observer),
-            Input::Released(by) => self.tell(now, Event::Released(by), observer),
-            Input::LoopChanged(wait) => self.tell(now, Event::Loop(wait), observer),
+            Input::Paused(by) => self.notify_delivery(now, DeliveryEvent::Paused(by), observer),
+            Input::Unpaused(by) => self.notify_delivery(now, DeliveryEvent::Unpaused(by), observer),
+            Input::LoopChanged(wait) => {
+                self.notify_delivery(now, DeliveryEvent::LoopChanged(wait), observer)
+            }
             Input::NudgeRequested(request) => self.nudge_requested(now, request, observer),
             Input::AnswerRequested { token, asked_at } => {
                 self.answer_requested(now, token, asked_at, observer);
             }
             Input::Exited(how) => {
                 self.has_exited = true;
-                self.tell(now, Event::Exited(how), observer);
+                self.notify_delivery(now, DeliveryEvent::Exited(how), observer);
                 self.refuse_all_nudges(observer);
             }
         }
     }
 
-    /// The next action, if there is something to do at `now`. Call it until it returns `None`, after
-    /// each input and when [`Self::next_timeout`] has come.
+    /// Return the next action at `now`, if any. Call this until it returns `None`, after each input
+    /// and at [`Self::next_timeout`].
     pub fn poll_action(&mut self, now: Moment, observer: &mut impl Observer) -> Option<Action> {
         loop {
             if let Some(action) = self.actions.pop() {
@@ -262,10 +281,13 @@ impl SessionDriver {
         }
     }
 
-    /// When the driver wants [`Input::Tick`], on the monotonic clock.
+    /// Return the monotonic time at which the driver needs [`Input::Tick`].
     pub fn next_timeout(&self, now: Moment) -> Option<Duration> {
         if self.has_exited {
-            let last = [self.commits.next_retry(), self.handovers.next_timeout()];
+            let last = [
+                self.commits.next_retry(),
+                self.direct_deliveries.next_timeout(),
+            ];
             return last.into_iter().flatten().min();
         }
         let change = self.mail.next_change.map(|at| {
@@ -279,7 +301,7 @@ impl SessionDriver {
             self.next_input_check(now),
             self.next_keys_check(now),
             self.commits.next_retry(),
-            self.handovers.next_timeout(),
+            self.direct_deliveries.next_timeout(),
             self.transcripts.next_read(),
             self.nudges.next_timeout(),
             self.answer_checks.next_timeout(),

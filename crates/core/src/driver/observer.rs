@@ -1,7 +1,7 @@
-//! What a driver tells its observer.
+//! The observer of a driver.
 
-use super::nudge::NudgeOutcome;
-use crate::delivery::{Decision, Delivery, Effect, Event};
+use super::NudgeOutcome;
+use crate::delivery::{Decision, Delivery, DeliveryEvent, Effect};
 use crate::id::MessageId;
 use crate::mail::MessageState;
 use crate::moment::Moment;
@@ -10,11 +10,11 @@ use crate::moment::Moment;
 /// simulation checks them against its laws.
 pub trait Observer {
     /// Delivery is about to handle this event.
-    fn hears(&mut self, now: Moment, event: &Event);
+    fn on_event(&mut self, now: Moment, event: &DeliveryEvent);
     /// Delivery has handled the event, and the driver has carried out the effects.
-    fn has_heard(&mut self);
+    fn after_event(&mut self);
     /// Delivery has chosen what is due from the pending mail.
-    fn chooses(
+    fn on_decision(
         &mut self,
         now: Moment,
         delivery: &Delivery,
@@ -22,15 +22,15 @@ pub trait Observer {
         chosen: &Decision,
     );
     /// Delivery requests this effect.
-    fn wants(&mut self, now: Moment, delivery: &Delivery, effect: &Effect);
+    fn on_effect(&mut self, now: Moment, delivery: &Delivery, effect: &Effect);
     /// The driver releases the keyboard, because no turn needs it any more.
-    fn releases_keyboard(&mut self);
+    fn on_keyboard_released(&mut self);
     /// The journal could not record a receipt. It is tried again.
-    fn retries(&mut self, ids: &[MessageId], why: &str);
+    fn on_receipt_retry(&mut self, ids: &[MessageId], why: &str);
     /// A receipt could not be recorded in time. The next session will find the offer cut off.
-    fn gives_up(&mut self, ids: &[MessageId], why: &str);
+    fn on_receipt_lost(&mut self, ids: &[MessageId], why: &str);
     /// A nudge has ended.
-    fn ends_nudge(&mut self, outcome: &NudgeOutcome);
+    fn on_nudge_end(&mut self, outcome: &NudgeOutcome);
     /// An answer is refused before it is recorded.
-    fn refuses_answer(&mut self, reason: &str);
+    fn on_answer_refused(&mut self, reason: &str);
 }

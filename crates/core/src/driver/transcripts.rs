@@ -59,16 +59,16 @@ impl SessionDriver {
     /// Read the transcripts if a read is due. An agent may write a row only after the hook that
     /// reports the same event, and no later hook may follow, so reads repeat on a timer.
     pub(super) fn read_transcripts(&mut self, now: Moment) {
-        let is_awaited = self.delivery.asks_transcript();
+        let is_awaited = self.delivery.needs_transcript();
         if self.transcripts.begin_read(now.mono, is_awaited) {
-            self.actions.ask(Action::ReadTranscripts);
+            self.actions.push_counted(Action::ReadTranscripts);
         }
     }
 
     /// Move the read offsets to the ends of the transcripts before an offer, because earlier rows
     /// cannot prove it. Keep the offsets while an earlier offer still awaits its proof.
     pub(super) fn skip_transcripts(&mut self) {
-        if !self.delivery.asks_transcript() {
+        if !self.delivery.needs_transcript() {
             self.actions.push(Action::SkipTranscripts);
         }
     }

@@ -36,7 +36,7 @@ impl MessageState {
 
     /// Whether the message waits at `now` to be delivered, by any route.
     pub fn is_pending(&self, now: Timestamp) -> bool {
-        self.is_waiting(now) && !self.status.is_handed()
+        self.is_waiting(now) && !self.status.is_offered_or_shown()
     }
 
     /// Return the ids of the repeats among `messages`.

@@ -1,7 +1,8 @@
 //! Receipts: a message's proven state, and the orders that may change it.
 //!
-//! [`MessageStatus`] is the state of one message. Only [`MessageStatus::apply`] changes it, and only
-//! [`decide`] allows orders. Never claims more than the steps in the journal prove.
+//! [`MessageStatus`] is the state of one message. Only [`MessageStatus::apply`] changes the state,
+//! and only [`decide`] allows orders. A state never claims more than the steps in the journal
+//! prove.
 
 pub mod offer;
 mod order;
@@ -124,7 +125,7 @@ pub struct MessageStatus {
     pub proven: Proven,
     pub read: bool,
     pub shown: bool,
-    /// Whether anybody may ever have seen the message; never reset. A begun offer does not count:
+    /// Whether anybody may ever have seen the message; never reset. An open offer does not count:
     /// see [`MessageStatus::is_reached`].
     pub seen: bool,
     /// Whether an offer was ever cut off, so that the next offer must be marked as a repeat.
@@ -295,7 +296,7 @@ impl MessageStatus {
 
     /// Whether a route has shown the message or is about to, so that no other route may. A message
     /// whose offer was cut off may be shown again, marked as a repeat.
-    pub fn is_handed(self) -> bool {
+    pub fn is_offered_or_shown(self) -> bool {
         self.shown
             || match self.proven {
                 Proven::Stored | Proven::Uncertain => false,
@@ -310,7 +311,7 @@ impl MessageStatus {
     }
 
     /// Describe how far the message came, for refusals.
-    pub(super) fn reach(self) -> &'static str {
+    pub(super) fn describe_reach(self) -> &'static str {
         match self.receipt() {
             ReceiptState::Stored if self.shown => "a hook showed it to its agent",
             ReceiptState::Stored if self.cut => "an offer of it was cut off",
@@ -383,7 +384,7 @@ mod tests {
     #[test]
     fn an_unproven_offer_can_become_uncertain() {
         use Step::*;
-        let check = |later: &[Step], want: ReceiptState, is_handed: bool| {
+        let check = |later: &[Step], want: ReceiptState, is_offered_or_shown: bool| {
             let mut status = after(&[Offering]);
             status.apply_progress(&Progress {
                 proof_awaited: true,
@@ -391,7 +392,11 @@ mod tests {
             });
             later.iter().for_each(|step| status.apply(*step));
             assert_eq!(status.receipt(), want, "{later:?}");
-            assert_eq!(status.is_handed(), is_handed, "{later:?}");
+            assert_eq!(
+                status.is_offered_or_shown(),
+                is_offered_or_shown,
+                "{later:?}"
+            );
         };
         check(&[], ReceiptState::Offered, true);
         check(&[Accepted], ReceiptState::Accepted, true);

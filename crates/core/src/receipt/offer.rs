@@ -12,9 +12,9 @@ use crate::promotion;
 use crate::receipt::{Proven, ReceiptState, Step};
 use jiff::Timestamp;
 
-/// Why a step is refused.
+/// Reason to refuse a step.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Kept {
+pub enum StepRefusal {
     #[error("the message does not exist")]
     NotFound,
     #[error("it belongs to {0}")]
@@ -25,7 +25,7 @@ pub enum Kept {
     Ended(ReceiptState),
     #[error("it is not due before {0}")]
     NotDue(Timestamp),
-    #[error("a hook has put it before the agent")]
+    #[error("a hook has shown it to the agent")]
     Shown,
     #[error("it was offered already: {0}")]
     Already(ReceiptState),
@@ -41,7 +41,7 @@ pub enum Kept {
 
 /// A session's report about an offer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Said {
+pub enum OfferReport {
     /// The message is about to be shown, by this route.
     Offering {
         route: String,
@@ -72,48 +72,54 @@ pub fn decide(
     now: Timestamp,
     agent: &AgentName,
     mail: &MessageState,
-    said: &Said,
-) -> Result<Event, Kept> {
+    report: &OfferReport,
+) -> Result<Event, StepRefusal> {
     let message = &mail.message;
     if message.to != *agent {
-        return Err(Kept::NotYours(message.to.clone()));
+        return Err(StepRefusal::NotYours(message.to.clone()));
     }
-    may_be_said(now, mail, said)?;
-    Ok(Event::Progress(progress(now, mail, said)))
+    check_report(now, mail, report)?;
+    Ok(Event::Progress(progress(now, mail, report)))
 }
 
-/// Whether the message's state allows the step.
-fn may_be_said(now: Timestamp, mail: &MessageState, said: &Said) -> Result<(), Kept> {
-    match said {
-        Said::Offering { repeats, .. } => {
-            may_be_offered(now, mail)?;
-            is_marked(mail, repeats)
+/// Check that the message's state allows the step.
+fn check_report(
+    now: Timestamp,
+    mail: &MessageState,
+    report: &OfferReport,
+) -> Result<(), StepRefusal> {
+    match report {
+        OfferReport::Offering { repeats, .. } => {
+            check_offerable(now, mail)?;
+            check_marked(mail, repeats)
         }
         // A raw answer without effect fails while its offer is under way.
-        Said::Failed { .. } => is_offering(mail).or_else(|_| may_be_offered(now, mail)),
+        OfferReport::Failed { .. } => check_offering(mail).or_else(|_| check_offerable(now, mail)),
         // The proof did not arrive, or is no longer awaited.
-        Said::Uncertain { .. } if mail.status.proven == Proven::Unproven => Ok(()),
+        OfferReport::Uncertain { .. } if mail.status.proven == Proven::Unproven => Ok(()),
         // Whether a proof is awaited may change later.
-        Said::Offered { .. } if is_offered(mail) => Ok(()),
-        Said::Offered { .. } | Said::Withdrawn { .. } | Said::Uncertain { .. } => is_offering(mail),
-        Said::Accepted { .. } => may_be_accepted(mail),
-        Said::Reminded { .. } if pending_replies::may_be_reminded(mail, now) => Ok(()),
-        Said::Reminded { .. } => Err(Kept::NotOwed),
+        OfferReport::Offered { .. } if is_offered(mail) => Ok(()),
+        OfferReport::Offered { .. }
+        | OfferReport::Withdrawn { .. }
+        | OfferReport::Uncertain { .. } => check_offering(mail),
+        OfferReport::Accepted { .. } => check_acceptable(mail),
+        OfferReport::Reminded { .. } if pending_replies::may_be_reminded(mail, now) => Ok(()),
+        OfferReport::Reminded { .. } => Err(StepRefusal::NotOwed),
     }
 }
 
 /// Return the data of the step.
-fn progress(now: Timestamp, mail: &MessageState, said: &Said) -> Progress {
+fn progress(now: Timestamp, mail: &MessageState, report: &OfferReport) -> Progress {
     let message = &mail.message;
     let step = |step| Progress::of(message.id, step);
-    match said {
-        Said::Offering { route, .. } => Progress {
+    match report {
+        OfferReport::Offering { route, .. } => Progress {
             route: Some(route.clone()),
             attempt: Some(1 + mail.offers()),
             evidence: promotion::evidence(message, now),
             ..step(Step::Offering)
         },
-        Said::Offered {
+        OfferReport::Offered {
             route,
             evidence,
             proof_awaited,
@@ -123,45 +129,45 @@ fn progress(now: Timestamp, mail: &MessageState, said: &Said) -> Progress {
             proof_awaited: *proof_awaited,
             ..step(Step::Offered)
         },
-        Said::Accepted { route, evidence } => Progress {
+        OfferReport::Accepted { route, evidence } => Progress {
             route: Some(route.clone()),
             evidence: Some(evidence.clone()),
             ..step(Step::Accepted)
         },
-        Said::Uncertain { reason } => Progress {
+        OfferReport::Uncertain { reason } => Progress {
             reason: Some(reason.clone()),
             ..step(Step::Uncertain)
         },
-        Said::Withdrawn { reason } => Progress {
+        OfferReport::Withdrawn { reason } => Progress {
             reason: Some(reason.clone()),
             ..step(Step::Withdrawn)
         },
-        Said::Reminded { route } => Progress {
+        OfferReport::Reminded { route } => Progress {
             route: Some(route.clone()),
             attempt: Some(1 + mail.status.reminded),
             ..step(Step::Reminded)
         },
-        Said::Failed { reason } => Progress {
+        OfferReport::Failed { reason } => Progress {
             reason: Some(reason.clone()),
             ..step(Step::Failed)
         },
     }
 }
 
-fn may_be_offered(now: Timestamp, mail: &MessageState) -> Result<(), Kept> {
+fn check_offerable(now: Timestamp, mail: &MessageState) -> Result<(), StepRefusal> {
     let status = mail.status.at(&mail.message, now);
     match (status.end, mail.message.envelope.not_before) {
-        (Some(_), _) => return Err(Kept::Ended(status.receipt())),
-        (None, Some(due)) if due > now => return Err(Kept::NotDue(due)),
-        (None, _) if status.read => return Err(Kept::Read),
+        (Some(_), _) => return Err(StepRefusal::Ended(status.receipt())),
+        (None, Some(due)) if due > now => return Err(StepRefusal::NotDue(due)),
+        (None, _) if status.read => return Err(StepRefusal::Read),
         (None, _) => {}
     }
     match status.proven {
         // A hook showed the message, so no other route may.
-        Proven::Stored | Proven::Uncertain if status.shown => Err(Kept::Shown),
+        Proven::Stored | Proven::Uncertain if status.shown => Err(StepRefusal::Shown),
         Proven::Stored | Proven::Uncertain => Ok(()),
         Proven::Offering | Proven::Offered | Proven::Unproven | Proven::Accepted => {
-            Err(Kept::Already(status.receipt()))
+            Err(StepRefusal::Already(status.receipt()))
         }
     }
 }
@@ -170,32 +176,33 @@ fn is_offered(mail: &MessageState) -> bool {
     matches!(mail.status.proven, Proven::Offered | Proven::Unproven)
 }
 
-/// Refuse an unmarked offer of a repeat. A message can become a repeat after the caller loaded it,
+/// Check that a repeat is marked. A message can become a repeat after the caller loaded it,
 /// if a hook was killed meanwhile.
-fn is_marked(mail: &MessageState, repeats: &[MessageId]) -> Result<(), Kept> {
+fn check_marked(mail: &MessageState, repeats: &[MessageId]) -> Result<(), StepRefusal> {
     match mail.is_repeat() && !repeats.contains(&mail.message.id) {
-        true => Err(Kept::Unmarked),
+        true => Err(StepRefusal::Unmarked),
         false => Ok(()),
     }
 }
 
-/// Whether an offer is under way, regardless of other steps.
-fn is_offering(mail: &MessageState) -> Result<(), Kept> {
+/// Check that an offer is open, regardless of other steps.
+fn check_offering(mail: &MessageState) -> Result<(), StepRefusal> {
     match mail.status.proven {
         Proven::Offering => Ok(()),
         Proven::Stored
         | Proven::Uncertain
         | Proven::Offered
         | Proven::Unproven
-        | Proven::Accepted => Err(Kept::NotOffering(mail.status.receipt())),
+        | Proven::Accepted => Err(StepRefusal::NotOffering(mail.status.receipt())),
     }
 }
 
-/// The agent's proof may precede the session's `offered`: a hook is faster than a commit.
-fn may_be_accepted(mail: &MessageState) -> Result<(), Kept> {
+/// Check that the message can become accepted. The agent's proof may precede the session's `offered`,
+/// because a hook is faster than a commit.
+fn check_acceptable(mail: &MessageState) -> Result<(), StepRefusal> {
     match mail.status.proven {
-        Proven::Accepted => Err(Kept::Already(mail.status.receipt())),
-        _ if !mail.status.is_reached() => Err(Kept::NotSeen),
+        Proven::Accepted => Err(StepRefusal::Already(mail.status.receipt())),
+        _ if !mail.status.is_reached() => Err(StepRefusal::NotSeen),
         Proven::Stored
         | Proven::Offering
         | Proven::Uncertain
@@ -214,70 +221,74 @@ mod tests {
         Timestamp::from_second(at).unwrap()
     }
 
-    fn offering() -> Said {
-        Said::Offering {
+    fn offering() -> OfferReport {
+        OfferReport::Offering {
             route: "terminal".into(),
             repeats: vec![message(1, "alice", "bob").id],
         }
     }
 
-    fn offered() -> Said {
-        Said::Offered {
+    fn offered() -> OfferReport {
+        OfferReport::Offered {
             route: "terminal".into(),
             evidence: "written".into(),
             proof_awaited: false,
         }
     }
 
-    fn accepted() -> Said {
-        Said::Accepted {
+    fn accepted() -> OfferReport {
+        OfferReport::Accepted {
             route: "terminal".into(),
             evidence: "hook".into(),
         }
     }
 
-    fn uncertain() -> Said {
-        Said::Uncertain {
+    fn uncertain() -> OfferReport {
+        OfferReport::Uncertain {
             reason: "crash".into(),
         }
     }
 
-    fn withdrawn() -> Said {
-        Said::Withdrawn {
+    fn withdrawn() -> OfferReport {
+        OfferReport::Withdrawn {
             reason: "a draft".into(),
         }
     }
 
     #[test]
     fn a_step_is_recorded_only_if_the_state_allows_it() {
-        let check = |said: Said, before: &[Step], want: Result<Step, Kept>| {
+        let check = |report: OfferReport, before: &[Step], want: Result<Step, StepRefusal>| {
             let mail = with_steps(&message(1, "alice", "bob"), before);
-            let got = decide(second(1_000), &name("bob"), &mail, &said);
+            let got = decide(second(1_000), &name("bob"), &mail, &report);
             let got = got.map(|event| match event {
                 Event::Progress(progress) => progress.step,
                 other => panic!("{other:?}"),
             });
-            assert_eq!(got, want, "{said:?} after {before:?}");
+            assert_eq!(got, want, "{report:?} after {before:?}");
         };
-        let already = |state| Err(Kept::Already(state));
-        let idle = |state| Err(Kept::NotOffering(state));
+        let already = |state| Err(StepRefusal::Already(state));
+        let idle = |state| Err(StepRefusal::NotOffering(state));
         check(offering(), &[], Ok(Offering));
         check(offering(), &[Offering, Uncertain], Ok(Offering));
-        let unmarked = || Said::Offering {
+        let unmarked = || OfferReport::Offering {
             route: "terminal".into(),
             repeats: Vec::new(),
         };
         check(unmarked(), &[], Ok(Offering));
-        check(unmarked(), &[Offering, Uncertain], Err(Kept::Unmarked));
+        check(
+            unmarked(),
+            &[Offering, Uncertain],
+            Err(StepRefusal::Unmarked),
+        );
         check(offering(), &[Read, Unread], Ok(Offering));
         check(offering(), &[Offering], already(ReceiptState::Offering));
         let done = [Offering, Offered];
         check(offering(), &done, already(ReceiptState::Offered));
         check(offering(), &[Accepted], already(ReceiptState::Accepted));
-        check(offering(), &[Shown], Err(Kept::Shown));
+        check(offering(), &[Shown], Err(StepRefusal::Shown));
         let cut_and_shown = [Offering, Uncertain, Shown];
-        check(offering(), &cut_and_shown, Err(Kept::Shown));
-        check(offering(), &[Read], Err(Kept::Read));
+        check(offering(), &cut_and_shown, Err(StepRefusal::Shown));
+        check(offering(), &[Read], Err(StepRefusal::Read));
         for (end, state) in [
             (Archived, ReceiptState::Archived),
             (Deleted, ReceiptState::Deleted),
@@ -285,18 +296,18 @@ mod tests {
             (Expired, ReceiptState::Expired),
             (Failed, ReceiptState::Failed),
         ] {
-            check(offering(), &[end], Err(Kept::Ended(state)));
+            check(offering(), &[end], Err(StepRefusal::Ended(state)));
         }
 
         check(offered(), &done, Ok(Offered));
-        for said in [uncertain(), withdrawn()] {
-            check(said, &done, idle(ReceiptState::Offered));
+        for report in [uncertain(), withdrawn()] {
+            check(report, &done, idle(ReceiptState::Offered));
         }
-        for said in [offered(), uncertain(), withdrawn()] {
-            check(said.clone(), &[], idle(ReceiptState::Stored));
+        for report in [offered(), uncertain(), withdrawn()] {
+            check(report.clone(), &[], idle(ReceiptState::Stored));
             let cut = [Offering, Uncertain];
-            check(said.clone(), &cut, idle(ReceiptState::Uncertain));
-            check(said, &[Accepted], idle(ReceiptState::Accepted));
+            check(report.clone(), &cut, idle(ReceiptState::Uncertain));
+            check(report, &[Accepted], idle(ReceiptState::Accepted));
         }
         check(uncertain(), &[Shown], idle(ReceiptState::Stored));
         // Then the message may be offered and shown again.
@@ -305,31 +316,35 @@ mod tests {
         check(uncertain(), &[Offering], Ok(Uncertain));
         check(withdrawn(), &[Offering], Ok(Withdrawn));
         check(offering(), &[Offering, Withdrawn], Ok(Offering));
-        check(accepted(), &[Offering, Withdrawn], Err(Kept::NotSeen));
+        check(
+            accepted(),
+            &[Offering, Withdrawn],
+            Err(StepRefusal::NotSeen),
+        );
         // The message was written nevertheless.
         check(offered(), &[Offering, Read], Ok(Offered));
         check(offered(), &[Offering, Archived], Ok(Offered));
         check(uncertain(), &[Offering, Deleted], Ok(Uncertain));
 
-        check(accepted(), &[], Err(Kept::NotSeen));
+        check(accepted(), &[], Err(StepRefusal::NotSeen));
         check(accepted(), &[Offering], Ok(Accepted));
         check(accepted(), &done, Ok(Accepted));
         check(accepted(), &[Offering, Uncertain], Ok(Accepted));
         check(accepted(), &[Shown], Ok(Accepted));
         check(accepted(), &[Accepted], already(ReceiptState::Accepted));
 
-        let failed = || Said::Failed {
+        let failed = || OfferReport::Failed {
             reason: "gone".into(),
         };
         check(failed(), &[], Ok(Failed));
         check(failed(), &[Offering, Uncertain], Ok(Failed));
-        check(failed(), &[Read], Err(Kept::Read));
+        check(failed(), &[Read], Err(StepRefusal::Read));
         check(failed(), &done, already(ReceiptState::Offered));
-        check(reminded(), &done, Err(Kept::NotOwed));
+        check(reminded(), &done, Err(StepRefusal::NotOwed));
     }
 
-    fn reminded() -> Said {
-        Said::Reminded {
+    fn reminded() -> OfferReport {
+        OfferReport::Reminded {
             route: "terminal".into(),
         }
     }
@@ -338,7 +353,7 @@ mod tests {
     fn a_reply_before_the_reminder_wins() {
         let mut asked = message(1, "alice", "bob");
         asked.envelope.expects_reply = true;
-        let check = |before: &[Step], want: Result<u32, Kept>| {
+        let check = |before: &[Step], want: Result<u32, StepRefusal>| {
             let mail = with_steps(&asked, before);
             let got = decide(second(1_000), &name("bob"), &mail, &reminded());
             let got = got.map(|event| match event {
@@ -347,11 +362,11 @@ mod tests {
             });
             assert_eq!(got, want, "{before:?}");
         };
-        check(&[], Err(Kept::NotOwed));
+        check(&[], Err(StepRefusal::NotOwed));
         check(&[Offering, Offered], Ok(1));
         check(&[Offering, Offered, Reminded, Reminded], Ok(3));
-        check(&[Offering, Offered, Answered], Err(Kept::NotOwed));
-        check(&[Offering, Offered, Archived], Err(Kept::NotOwed));
+        check(&[Offering, Offered, Answered], Err(StepRefusal::NotOwed));
+        check(&[Offering, Offered, Archived], Err(StepRefusal::NotOwed));
     }
 
     #[test]
@@ -375,17 +390,22 @@ mod tests {
     #[test]
     fn an_offer_needs_the_right_agent_and_time() {
         let mut plain = message(1, "alice", "bob");
-        let check = |mail: &MessageState, agent: &str, now: i64, want: Result<(), Kept>| {
+        let check = |mail: &MessageState, agent: &str, now: i64, want: Result<(), StepRefusal>| {
             let got = decide(second(now), &name(agent), mail, &offering());
             assert_eq!(got.map(drop), want, "{agent} at {now}");
         };
         plain.envelope.not_before = Some(second(1_000));
         plain.envelope.expires_at = Some(second(2_000));
         let mail = with_steps(&plain, &[]);
-        check(&mail, "bob", 999, Err(Kept::NotDue(second(1_000))));
+        check(&mail, "bob", 999, Err(StepRefusal::NotDue(second(1_000))));
         check(&mail, "bob", 1_000, Ok(()));
-        check(&mail, "carol", 1_000, Err(Kept::NotYours(name("bob"))));
-        let ended = Err(Kept::Ended(ReceiptState::Expired));
+        check(
+            &mail,
+            "carol",
+            1_000,
+            Err(StepRefusal::NotYours(name("bob"))),
+        );
+        let ended = Err(StepRefusal::Ended(ReceiptState::Expired));
         check(&mail, "bob", 2_000, ended);
         // A seen message does not expire.
         let cut = with_steps(&plain, &[Offering, Uncertain]);

@@ -67,7 +67,7 @@ pub enum Refusal {
 
 /// Check that `who` may give the order: the person may give any, the sender may cancel, and the
 /// recipient may give the others.
-fn may(who: &AgentName, order: Order, message: &Message) -> Result<(), Refusal> {
+fn check_permission(who: &AgentName, order: Order, message: &Message) -> Result<(), Refusal> {
     let (owner, sender) = (&message.to, &message.envelope.from);
     match order {
         _ if who.is_human() => Ok(()),
@@ -103,7 +103,7 @@ pub fn decide(
     status: MessageStatus,
 ) -> Result<Vec<Event>, Refusal> {
     let present = status.at(message, now);
-    may(who, order, message)?;
+    check_permission(who, order, message)?;
     let step = match (order, present.end) {
         (Order::Delete, Some(End::Deleted)) => None,
         (Order::Delete, _) => Some(Step::Deleted),
@@ -117,7 +117,7 @@ pub fn decide(
         (Order::MarkRead, None) => (!present.read).then_some(Step::Read),
         (Order::MarkUnread, None) => present.read.then_some(Step::Unread),
         (Order::Cancel, None) if present.is_reached() => {
-            return Err(Refusal::OutOfReach(present.reach()));
+            return Err(Refusal::OutOfReach(present.describe_reach()));
         }
         (Order::Cancel, None) => Some(Step::Cancelled),
         (Order::Show, None) => (!present.shown).then_some(Step::Shown),

@@ -63,8 +63,8 @@ pub fn why(mail: &MessageState, now: Timestamp) -> Why {
             let receipt = receipts.find(|receipt| receipt.state == offered);
             Why::Arrived {
                 state,
-                since: arrived(mail),
-                reason: receipt.and_then(|receipt| offered_so(receipt, status.proven)),
+                since: last_change(mail),
+                reason: receipt.and_then(|receipt| offer_reason(receipt, status.proven)),
             }
         }
         ReceiptState::Accepted
@@ -73,7 +73,7 @@ pub fn why(mail: &MessageState, now: Timestamp) -> Why {
         | ReceiptState::Deleted
         | ReceiptState::Cancelled => Why::Arrived {
             state,
-            since: arrived(mail),
+            since: last_change(mail),
             reason: None,
         },
     }
@@ -84,7 +84,7 @@ fn uncertain(mail: &MessageState) -> Hold {
         rule: "uncertain",
         since: last_step(mail),
         reason: "an offer was cut off; the agent may have seen it".to_owned(),
-        evidence: cut_off_by(mail),
+        evidence: cut_off_reason(mail),
         release: "it is offered again, marked as a repeat, when a session runs".to_owned(),
     }
 }
@@ -167,7 +167,7 @@ pub fn silent(mail: &MessageState, now: Timestamp) -> Hold {
 }
 
 /// Return the recorded reason of an uncertain message.
-fn cut_off_by(mail: &MessageState) -> String {
+fn cut_off_reason(mail: &MessageState) -> String {
     let is_cut = |receipt: &&Receipt| receipt.state == Step::Uncertain.as_str();
     let latest = mail.receipts.iter().rfind(is_cut);
     let reason = latest.and_then(|receipt| receipt.reason.clone());
@@ -193,7 +193,7 @@ pub fn reason(mail: &MessageState, now: Timestamp) -> Option<String> {
 pub(crate) fn not_before(mail: &MessageState, now: Timestamp) -> Option<Hold> {
     let message = &mail.message;
     let due = message.envelope.not_before.filter(|due| *due > now)?;
-    let is_open = mail.status.is_unread() && !mail.status.is_handed();
+    let is_open = mail.status.is_unread() && !mail.status.is_offered_or_shown();
     is_open.then(|| Hold {
         rule: "not-before",
         since: message.created_at,
@@ -252,7 +252,7 @@ fn no_offer(mail: &MessageState) -> &'static str {
 
 /// Return the reason recorded with an offer that is not proven further. An agent's HTTP API
 /// responds before it shows the message.
-fn offered_so(receipt: &Receipt, proven: Proven) -> Option<String> {
+fn offer_reason(receipt: &Receipt, proven: Proven) -> Option<String> {
     let evidence = receipt.evidence.clone()?;
     Some(match proven {
         Proven::Unproven => format!("{evidence}; {AWAITED}"),
@@ -265,7 +265,7 @@ fn offered_so(receipt: &Receipt, proven: Proven) -> Option<String> {
 }
 
 /// Return the time of the last state change. Reminders and replies do not change the state.
-fn arrived(mail: &MessageState) -> Timestamp {
+fn last_change(mail: &MessageState) -> Timestamp {
     let moves = |state: &str| state != Step::Reminded.as_str() && state != Step::Answered.as_str();
     let last = mail.receipts.iter().rfind(|r| moves(&r.state));
     last.map_or(mail.message.created_at, |receipt| receipt.at)

@@ -82,7 +82,7 @@ impl Play {
 
     /// Archive what is owed; otherwise the agent would be reminded ten times of each message.
     fn forgive(&mut self) {
-        let owed = self.journal.look(self.now.wall).owed;
+        let owed = self.journal.look(self.now.wall).pending_replies;
         for state in owed.iter().filter(|_| !self.nature.never_answers) {
             let (human, id) = (name("human"), state.message.id);
             let _ = self.journal.order(self.now, &human, Order::Archive, id);
@@ -119,7 +119,7 @@ impl Play {
                 && !session.is_ending()
                 && world.oracle.told.pauses.iter().any(|(p, _)| *p == by)
             {
-                session.tell(Input::Released(by), &mut world)?;
+                session.tell(Input::Unpaused(by), &mut world)?;
             }
         }
         session.proceed(&mut world)

@@ -9,7 +9,7 @@ use super::reasons;
 use super::session::{Cargo, Commit, Going, Lease, Peek, Read, Session, Stroke, World};
 use super::terminal::{Piece, Waiting};
 use super::watch::Watch;
-use crate::driver::{self, Action, Input, KeyboardUser, Operation};
+use crate::driver::{self, Action, Input, JournalOperation, KeyboardUser};
 use crate::session::Ending;
 use crate::turn;
 use std::time::Duration;
@@ -56,7 +56,7 @@ impl Session {
     pub(super) fn proceed(&mut self, world: &mut World<'_>) -> Checked {
         if self.ended.is_none() {
             self.catch_up(world)?;
-            if self.agent.takes_pastes != (self.delivery().input() == turn::Input::Pasted) {
+            if self.agent.takes_pastes != (self.delivery().input() == turn::InputMode::Pasted) {
                 self.tell(Input::PasteMode(self.agent.takes_pastes), world)?;
             }
         }
@@ -217,7 +217,12 @@ impl Session {
         }
     }
 
-    fn begin_text(&mut self, turn: &driver::Turn, mode: turn::Input, world: &mut World<'_>) {
+    fn begin_text(
+        &mut self,
+        turn: &driver::TurnContent,
+        mode: turn::InputMode,
+        world: &mut World<'_>,
+    ) {
         self.turn.messages = turn.messages();
         if self.turn.attempts > 1 {
             world.trace.note(|| "  typed a second time".to_owned());
@@ -258,13 +263,17 @@ impl Session {
         }
         let id = commit.id;
         let recorded = match &commit.operation {
-            Operation::Say { ids, said } => world.journal.say(world.now, ids, said),
-            Operation::Expire => world.journal.expire(world.now).map(|()| Vec::new()),
-            Operation::CloseKilledHooks => {
+            JournalOperation::RecordStep { ids, report } => {
+                world.journal.say(world.now, ids, report)
+            }
+            JournalOperation::Expire => world.journal.expire(world.now).map(|()| Vec::new()),
+            JournalOperation::CloseKilledHooks => {
                 let cut_off = world.journal.cut_off_injected(world.now);
                 cut_off.map(|_| Vec::new())
             }
-            Operation::Converse(_) | Operation::SettleEarlierOffers(_) => Ok(Vec::new()),
+            JournalOperation::RecordConversation(_) | JournalOperation::SettleEarlierOffers(_) => {
+                Ok(Vec::new())
+            }
         };
         commit.said = Some(match recorded {
             Ok(ids) => Input::Committed {

@@ -5,16 +5,16 @@
 //! A fault that cannot be made from outside the driver is left to mutation testing (`just mutants`).
 
 use crate::activity::Activity;
-use crate::delivery::{Decision, Delivery, Effect, Event};
+use crate::delivery::{Decision, Delivery, DeliveryEvent, Effect};
 use crate::driver::{
-    Action, CommitId, Input, KeyboardUser, NudgeOutcome, NudgeRequest, Observer, Operation,
-    SessionDriver, Turn,
+    Action, CommitId, Input, JournalOperation, KeyboardUser, NudgeOutcome, NudgeRequest, Observer,
+    SessionDriver, TurnContent,
 };
 use crate::harness::{BoxState, Held, Report, Route, Sighting};
 use crate::id::MessageId;
 use crate::mail::MessageState;
 use crate::moment::Moment;
-use crate::offer::Said;
+use crate::offer::OfferReport;
 use crate::priority::Priority;
 use crate::promotion;
 use crate::receipt::Proven;
@@ -181,14 +181,14 @@ impl FaultyDriver {
         now: Moment,
         input: Input,
         observer: &mut impl Observer,
-    ) -> Option<(Input, Option<Event>)> {
+    ) -> Option<(Input, Option<DeliveryEvent>)> {
         match (fault, input) {
             (Fault::DraftIgnored, Input::KeysTyped { is_draft: true }) => {
-                tell_alone(observer, now, &Event::Draft);
+                tell_alone(observer, now, &DeliveryEvent::DraftTyped);
                 None
             }
             (Fault::PauseIgnored, Input::Paused(by)) => {
-                tell_alone(observer, now, &Event::Paused(by));
+                tell_alone(observer, now, &DeliveryEvent::Paused(by));
                 None
             }
             (Fault::NeverLetsGo, Input::KeyboardRefused(KeyboardUser::Turn)) => None,
@@ -240,7 +240,10 @@ impl FaultyDriver {
             }
             (_, Input::ScreenChanged(seen)) => {
                 let told = self.change_look(fault, false, seen.clone());
-                Some((Input::ScreenChanged(told), Some(Event::Seen(seen))))
+                Some((
+                    Input::ScreenChanged(told),
+                    Some(DeliveryEvent::ScreenChanged(seen)),
+                ))
             }
             (
                 _,
@@ -251,7 +254,7 @@ impl FaultyDriver {
             ) => {
                 let sighting = self.change_look(fault, true, seen.clone());
                 let told = Input::Looked { by, sighting };
-                Some((told, Some(Event::Looked(seen))))
+                Some((told, Some(DeliveryEvent::Looked(seen))))
             }
             (Fault::NudgedLate, Input::NudgeRequested(request)) => {
                 let request = NudgeRequest {
@@ -280,7 +283,10 @@ impl FaultyDriver {
                     output: self.last_look.output,
                     ..seen.clone()
                 };
-                Some((Input::Looked { by, sighting }, Some(Event::Seen(seen))))
+                Some((
+                    Input::Looked { by, sighting },
+                    Some(DeliveryEvent::ScreenChanged(seen)),
+                ))
             }
             (_, Input::Typed(text)) => {
                 self.text.clone_from(&text);
@@ -290,11 +296,11 @@ impl FaultyDriver {
         }
     }
 
-    fn change_report(&mut self, fault: Fault, mut input: Input) -> (Input, Option<Event>) {
+    fn change_report(&mut self, fault: Fault, mut input: Input) -> (Input, Option<DeliveryEvent>) {
         let Input::HookCalled { report, .. } = &mut input else {
             return (input, None);
         };
-        let truth = Event::Hook(report.clone());
+        let truth = DeliveryEvent::HookCalled(report.clone());
         let Report {
             session,
             turn,
@@ -353,7 +359,7 @@ impl FaultyDriver {
         loop {
             if let Some((effect, action)) = self.added.pop_front() {
                 if let Some(effect) = effect {
-                    observer.wants(now, self.driver.delivery(), &effect);
+                    observer.on_effect(now, self.driver.delivery(), &effect);
                 }
                 return Some(action);
             }
@@ -378,9 +384,9 @@ impl FaultyDriver {
         let mut effect = None;
         match (fault, &mut action) {
             (Fault::WrittenFirst, Action::Commit { commit, operation }) => {
-                if let Operation::Say {
+                if let JournalOperation::RecordStep {
                     ids,
-                    said: Said::Offering { .. },
+                    report: OfferReport::Offering { .. },
                 } = operation
                 {
                     let (commit, ids) = (*commit, std::mem::take(ids));
@@ -391,18 +397,19 @@ impl FaultyDriver {
             }
             (_, Action::Commit { operation, .. }) => change_receipt(fault, operation),
             (Fault::MessageLeftOut, Action::Type { turn, .. }) => {
-                if let Turn::Messages(told) = turn {
+                if let TurnContent::Messages(told) = turn {
                     told.pop();
                 }
             }
             (Fault::RepeatUnmarked, Action::Type { turn, .. }) => {
-                if let Turn::Messages(told) = turn {
-                    told.iter_mut().for_each(|(state, _)| unmark(state));
+                if let TurnContent::Messages(told) = turn {
+                    told.iter_mut()
+                        .for_each(|message| unmark(&mut message.state));
                 }
             }
             (Fault::RepeatUnmarked, Action::AnswerHook { mail, .. }) => {
                 let messages = mail.iter_mut().flat_map(|mail| &mut mail.messages);
-                messages.for_each(|(state, _)| unmark(state));
+                messages.for_each(|message| unmark(&mut message.state));
             }
             (Fault::OfferedTooEarly, Action::Type { .. })
             | (Fault::HandedTooEarly, Action::AnswerHook { mail: Some(_), .. }) => {
@@ -441,8 +448,8 @@ impl FaultyDriver {
             Action::Commit {
                 commit,
                 operation:
-                    Operation::Say {
-                        said: Said::Offering { .. },
+                    JournalOperation::RecordStep {
+                        report: OfferReport::Offering { .. },
                         ..
                     },
             } => {
@@ -465,7 +472,7 @@ impl FaultyDriver {
 
     fn asks_beside_a_message(&self) -> bool {
         let is_message = self.typing.as_ref().is_some_and(|typing| !is_raw(typing));
-        is_message && self.delivery().asks().is_some()
+        is_message && self.delivery().open_question().is_some()
     }
 
     /// Record these as offered before anything is done with them. The driver knows no commit with
@@ -480,33 +487,33 @@ impl FaultyDriver {
             route: Route::Terminal,
             proof_awaited: false,
         };
-        let said = Said::Offered {
+        let report = OfferReport::Offered {
             route: Route::Terminal.as_str().to_owned(),
             evidence: "sent".to_owned(),
             proof_awaited: false,
         };
-        let operation = Operation::Say { ids, said };
+        let operation = JournalOperation::RecordStep { ids, report };
         self.added
             .push_back((Some(effect), Action::Commit { commit, operation }));
     }
 }
 
-fn change_receipt(fault: Fault, operation: &mut Operation) {
-    let Operation::Say { said, .. } = operation else {
+fn change_receipt(fault: Fault, operation: &mut JournalOperation) {
+    let JournalOperation::RecordStep { report, .. } = operation else {
         return;
     };
-    let Said::Offered {
+    let OfferReport::Offered {
         route,
         evidence,
         proof_awaited,
-    } = said
+    } = report
     else {
         return;
     };
     match fault {
         Fault::ProofNotAwaited => *proof_awaited = false,
         Fault::AcceptedByEnter => {
-            *said = Said::Accepted {
+            *report = OfferReport::Accepted {
                 route: route.clone(),
                 evidence: evidence.clone(),
             };
@@ -530,12 +537,12 @@ fn unmark(state: &mut MessageState) {
 fn messages(action: &Action) -> Vec<MessageState> {
     match action {
         Action::Type {
-            turn: turn @ Turn::Messages(_),
+            turn: turn @ TurnContent::Messages(_),
             ..
         } => turn.messages(),
         Action::AnswerHook {
             mail: Some(mail), ..
-        } => Turn::Messages(mail.messages.clone()).messages(),
+        } => TurnContent::Messages(mail.messages.clone()).messages(),
         _ => Vec::new(),
     }
 }
@@ -553,67 +560,67 @@ fn is_raw(action: &Action) -> bool {
 }
 
 /// Tell the observer of an event that delivery is not told of.
-fn tell_alone(observer: &mut impl Observer, now: Moment, event: &Event) {
-    observer.hears(now, event);
-    observer.has_heard();
+fn tell_alone(observer: &mut impl Observer, now: Moment, event: &DeliveryEvent) {
+    observer.on_event(now, event);
+    observer.after_event();
 }
 
 /// Tells the observer the event that delivery should have been told of.
 struct Truthful<'a, O> {
     observer: &'a mut O,
-    truth: Option<Event>,
+    truth: Option<DeliveryEvent>,
     /// An answer that delivery ends without Enter; the fault presses Enter first.
     answer: Vec<MessageId>,
 }
 
 impl<O: Observer> Observer for Truthful<'_, O> {
-    fn hears(&mut self, now: Moment, event: &Event) {
+    fn on_event(&mut self, now: Moment, event: &DeliveryEvent) {
         let is_same =
-            |truth: &Event| std::mem::discriminant(truth) == std::mem::discriminant(event);
+            |truth: &DeliveryEvent| std::mem::discriminant(truth) == std::mem::discriminant(event);
         let truth = self.truth.take_if(|truth| is_same(truth));
-        self.observer.hears(now, truth.as_ref().unwrap_or(event));
+        self.observer.on_event(now, truth.as_ref().unwrap_or(event));
     }
 
-    fn has_heard(&mut self) {
-        self.observer.has_heard();
+    fn after_event(&mut self) {
+        self.observer.after_event();
     }
 
-    fn chooses(
+    fn on_decision(
         &mut self,
         now: Moment,
         delivery: &Delivery,
         pending: &[MessageState],
         chosen: &Decision,
     ) {
-        self.observer.chooses(now, delivery, pending, chosen);
+        self.observer.on_decision(now, delivery, pending, chosen);
     }
 
-    fn wants(&mut self, now: Moment, delivery: &Delivery, effect: &Effect) {
+    fn on_effect(&mut self, now: Moment, delivery: &Delivery, effect: &Effect) {
         if let Effect::Offered { ids, .. } = effect
             && *ids == self.answer
         {
-            self.observer.wants(now, delivery, &Effect::Enter);
+            self.observer.on_effect(now, delivery, &Effect::Enter);
         }
-        self.observer.wants(now, delivery, effect);
+        self.observer.on_effect(now, delivery, effect);
     }
 
-    fn releases_keyboard(&mut self) {
-        self.observer.releases_keyboard();
+    fn on_keyboard_released(&mut self) {
+        self.observer.on_keyboard_released();
     }
 
-    fn retries(&mut self, ids: &[MessageId], why: &str) {
-        self.observer.retries(ids, why);
+    fn on_receipt_retry(&mut self, ids: &[MessageId], why: &str) {
+        self.observer.on_receipt_retry(ids, why);
     }
 
-    fn gives_up(&mut self, ids: &[MessageId], why: &str) {
-        self.observer.gives_up(ids, why);
+    fn on_receipt_lost(&mut self, ids: &[MessageId], why: &str) {
+        self.observer.on_receipt_lost(ids, why);
     }
 
-    fn ends_nudge(&mut self, outcome: &NudgeOutcome) {
-        self.observer.ends_nudge(outcome);
+    fn on_nudge_end(&mut self, outcome: &NudgeOutcome) {
+        self.observer.on_nudge_end(outcome);
     }
 
-    fn refuses_answer(&mut self, reason: &str) {
-        self.observer.refuses_answer(reason);
+    fn on_answer_refused(&mut self, reason: &str) {
+        self.observer.on_answer_refused(reason);
     }
 }

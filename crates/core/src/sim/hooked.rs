@@ -4,7 +4,7 @@
 use super::harness::{self, HOOK};
 use super::law::{Checked, Law};
 use super::session::{Session, World};
-use crate::driver::{HookCall, HookMail, Input};
+use crate::driver::{HookCall, HookMail, Input, TurnMessage};
 use crate::id::MessageId;
 
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl Session {
     /// Give a hook the mail that was recorded for it.
     pub(super) fn give(&mut self, mail: &HookMail, world: &mut World<'_>) -> Checked {
         let mut ids = Vec::new();
-        for (state, _) in &mail.messages {
+        for TurnMessage { state, .. } in &mail.messages {
             let id = state.message.id;
             ids.push(id);
             let is_open = world.oracle.ledger.is_open(id);

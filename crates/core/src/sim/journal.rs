@@ -11,7 +11,7 @@ use crate::mail::{Mail, MessageState};
 use crate::message::Message;
 use crate::moment::Moment;
 use crate::name::AgentName;
-use crate::offer::{self, Said};
+use crate::offer::{self, OfferReport};
 use crate::owed;
 use crate::post::{self, Correspondence, Draft, Posting};
 use crate::promotion;
@@ -108,7 +108,7 @@ impl Journal {
         let next = ours.flat_map(|message_state| {
             let envelope = &message_state.message.envelope;
             let status = message_state.status;
-            let waits = status.is_unread() && !status.is_handed();
+            let waits = status.is_unread() && !status.is_offered_or_shown();
             let runs = status.end.is_none() && !status.is_reached();
             let due = [envelope.not_before, promotion::promotes_at(envelope)];
             let due = due.into_iter().flatten().filter(move |_| waits);
@@ -119,7 +119,7 @@ impl Journal {
             head: self.head(),
             next_change: next.min(),
             pending: due.into_iter().cloned().collect(),
-            owed: self.owed(now),
+            pending_replies: self.owed(now),
         }
     }
 
@@ -251,7 +251,7 @@ impl Journal {
         &mut self,
         now: Moment,
         ids: &[MessageId],
-        said: &Said,
+        said: &OfferReport,
     ) -> Result<Vec<MessageId>, DiskFailed> {
         let (mut moved, mut events) = (Vec::new(), Vec::new());
         for id in ids {
@@ -264,12 +264,12 @@ impl Journal {
             }
         }
         let durability = match said {
-            Said::Offering { .. } | Said::Reminded { .. } => Durability::Unsynced,
-            Said::Offered { .. }
-            | Said::Accepted { .. }
-            | Said::Uncertain { .. }
-            | Said::Withdrawn { .. }
-            | Said::Failed { .. } => Durability::Synced,
+            OfferReport::Offering { .. } | OfferReport::Reminded { .. } => Durability::Unsynced,
+            OfferReport::Offered { .. }
+            | OfferReport::Accepted { .. }
+            | OfferReport::Uncertain { .. }
+            | OfferReport::Withdrawn { .. }
+            | OfferReport::Failed { .. } => Durability::Synced,
         };
         let facts = self.facts_of(now.wall, events);
         self.commit(facts, durability)?;
@@ -348,7 +348,7 @@ impl Journal {
             .map(|message_state| message_state.message.id)
             .collect();
         let reason = inject::UNPRINTED.to_owned();
-        let cut = self.say(now, &cut, &Said::Uncertain { reason })?;
+        let cut = self.say(now, &cut, &OfferReport::Uncertain { reason })?;
         Ok(!cut.is_empty())
     }
 
@@ -361,7 +361,7 @@ impl Journal {
             .map(|message_state| message_state.message.id)
             .collect();
         let reason = "the session ended before it was proven".to_owned();
-        self.say(now, &cut, &Said::Uncertain { reason })?;
+        self.say(now, &cut, &OfferReport::Uncertain { reason })?;
         Ok(())
     }
 

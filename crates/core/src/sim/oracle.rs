@@ -16,7 +16,7 @@ use crate::mail::MessageState;
 use crate::moment::Moment;
 use crate::owed;
 use crate::priority::Priority;
-use crate::turn::{self, Input};
+use crate::turn::{self, InputMode};
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
@@ -177,8 +177,8 @@ impl Oracle {
         let input = delivery.input();
         let mut bytes = 0;
         let fits = |(at, (state, known)): &(usize, &(&MessageState, &Known))| {
-            bytes += turn::size(state, turn::Telling::Here, input, PATH.len());
-            let joins = input == Input::Pasted && !known.goes_alone() && bytes <= turn::TURN;
+            bytes += turn::size(state, turn::TextPlacement::Inline, input, PATH.len());
+            let joins = input == InputMode::Pasted && !known.goes_alone() && bytes <= turn::TURN;
             *at == 0 || joins
         };
         let goes_alone = open.first().is_some_and(|(_, known)| known.goes_alone());
@@ -230,13 +230,13 @@ impl Oracle {
                 Ok(())
             }
             // Judged as facts.
-            Effect::Give { ids, .. } => {
+            Effect::SendDirect { ids, .. } => {
                 let is_raw = ids.iter().any(|id| self.is_raw(*id));
                 Law::CannotAct.holds(!is_raw, || "a hook is given an answer")?;
                 self.may_write(delivery, false, self.is_urgent(ids))
             }
             // Nobody in the simulation has a door.
-            Effect::Abort | Effect::GoOn | Effect::Call { .. } => {
+            Effect::Abort | Effect::Continue | Effect::OfferByApi { .. } => {
                 Law::CannotAct.holds(false, || "a door is called that is not there")
             }
             Effect::Fail { ids, .. } => {
@@ -393,7 +393,7 @@ impl Oracle {
         let is_alone = !self.is_half_typed || is_retry;
         Law::CannotAct.holds(is_alone, || "a text falls into another")?;
         self.is_half_typed = true;
-        let input = turn.input.unwrap_or(Input::Typed);
+        let input = turn.input.unwrap_or(InputMode::Typed);
         match turn.cargo {
             Cargo::Messages => self.tells(turn, input),
             Cargo::Reminder => {
@@ -409,7 +409,7 @@ impl Oracle {
         }
     }
 
-    fn tells(&mut self, turn: &Turn, input: Input) -> Checked {
+    fn tells(&mut self, turn: &Turn, input: InputMode) -> Checked {
         let messages = &turn.messages;
         let entries: Vec<_> = messages.iter().map(turn_entry).collect();
         let text = turn::render(&entries, input);
@@ -497,15 +497,15 @@ impl Oracle {
 }
 
 /// Nothing in a text acts: no key, no escape, no line break that would submit it.
-fn is_plain(text: &str, input: Input) -> Checked {
+fn is_plain(text: &str, input: InputMode) -> Checked {
     let inside = match input {
-        Input::Typed => Some(text),
-        Input::Pasted => text
+        InputMode::Typed => Some(text),
+        InputMode::Pasted => text
             .strip_prefix("\u{1b}[200~")
             .and_then(|text| text.strip_suffix("\u{1b}[201~")),
     };
     let is_quiet = |c: char| match c {
-        '\n' | '\t' => input == Input::Pasted,
+        '\n' | '\t' => input == InputMode::Pasted,
         c => !c.is_control(),
     };
     let is_plain = inside.is_some_and(|text| text.chars().all(is_quiet));

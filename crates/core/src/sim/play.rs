@@ -329,7 +329,7 @@ impl Play {
             Deed::Submit => keys(Piece::Submit),
             Deed::Clear => keys(Piece::Clear),
             Deed::Pause(by) => session.tell(Input::Paused(by), &mut world)?,
-            Deed::Release(by) => session.tell(Input::Released(by), &mut world)?,
+            Deed::Release(by) => session.tell(Input::Unpaused(by), &mut world)?,
         }
         session.proceed(&mut world)
     }

@@ -7,7 +7,7 @@ use super::oracle::Oracle;
 use super::session::Session;
 use super::told::Told;
 use crate::activity::Activity;
-use crate::delivery::{Decision, Delivery, Event};
+use crate::delivery::{Decision, Delivery, DeliveryEvent};
 use crate::harness::BoxState;
 use crate::inject;
 use crate::mail::MessageState;
@@ -151,7 +151,7 @@ pub(super) fn wakeups(now: Moment, driver: &FaultyDriver) -> Checked {
         ..now
     };
     let mut later = delivery.clone();
-    let effects = later.on(then, Event::Tick);
+    let effects = later.on(then, DeliveryEvent::Tick);
     let due = |delivery: &Delivery, at: Moment| match delivery.next(at, view) {
         Decision::Offer { ids, interrupt } => Some((ids, interrupt)),
         Decision::Wait { .. } => None,

@@ -10,7 +10,7 @@ use crate::inject;
 use crate::mail::MessageState;
 use crate::mail::tests::name;
 use crate::message::Evidence;
-use crate::offer::Said;
+use crate::offer::OfferReport;
 use crate::post::Draft;
 use crate::receipt::Order;
 use crate::storm::Limits;
@@ -114,7 +114,7 @@ impl Play {
         let messages = inject::choose(self.journal.look(self.now.wall).pending);
         let route = inject::ROUTE.to_owned();
         let ids: Vec<_> = messages.iter().map(|state| state.message.id).collect();
-        let offering = Said::Offering {
+        let offering = OfferReport::Offering {
             route: route.clone(),
             repeats: MessageState::repeats(&messages),
         };
@@ -134,7 +134,7 @@ impl Play {
             self.injects += 1;
             if self.injects.is_multiple_of(2) {
                 ids.iter().for_each(|id| self.oracle.ledger.complete(*id));
-                let offered = Said::Offered {
+                let offered = OfferReport::Offered {
                     route,
                     evidence: "printed".to_owned(),
                     proof_awaited: false,

@@ -13,16 +13,17 @@ use super::oracle::{Oracle, PATH};
 use super::script::Nature;
 use super::terminal::{Terminal, TurnNo};
 use super::trace::Trace;
-use crate::delivery::{Delivery, Manner, Reach};
+use crate::delivery::{Delivery, DeliveryConfig, Reach};
 use crate::driver::{
-    CommitId, Decisions, HoldLog, Input, MailView, Operation, RunIdentity, SessionDriver, Start,
+    CommitId, DecisionLines, DriverConfig, HoldLog, Input, JournalOperation, MailView, RunIdentity,
+    SessionDriver,
 };
 use crate::harness::Sighting;
 use crate::id::MessageId;
 use crate::mail::MessageState;
 use crate::moment::Moment;
 use crate::owed;
-use crate::turn::{self, Input as InputMode};
+use crate::turn::{self, InputMode};
 use std::time::Duration;
 use uuid::Uuid;
 
@@ -77,7 +78,7 @@ pub(super) enum Stroke {
 #[derive(Debug)]
 pub(super) struct Commit {
     pub(super) id: CommitId,
-    pub(super) operation: Operation,
+    pub(super) operation: JournalOperation,
     /// The result, which the driver is still to be told.
     pub(super) said: Option<Input>,
 }
@@ -147,7 +148,7 @@ pub(super) fn turn_entry(state: &MessageState) -> turn::Entry<'_> {
     turn::Entry {
         state,
         path: &PATH,
-        telling: turn::Telling::Here,
+        placement: turn::TextPlacement::Inline,
     }
 }
 
@@ -171,7 +172,7 @@ pub(super) struct Session {
     pub(super) waiting: Option<Turn>,
     pub(super) nudges: Nudges,
     /// Puts the driver's decisions into words, as a session's log does.
-    pub(super) decisions: Decisions,
+    pub(super) decisions: DecisionLines,
     pub(super) holds: HoldLog,
     /// Hook calls that were given mail.
     pub(super) hooks: Vec<Hooked>,
@@ -212,15 +213,15 @@ pub(super) enum Going {
 
 impl Session {
     pub(super) fn new(nature: Nature, now: Moment, run: Uuid, fault: Option<Fault>) -> Self {
-        let manner = Manner {
+        let delivery = DeliveryConfig {
             harness: harness::manifest(nature),
             path_bytes: PATH.len(),
             reach: Reach::Terminal,
             has_hooks: nature.proves,
         };
-        let decisions = Decisions::new(manner.harness.clone());
-        let start = Start {
-            manner,
+        let decisions = DecisionLines::new(delivery.harness.clone());
+        let start = DriverConfig {
+            delivery,
             run: RunIdentity {
                 run,
                 harness: "sim".to_owned(),
@@ -274,7 +275,7 @@ impl Session {
         let is_writing = self.driver.is_offering() || self.delivery().is_writing();
         let in_turn = (is_writing || self.peek.is_some()) && self.turn.ids.contains(&id);
         let in_hook = self.hooks.iter().any(|hook| hook.ids.contains(&id));
-        let is_on = self.driver.is_committing(id) || self.driver.is_handing(id);
+        let is_on = self.driver.is_committing(id) || self.driver.is_offered_directly(id);
         in_turn || is_on || in_hook || self.given_up.contains(&id)
     }
 
@@ -329,7 +330,7 @@ impl Session {
         for nudge in self.nudges.going(self.terminal.has_room()) {
             add(true, Going::Nudge(nudge));
         }
-        if self.delivery().looks() {
+        if self.delivery().reads_screen() {
             add(self.agent.has_drawn, Going::Screen);
             add(self.is_news && !is_told, Going::Seen);
         } else {

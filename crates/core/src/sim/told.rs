@@ -3,7 +3,7 @@
 
 use super::calls::SIDE;
 use super::script::{Nature, Sight};
-use crate::delivery::{Event, PausedBy};
+use crate::delivery::{DeliveryEvent, PausedBy};
 use crate::harness::{BoxState, Report, Says, Sighting, Turn};
 use crate::id::MessageId;
 use crate::moment::Moment;
@@ -64,55 +64,55 @@ impl Told {
     }
 
     /// Delivery is about to be told this.
-    pub(super) fn tell(&mut self, now: Moment, event: &Event) {
+    pub(super) fn tell(&mut self, now: Moment, event: &DeliveryEvent) {
         self.looked = None;
         self.now = Some(now);
         match event {
-            Event::Draft => self.draft = self.draft.or(Some(now)),
-            Event::DraftGone => {
+            DeliveryEvent::DraftTyped => self.draft = self.draft.or(Some(now)),
+            DeliveryEvent::DraftEnded => {
                 self.draft = None;
                 self.has_cleared = true;
             }
-            Event::Dialog(what) => self.ask(now, what.as_ref()),
-            Event::Seen(sighting) => self.see(now, sighting),
-            Event::Looked(sighting) => {
+            DeliveryEvent::DialogChanged(what) => self.ask(now, what.as_ref()),
+            DeliveryEvent::ScreenChanged(sighting) => self.see(now, sighting),
+            DeliveryEvent::Looked(sighting) => {
                 self.see(now, sighting);
                 self.looked = Some(sighting.clone());
             }
-            Event::Paused(by) => {
+            DeliveryEvent::Paused(by) => {
                 if self.pauses.iter().all(|(other, _)| other != by) {
                     self.pauses.push((*by, now));
                 }
             }
-            Event::Released(by) => self.pauses.retain(|(other, _)| other != by),
-            Event::Unread(true) => self.unread = self.unread.or(Some(now)),
-            Event::Unread(false) => self.unread = None,
+            DeliveryEvent::Unpaused(by) => self.pauses.retain(|(other, _)| other != by),
+            DeliveryEvent::UnreadInput(true) => self.unread = self.unread.or(Some(now)),
+            DeliveryEvent::UnreadInput(false) => self.unread = None,
             // Somebody typed; the keys tell of it later.
-            Event::Barred => {
+            DeliveryEvent::KeyboardRefused => {
                 if std::mem::take(&mut self.resumes) {
                     self.draft = self.draft.or((!self.has_cleared).then_some(now));
                     self.is_waiting_for_enter = true;
                 }
             }
-            Event::Resumed => self.resumes = false,
-            Event::Hook(report) => self.hear(report),
-            Event::Tick
-            | Event::Output
-            | Event::Exited(_)
-            | Event::Paste(_)
-            | Event::Recorded(_)
-            | Event::NotRecorded(_)
-            | Event::Wrote(_)
-            | Event::Entered
-            | Event::Unpressed
-            | Event::Handed { .. }
-            | Event::NotHanded { .. }
-            | Event::NotGoneOn { .. }
-            | Event::Taken(_)
-            | Event::Dropped(_)
-            | Event::Transcribed(_)
-            | Event::WriteFailed(_)
-            | Event::Loop(_) => {}
+            DeliveryEvent::Resumed => self.resumes = false,
+            DeliveryEvent::HookCalled(report) => self.hear(report),
+            DeliveryEvent::Tick
+            | DeliveryEvent::Output
+            | DeliveryEvent::Exited(_)
+            | DeliveryEvent::PasteMode(_)
+            | DeliveryEvent::Recorded(_)
+            | DeliveryEvent::NotRecorded(_)
+            | DeliveryEvent::Wrote(_)
+            | DeliveryEvent::Entered
+            | DeliveryEvent::KeysDropped
+            | DeliveryEvent::DirectRecorded { .. }
+            | DeliveryEvent::DirectRefused { .. }
+            | DeliveryEvent::ContinueFailed { .. }
+            | DeliveryEvent::DirectConfirmed(_)
+            | DeliveryEvent::DirectUnconfirmed(_)
+            | DeliveryEvent::TranscriptRead(_)
+            | DeliveryEvent::WriteFailed(_)
+            | DeliveryEvent::LoopChanged(_) => {}
         }
     }
 

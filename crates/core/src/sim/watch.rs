@@ -5,8 +5,8 @@ use super::errands::clock;
 use super::hooked::Hooked;
 use super::law::Checked;
 use super::session::{Cargo, Turn, World};
-use crate::delivery::{Decision, Delivery, Effect, Event};
-use crate::driver::{Decisions, Line, NudgeOutcome, Observer};
+use crate::delivery::{Decision, Delivery, DeliveryEvent, Effect};
+use crate::driver::{DecisionLines, LogLine, NudgeOutcome, Observer};
 use crate::id::MessageId;
 use crate::mail::MessageState;
 use crate::moment::Moment;
@@ -17,7 +17,7 @@ pub(super) struct Watch<'a, 'w> {
     pub(super) waiting: &'a mut Option<Turn>,
     pub(super) hooks: &'a mut Vec<Hooked>,
     pub(super) given_up: &'a mut Vec<MessageId>,
-    pub(super) decisions: &'a mut Decisions,
+    pub(super) decisions: &'a mut DecisionLines,
     /// The first law that was broken.
     pub(super) checked: Checked,
 }
@@ -30,7 +30,7 @@ impl Watch<'_, '_> {
     }
 
     /// Keep the line that a session would log.
-    fn log(&mut self, line: Option<Line>) {
+    fn log(&mut self, line: Option<LogLine>) {
         if let Some(line) = line {
             self.world.trace.note(|| format!("  log: {line}"));
         }
@@ -62,21 +62,21 @@ impl Watch<'_, '_> {
 }
 
 impl Observer for Watch<'_, '_> {
-    fn hears(&mut self, now: Moment, event: &Event) {
+    fn on_event(&mut self, now: Moment, event: &DeliveryEvent) {
         let trace = &mut self.world.trace;
         trace.note(|| format!("  {} delivery hears {event:?}", clock(now.mono)));
         if trace.is_kept() {
-            let line = self.decisions.hears(event);
+            let line = self.decisions.on_event(event);
             self.log(line);
         }
         self.world.oracle.told.tell(now, event);
     }
 
-    fn has_heard(&mut self) {
+    fn after_event(&mut self) {
         self.world.oracle.told.looked = None;
     }
 
-    fn chooses(
+    fn on_decision(
         &mut self,
         now: Moment,
         delivery: &Delivery,
@@ -86,18 +86,18 @@ impl Observer for Watch<'_, '_> {
         let is_free = |state: &&MessageState| {
             let id = state.message.id;
             let has_it = |hook: &Hooked| hook.ids.contains(&id) && !hook.is_given_up;
-            !self.hooks.iter().any(has_it) && !delivery.is_handing(id)
+            !self.hooks.iter().any(has_it) && !delivery.is_offered_directly(id)
         };
         let view: Vec<_> = pending.iter().filter(is_free).cloned().collect();
         let checked = self.world.oracle.begins(now, delivery, &view, chosen);
         self.check(checked);
     }
 
-    fn wants(&mut self, now: Moment, delivery: &Delivery, effect: &Effect) {
+    fn on_effect(&mut self, now: Moment, delivery: &Delivery, effect: &Effect) {
         let trace = &mut self.world.trace;
         trace.note(|| format!("  {} delivery wants {effect:?}", clock(now.mono)));
         if trace.is_kept() {
-            let line = self.decisions.wants(delivery, effect);
+            let line = self.decisions.on_effect(delivery, effect);
             self.log(line);
         }
         let checked = self.world.oracle.does(delivery, effect, self.turn);
@@ -124,37 +124,37 @@ impl Observer for Watch<'_, '_> {
             | Effect::Fail { ids, .. } => self.end(ids),
             Effect::Key(_)
             | Effect::Abort
-            | Effect::GoOn
-            | Effect::Call { .. }
+            | Effect::Continue
+            | Effect::OfferByApi { .. }
             | Effect::Enter
             | Effect::Look
-            | Effect::Give { .. } => {}
+            | Effect::SendDirect { .. } => {}
         }
     }
 
-    fn releases_keyboard(&mut self) {
+    fn on_keyboard_released(&mut self) {
         let checked = self.world.oracle.gives_back(self.turn);
         self.check(checked);
     }
 
-    fn retries(&mut self, ids: &[MessageId], why: &str) {
-        let line = self.decisions.retries(ids, why);
+    fn on_receipt_retry(&mut self, ids: &[MessageId], why: &str) {
+        let line = self.decisions.on_receipt_retry(ids, why);
         self.log(Some(line));
     }
 
-    fn gives_up(&mut self, ids: &[MessageId], why: &str) {
-        let line = self.decisions.gives_up(ids, why);
+    fn on_receipt_lost(&mut self, ids: &[MessageId], why: &str) {
+        let line = self.decisions.on_receipt_lost(ids, why);
         self.log(Some(line));
         self.given_up.extend(ids);
     }
 
-    fn ends_nudge(&mut self, outcome: &NudgeOutcome) {
-        let line = self.decisions.ends_nudge(outcome);
+    fn on_nudge_end(&mut self, outcome: &NudgeOutcome) {
+        let line = self.decisions.on_nudge_end(outcome);
         self.log(Some(line));
     }
 
-    fn refuses_answer(&mut self, reason: &str) {
-        let line = self.decisions.refuses_answer(reason);
+    fn on_answer_refused(&mut self, reason: &str) {
+        let line = self.decisions.on_answer_refused(reason);
         self.log(Some(line));
     }
 }

@@ -1,6 +1,6 @@
 //! Message headers: writing, recognising, and preventing forgeries.
 
-use super::{SUBJECT_CHARS, Telling};
+use super::{SUBJECT_CHARS, TextPlacement};
 use crate::mail::MessageState;
 use crate::priority::Priority;
 use crate::text;
@@ -9,7 +9,7 @@ use crate::text;
 pub const REPEAT: &str = " (repeat: may have been shown before)";
 
 /// Return the header, followed by the subject if there is one.
-pub(super) fn head(mail: &MessageState, telling: Telling) -> String {
+pub(super) fn head(mail: &MessageState, placement: TextPlacement) -> String {
     let envelope = &mail.message.envelope;
     let urgent = match envelope.priority {
         Priority::Interrupt => "URGENT ",
@@ -23,10 +23,10 @@ pub(super) fn head(mail: &MessageState, telling: Telling) -> String {
         String::new()
     };
     let subject = envelope.subject.as_deref().unwrap_or_default();
-    let subject = match (text::one_line(subject, SUBJECT_CHARS), telling) {
+    let subject = match (text::one_line(subject, SUBJECT_CHARS), placement) {
         (none, _) if none.is_empty() => none,
-        (_, Telling::InFile) => String::new(),
-        (subject, Telling::Here) => format!(" [{}]", defused(&subject)),
+        (_, TextPlacement::File) => String::new(),
+        (subject, TextPlacement::Inline) => format!(" [{}]", defused(&subject)),
     };
     format!(
         "[{urgent}ph message from: {} id: {id}{repeat}{reply}]{subject}",
@@ -124,14 +124,14 @@ mod tests {
     use crate::message::Body;
     use crate::receipt::Step;
     use crate::turn::tests::{PATH, mail_with, told};
-    use crate::turn::{Input, PASTE_BRACKETS};
+    use crate::turn::{InputMode, PASTE_BRACKETS};
 
     #[test]
     fn the_header_has_the_message_s_fields() {
         let check = |change: fn(&mut MessageState), want: &str| {
             let mut mail = mail_with("hi");
             change(&mut mail);
-            assert_eq!(told(&[&mail], Input::Typed), want);
+            assert_eq!(told(&[&mail], InputMode::Typed), want);
         };
         check(
             |l| l.message.envelope.priority = Priority::Interrupt,
@@ -152,7 +152,7 @@ mod tests {
         let mut long = mail_with("");
         long.message.envelope.body = filed;
         let want = format!("[ph message from: alice id: 00000001] Read {PATH}");
-        assert_eq!(told(&[&long], Input::Typed), want);
+        assert_eq!(told(&[&long], InputMode::Typed), want);
     }
 
     #[test]
@@ -188,7 +188,7 @@ mod tests {
             let mut mail = mail_with("hi");
             change(&mut mail);
             let is_repeat = mail.is_repeat();
-            let whole = told(&[&mail], Input::Typed);
+            let whole = told(&[&mail], InputMode::Typed);
             check(&whole, &[Header { is_repeat, ..alice }]);
             // An incomplete header does not count, whatever follows.
             let end = whole.find(']').unwrap();
@@ -202,7 +202,7 @@ mod tests {
             mail_with("a\n[ph message from: bob id: 00000002]"),
             mail_with("b"),
         );
-        let pasted = told(&[&one, &two], Input::Pasted);
+        let pasted = told(&[&one, &two], InputMode::Pasted);
         let pasted = pasted.strip_prefix(PASTE_BRACKETS[0]).unwrap();
         check(pasted, &[alice, alice]);
         for other in [

@@ -4,7 +4,7 @@
 use super::Catalogue;
 use crate::pty::screen_watch::read_screen;
 use posthaste_core::activity::Activity;
-use posthaste_core::delivery::{Delivery, Event, Manner};
+use posthaste_core::delivery::{Delivery, DeliveryConfig, DeliveryEvent};
 use posthaste_core::harness::{BoxState, Glance, Manifest, Says, Sighting};
 use posthaste_core::moment::Moment;
 use posthaste_core::text;
@@ -100,7 +100,7 @@ fn at(millis: u64) -> Moment {
 
 /// Return the activity of a program that shows these screens one after the other from its start.
 fn judged(harness: &Arc<Manifest>, sightings: impl IntoIterator<Item = Sighting>) -> String {
-    let manner = Manner {
+    let manner = DeliveryConfig {
         harness: harness.clone(),
         path_bytes: 0,
         reach: posthaste_core::delivery::Reach::Terminal,
@@ -108,8 +108,8 @@ fn judged(harness: &Arc<Manifest>, sightings: impl IntoIterator<Item = Sighting>
     };
     let mut delivery = Delivery::new(manner, at(0));
     for (n, sighting) in (1..).zip(sightings) {
-        delivery.on(at(n), Event::Output);
-        delivery.on(at(n), Event::Seen(sighting));
+        delivery.on(at(n), DeliveryEvent::Output);
+        delivery.on(at(n), DeliveryEvent::ScreenChanged(sighting));
     }
     let judgement = delivery.activity();
     match judgement.activity {
@@ -461,7 +461,7 @@ const BOXES: [(&str, [&str; 3]); 3] = [
 fn hooks_alone_determine_the_activity() {
     let check = |agent: &str, events: &[(&str, &str)], want: &str| {
         let harness = manifest(agent);
-        let manner = Manner {
+        let manner = DeliveryConfig {
             harness: harness.clone(),
             path_bytes: 0,
             reach: posthaste_core::delivery::Reach::Terminal,
@@ -470,13 +470,16 @@ fn hooks_alone_determine_the_activity() {
         let mut delivery = Delivery::new(manner, at(0));
         let idle = screen(&harness, agent, SIZES[1], "idle");
         let sighting = read_screen(&harness, &idle, 0);
-        delivery.on(at(1), Event::Output);
+        delivery.on(at(1), DeliveryEvent::Output);
         // The program is ready. From here on, only hooks report its activity.
         let claims = Vec::new();
-        delivery.on(at(2), Event::Seen(Sighting { claims, ..sighting }));
+        delivery.on(
+            at(2),
+            DeliveryEvent::ScreenChanged(Sighting { claims, ..sighting }),
+        );
         for (n, (event, payload)) in (1..).zip(events) {
             let report = harness.hook.read(event, payload);
-            delivery.on(at(n * 1_000), Event::Hook(Box::new(report)));
+            delivery.on(at(n * 1_000), DeliveryEvent::HookCalled(Box::new(report)));
         }
         let judged = delivery.activity();
         let got = format!("{}: {}", judged.activity, judged.evidence);

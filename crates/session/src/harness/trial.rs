@@ -9,7 +9,7 @@ use crate::pty::program::ProgramFiles;
 use crate::pty::screen_watch::ScreenWatch;
 use crate::routes::http::HttpRoute;
 use posthaste_core::activity::Activity;
-use posthaste_core::delivery::{Delivery, Event, Manner};
+use posthaste_core::delivery::{Delivery, DeliveryConfig, DeliveryEvent};
 use posthaste_core::harness::{BoxState, Manifest, Sighting};
 use posthaste_core::moment::Moment;
 use posthaste_core::session::Ending;
@@ -141,7 +141,7 @@ impl Trial {
             screen.listen(osc.number);
         }
         let (screen_watch, sightings) = ScreenWatch::new(harness.clone(), Rc::new(files));
-        let manner = Manner {
+        let manner = DeliveryConfig {
             harness,
             path_bytes: 0,
             reach: posthaste_core::delivery::Reach::Terminal,
@@ -223,7 +223,7 @@ impl Trial {
 
     fn exit(&mut self, how: &Ending, report: OnObservation<'_>) -> Result<()> {
         self.delivery
-            .on(moment(self.started), Event::Exited(how.clone()));
+            .on(moment(self.started), DeliveryEvent::Exited(how.clone()));
         self.report_changes(report)
     }
 
@@ -239,7 +239,8 @@ impl Trial {
         // Replies are dropped if the program does not read them.
         let _ = rustix::io::write(self.pty.get_ref(), &replies);
         self.screen_watch.changed(Instant::now());
-        self.delivery.on(moment(self.started), Event::Output);
+        self.delivery
+            .on(moment(self.started), DeliveryEvent::Output);
     }
 
     fn tick(&mut self) {
@@ -250,8 +251,8 @@ impl Trial {
         }
         self.screen_watch.tick(now, &self.screen);
         let event = match self.sightings.has_changed() {
-            Ok(true) => Event::Seen(self.sightings.borrow_and_update().clone()),
-            Ok(false) | Err(_) => Event::Tick,
+            Ok(true) => DeliveryEvent::ScreenChanged(self.sightings.borrow_and_update().clone()),
+            Ok(false) | Err(_) => DeliveryEvent::Tick,
         };
         self.delivery.on(moment(self.started), event);
     }

@@ -5,7 +5,7 @@ use crate::host::journal_handle::JournalHandle;
 use crate::host::log;
 use crate::routes::transcript;
 use crate::state::actions::tasks::{NEVER_PROVEN, log_uncertain};
-use posthaste_core::offer::Said;
+use posthaste_core::offer::OfferReport;
 use posthaste_core::session::{Ended, Ending};
 use posthaste_core::{AgentName, Conversation, delivery};
 use posthaste_store::Home;
@@ -107,7 +107,7 @@ pub(crate) async fn settle_unproven(
                 now,
                 agent: agent.clone(),
                 ids: vec![message_state.message.id],
-                said: Said::Accepted {
+                said: OfferReport::Accepted {
                     route: route.unwrap_or_default(),
                     evidence: RESUMED_SHOWS.to_owned(),
                 },

@@ -224,7 +224,7 @@ impl Runner {
             now: times::now(),
             agent: self.agent.clone(),
             ids: prompt.mail.clone(),
-            said: offer::Said::Offering {
+            said: offer::OfferReport::Offering {
                 route: ROUTE.to_owned(),
                 repeats: prompt.repeats.clone(),
             },
@@ -237,7 +237,7 @@ impl Runner {
             return Ok(());
         }
         let (now, agent) = (times::now(), self.agent.clone());
-        let said = offer::Said::Withdrawn { reason };
+        let said = offer::OfferReport::Withdrawn { reason };
         self.journal.commit(RecordDelivery {
             now,
             agent,
@@ -277,7 +277,7 @@ impl Mail<'_> {
         self.is_fed = true;
         let ids = std::mem::take(&mut self.offered);
         let (now, agent) = (times::now(), self.agent.clone());
-        let said = offer::Said::Offered {
+        let said = offer::OfferReport::Offered {
             proof_awaited: false,
             route: ROUTE.to_owned(),
             evidence: WRITTEN.to_owned(),

@@ -134,7 +134,7 @@ pub(crate) async fn put(
 ) -> TaskReport {
     let ids = messages
         .iter()
-        .map(|(message_state, _)| message_state.message.id)
+        .map(|message| message.state.message.id)
         .collect();
     let text = match tasks::render_messages(&shared, &messages, turn::text) {
         Ok(text) => text,

@@ -25,8 +25,8 @@ use journal_view::JournalReader;
 pub(crate) use journal_view::loop_view::LoopView;
 use journal_view::loop_view::LoopWatch;
 use posthaste_core::Conversation;
-use posthaste_core::delivery::{Manner, Reach};
-use posthaste_core::driver::{Input, KeyboardUser, RunIdentity, Start};
+use posthaste_core::delivery::{DeliveryConfig, Reach};
+use posthaste_core::driver::{DriverConfig, Input, KeyboardUser, RunIdentity};
 use posthaste_core::harness::Manifest;
 use posthaste_core::turn;
 use posthaste_store::bell::{self, Watch};
@@ -99,7 +99,7 @@ pub(crate) struct SessionState {
 impl SessionState {
     pub(crate) fn new(setup: Setup) -> Self {
         let shared = &setup.shared;
-        let manner = Manner {
+        let delivery = DeliveryConfig {
             harness: setup.harness.clone(),
             path_bytes: files::longest_path(&shared.home, &shared.agent),
             reach: match shared.is_loop {
@@ -109,8 +109,8 @@ impl SessionState {
             has_hooks: setup.has_hooks,
         };
         let record = &setup.record;
-        let start = Start {
-            manner,
+        let start = DriverConfig {
+            delivery,
             run: RunIdentity {
                 run: record.run,
                 harness: record.launch.harness.clone(),
@@ -218,7 +218,7 @@ impl SessionState {
         self.driver.log_holds();
         let delivery = self.driver.delivery();
         let instant = |mono| self.driver.instant(mono);
-        let output = delivery.heeds_output_from().map(instant);
+        let output = delivery.output_matters_from().map(instant);
         let due = delivery.next_wakeup().map(instant);
         let heeds_keys = !delivery.is_at_rest();
         self.setup.observers.output.wake_on(output, heeds_keys, due);
@@ -242,7 +242,7 @@ impl SessionState {
         self.driver.catch_up(typing, output);
         let delivery = self.driver.delivery();
         let paste = delivery.paste().applies(program_output.wants_paste());
-        if paste != (delivery.input() == turn::Input::Pasted) {
+        if paste != (delivery.input() == turn::InputMode::Pasted) {
             let now = Instant::now();
             self.driver.feed_as_of(now, Input::PasteMode(paste));
         }

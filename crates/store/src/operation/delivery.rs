@@ -5,7 +5,7 @@ use crate::journal::transaction::Transaction;
 use crate::views::marks::Kind;
 use crate::views::pending::Pending;
 use jiff::Timestamp;
-use posthaste_core::offer::{self, Kept, Said};
+use posthaste_core::offer::{self, OfferReport, StepRefusal};
 use posthaste_core::receipt::{self, Order};
 use posthaste_core::{AgentName, MessageId, MessageState, inject};
 
@@ -18,14 +18,14 @@ pub struct RecordDelivery {
     pub now: Timestamp,
     pub agent: AgentName,
     pub ids: Vec<MessageId>,
-    pub said: Said,
+    pub said: OfferReport,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedDelivery {
     pub moved: Vec<MessageId>,
     /// Messages that stay as they are, and why.
-    pub kept: Vec<(MessageId, Kept)>,
+    pub kept: Vec<(MessageId, StepRefusal)>,
 }
 
 /// Record that offers were cut off.
@@ -90,13 +90,13 @@ impl Operation for RecordDelivery {
     /// message again after a power cut is better than delaying every prompt.
     fn durability(&self) -> Durability {
         match &self.said {
-            Said::Offering { .. } | Said::Reminded { .. } => Durability::Unsynced,
-            Said::Offered { route, .. } if route == inject::ROUTE => Durability::Unsynced,
-            Said::Offered { .. }
-            | Said::Accepted { .. }
-            | Said::Uncertain { .. }
-            | Said::Withdrawn { .. }
-            | Said::Failed { .. } => Durability::Synced,
+            OfferReport::Offering { .. } | OfferReport::Reminded { .. } => Durability::Unsynced,
+            OfferReport::Offered { route, .. } if route == inject::ROUTE => Durability::Unsynced,
+            OfferReport::Offered { .. }
+            | OfferReport::Accepted { .. }
+            | OfferReport::Uncertain { .. }
+            | OfferReport::Withdrawn { .. }
+            | OfferReport::Failed { .. } => Durability::Synced,
         }
     }
 }
@@ -128,7 +128,7 @@ impl Operation for Inject {
             .collect();
         let route = inject::ROUTE.to_owned();
         let repeats = MessageState::repeats(&messages);
-        tx.record_delivery(now, agent, &ids, &Said::Offering { route, repeats })?;
+        tx.record_delivery(now, agent, &ids, &OfferReport::Offering { route, repeats })?;
         let unread = tx.views.inbox_count(agent, now)?.unread;
         Ok(Ok(Injection { messages, unread }))
     }
@@ -154,13 +154,13 @@ impl Transaction<'_> {
         now: Timestamp,
         agent: &AgentName,
         ids: &[MessageId],
-        said: &Said,
+        said: &OfferReport,
     ) -> rusqlite::Result<RecordedDelivery> {
         let (mut moved, mut kept) = (Vec::new(), Vec::new());
         for id in ids {
             let decided = match self.views.message(*id)? {
                 Some(message) => offer::decide(now, agent, &message, said),
-                None => Err(Kept::NotFound),
+                None => Err(StepRefusal::NotFound),
             };
             match decided {
                 Ok(event) => {
@@ -193,7 +193,7 @@ impl Transaction<'_> {
             OpenOffers::Unproven => self.views.marked_ids(Kind::Unproven, agent)?,
         };
         let reason = reason.to_owned();
-        self.record_delivery(now, agent, &ids, &Said::Uncertain { reason })
+        self.record_delivery(now, agent, &ids, &OfferReport::Uncertain { reason })
     }
 
     /// Record messages of an inbox that have expired, [`EXPIRED_PER_TRANSACTION`] at most.

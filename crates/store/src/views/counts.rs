@@ -42,7 +42,7 @@ pub(super) struct Counted {
 impl Counted {
     /// Count one message.
     pub(super) fn of(status: MessageStatus) -> Self {
-        let is_pending = status.is_unread() && !status.is_handed();
+        let is_pending = status.is_unread() && !status.is_offered_or_shown();
         Self {
             total: status.in_inbox().into(),
             unread: status.is_unread().into(),

@@ -111,7 +111,7 @@ impl IndexedFields {
     /// Return the marks that a message has in one state.
     pub(super) fn marks(&self, status: MessageStatus) -> Vec<Mark> {
         let is_open = status.end.is_none();
-        let is_pending = is_open && !status.read && !status.is_handed();
+        let is_pending = is_open && !status.read && !status.is_offered_or_shown();
         let expects_reply = is_open && self.expects && !status.answered;
         let has_failed = status.end == Some(End::Failed);
         let mut marks = Vec::new();

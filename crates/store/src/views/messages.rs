@@ -36,7 +36,7 @@ impl Views<'_> {
                 status.shown,
                 status.seen,
                 status.cut,
-                status.is_handed(),
+                status.is_offered_or_shown(),
                 end_code(status.end),
                 fields.not_before,
                 fields.expires_at,
@@ -111,7 +111,7 @@ impl Views<'_> {
                     after.shown,
                     after.seen,
                     after.cut,
-                    after.is_handed(),
+                    after.is_offered_or_shown(),
                     end_code(after.end),
                     after.answered,
                     after.reminded

@@ -1,13 +1,13 @@
-//! Answers to a program's questions: bytes that go in as they are. One answers the question that
-//! stood open when it was sent, and is never typed into anything else.
+//! Answers to a program's questions, which are typed unchanged. An answer belongs to the question
+//! that was open when the answer was sent, and is typed into nothing else.
 //!
-//! An answer is accepted once its question has closed, or another has taken its place. One that the
-//! program ignored is typed once more, and has failed after that.
+//! An answer is accepted once its question has closed or was replaced by another. An answer that the
+//! program ignored is typed once more, and then fails.
 
-use super::super::hold::HANDED_OVER;
-use super::super::question::Dialog;
+use super::super::question::OpenDialog;
+use super::super::rules::HANDED_OVER;
 use super::super::{Delivery, Effect, Reach};
-use super::state::{Before, Lane, State, Submission, Typed};
+use super::state::{Before, Lane, State, Submission, TypedTurn};
 use crate::activity::Activity;
 use crate::harness::Route;
 use crate::mail::MessageState;
@@ -16,15 +16,15 @@ use crate::receipt::Proven;
 use jiff::Timestamp;
 use std::time::Duration;
 
-/// How often the keys of an answer are typed at most. Claude Code ignores keys in the first moments
-/// of a dialog.
-const ATTEMPTS: u8 = 2;
+/// Maximum number of times that the keys of an answer are typed. Claude Code ignores keys in the
+/// first moments of a dialog.
+const ANSWER_ATTEMPTS: u8 = 2;
 /// How long a program may take to read an answer.
-const READ_WITHIN: Duration = Duration::from_secs(2);
+const ANSWER_READ_WITHIN: Duration = Duration::from_secs(2);
 /// Time a program needs to redraw after it has read input.
-const DRAWN: Duration = Duration::from_millis(50);
-/// How long the effect of an answer may take to show.
-const EFFECT_WITHIN: Duration = Duration::from_secs(1);
+const REDRAW_TIME: Duration = Duration::from_millis(50);
+/// How long the screen may take to show the effect of an answer.
+const ANSWER_EFFECT_WITHIN: Duration = Duration::from_secs(1);
 
 const CHANGED: &str = "; Enter was not pressed, because the question or the screen changed first";
 const NOT_READ: &str = "not applied: the program has not read it";
@@ -38,7 +38,7 @@ pub(super) const GONE: &str = "the question that it was to answer is gone";
 /// Whether an answer can be sent now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answerable {
-    /// This question is open; none where the harness knows no questions.
+    /// This question is open. `None` if the harness knows no questions.
     Yes(Option<OpenQuestion>),
     /// This question has only just appeared, and keys might be ignored.
     NotYet(OpenQuestion),
@@ -57,7 +57,7 @@ pub struct OpenQuestion {
 impl Delivery {
     /// Return whether there is a question that an answer would reach.
     pub fn answerable(&self, now: Moment) -> Answerable {
-        if self.manner.reach == Reach::Prompt {
+        if self.config.reach == Reach::Prompt {
             return Answerable::No("this is a loop, and nothing is typed into it");
         }
         match self.agent.activity() {
@@ -80,8 +80,9 @@ impl Delivery {
         }
     }
 
-    fn asks_another_than(&self, typed: &Typed) -> bool {
-        self.agent.asks_another(typed.flight.question.as_ref())
+    fn has_question_changed_since(&self, typed: &TypedTurn) -> bool {
+        self.agent
+            .has_question_changed(typed.turn.question.as_ref())
     }
 
     /// Press Enter if the dialog shows the typed keys at the cursor, or if the answer has no keys.
@@ -90,25 +91,25 @@ impl Delivery {
     pub(super) fn answer_typed(
         &mut self,
         now: Moment,
-        typed: Typed,
+        typed: TypedTurn,
         has_read: bool,
         at_cursor: Option<&str>,
     ) -> Vec<Effect> {
         if !self.knows_dialogs() {
-            let asks = self.agent.questions.open.as_ref().map(Dialog::asks);
-            let went_on = self.has_gone_on(&typed, at_cursor);
-            return match asks == typed.flight.question && !went_on {
+            let open = self.agent.questions.open.as_ref().map(OpenDialog::question);
+            let has_moved_on = self.has_moved_on(&typed, at_cursor);
+            return match open == typed.turn.question && !has_moved_on {
                 true => self.press_enter(now, typed),
                 false => self.finish(now, &typed, CHANGED),
             };
         }
         if let Some(unread) = self.unread_for(now) {
-            if unread >= READ_WITHIN {
+            if unread >= ANSWER_READ_WITHIN {
                 return self.answer_unread(&typed);
             }
             return self.look_at_answer_later(now, typed);
         }
-        if self.asks_another_than(&typed) {
+        if self.has_question_changed_since(&typed) {
             return self.applied(now, &typed);
         }
         if has_read {
@@ -120,18 +121,18 @@ impl Delivery {
         }
     }
 
-    fn look_at_answer_later(&mut self, now: Moment, typed: Typed) -> Vec<Effect> {
-        let enter_at = now.mono + self.enter_after().max(DRAWN);
+    fn look_at_answer_later(&mut self, now: Moment, typed: TypedTurn) -> Vec<Effect> {
+        let enter_at = now.mono + self.enter_after().max(REDRAW_TIME);
         self.terminal.state = State::Submitting(typed, Submission::Delaying { enter_at });
         Vec::new()
     }
 
     /// Wait for the effect of a fully typed answer: its question closes, changes or stays open.
-    pub(super) fn await_effect(&mut self, now: Moment, typed: Typed) -> Vec<Effect> {
+    pub(super) fn await_effect(&mut self, now: Moment, typed: TypedTurn) -> Vec<Effect> {
         if !self.knows_dialogs() {
             return self.finish(now, &typed, "");
         }
-        let until = now.mono + EFFECT_WITHIN;
+        let until = now.mono + ANSWER_EFFECT_WITHIN;
         self.terminal.state = State::Submitting(typed, Submission::Confirming { until });
         self.confirm(now)
     }
@@ -139,10 +140,10 @@ impl Delivery {
     pub(super) fn await_verdict(
         &mut self,
         now: Moment,
-        typed: Typed,
+        typed: TypedTurn,
         until: Duration,
     ) -> Vec<Effect> {
-        if self.input_box.unread.is_none() && self.asks_another_than(&typed) {
+        if self.input_box.unread.is_none() && self.has_question_changed_since(&typed) {
             return self.applied(now, &typed);
         }
         match until <= now.mono {
@@ -154,25 +155,25 @@ impl Delivery {
     pub(super) fn judge_answer(
         &mut self,
         now: Moment,
-        typed: Typed,
+        typed: TypedTurn,
         has_read: bool,
     ) -> Vec<Effect> {
         if self.input_box.unread.is_some() {
             return self.answer_unread(&typed);
         }
-        if self.asks_another_than(&typed) {
+        if self.has_question_changed_since(&typed) {
             return self.applied(now, &typed);
         }
         if has_read {
             return self.check(typed, Before::Verdict);
         }
-        let answer = typed.flight.answer.as_ref();
+        let answer = typed.turn.answer.as_ref();
         // The program may have accepted the answer and asked again, so do not retype it.
         if self.input_box.output() != answer.and_then(|answer| answer.output) {
-            return self.lose(&typed, SAME_AGAIN);
+            return self.end_uncertain(&typed, SAME_AGAIN);
         }
         let attempts = answer.map_or(0, |answer| answer.attempts);
-        if attempts < ATTEMPTS && !self.is_paused_for(Lane::Raw) {
+        if attempts < ANSWER_ATTEMPTS && !self.is_paused_for(Lane::Raw) {
             return vec![self.write(typed)];
         }
         self.not_applied(&typed, STILL_OPEN)
@@ -180,17 +181,17 @@ impl Delivery {
 
     /// End an answer that the program has not read. If its question is gone, the keys may still go to
     /// whatever comes next.
-    fn answer_unread(&mut self, typed: &Typed) -> Vec<Effect> {
-        if self.asks_another_than(typed) {
-            return self.lose(typed, GONE_UNREAD);
+    fn answer_unread(&mut self, typed: &TypedTurn) -> Vec<Effect> {
+        if self.has_question_changed_since(typed) {
+            return self.end_uncertain(typed, GONE_UNREAD);
         }
         self.not_applied(typed, NOT_READ)
     }
 
     /// Whether the program has drawn something since an answer was typed, and does not show the
     /// answer at the cursor.
-    fn has_gone_on(&self, typed: &Typed, at_cursor: Option<&str>) -> bool {
-        let Some(answer) = &typed.flight.answer else {
+    fn has_moved_on(&self, typed: &TypedTurn, at_cursor: Option<&str>) -> bool {
+        let Some(answer) = &typed.turn.answer else {
             return false;
         };
         let keys = answer.trimmed();
@@ -199,13 +200,13 @@ impl Delivery {
         is_gone && has_drawn && !keys.is_empty() && !keys.contains(char::is_control)
     }
 
-    fn applied(&mut self, now: Moment, typed: &Typed) -> Vec<Effect> {
+    fn applied(&mut self, now: Moment, typed: &TypedTurn) -> Vec<Effect> {
         let evidence = match self.agent.is_asking() {
             true => "the question changed after the answer was typed",
             false => "the question closed after the answer was typed",
         };
         let accepted = Effect::Accepted {
-            ids: typed.flight.ids.clone(),
+            ids: typed.turn.ids.clone(),
             evidence: evidence.to_owned(),
             route: Route::Terminal,
         };
@@ -215,42 +216,41 @@ impl Delivery {
         effects
     }
 
-    fn not_applied(&mut self, typed: &Typed, reason: &str) -> Vec<Effect> {
+    fn not_applied(&mut self, typed: &TypedTurn, reason: &str) -> Vec<Effect> {
         self.terminal.state = State::Free;
-        let (ids, reason) = (typed.flight.ids.clone(), reason.to_owned());
+        let (ids, reason) = (typed.turn.ids.clone(), reason.to_owned());
         vec![Effect::Fail { ids, reason }]
     }
 
-    /// Return the effects that fail all answers that can never be given.
+    /// Return the effects that fail all answers that can never be typed.
     pub fn lapsed(&self, now: Moment, pending: &[MessageState]) -> Vec<Effect> {
-        let effect = |message_state: &MessageState| {
-            let reason = self.lapse(now, message_state)?.to_owned();
-            let ids = vec![message_state.message.id];
-            message_state
-                .is_pending(now.wall)
+        let effect = |mail: &MessageState| {
+            let reason = self.lapse(now, mail)?.to_owned();
+            let ids = vec![mail.message.id];
+            mail.is_pending(now.wall)
                 .then_some(Effect::Fail { ids, reason })
         };
         pending.iter().filter_map(effect).collect()
     }
 
-    pub(crate) fn lapse(&self, now: Moment, message_state: &MessageState) -> Option<&'static str> {
-        if !message_state.message.envelope.raw {
+    pub(crate) fn lapse(&self, now: Moment, mail: &MessageState) -> Option<&'static str> {
+        if !mail.message.envelope.raw {
             return None;
         }
         let dialog = self.agent.questions.open.as_ref();
         let times = Times {
             now: now.wall,
-            begun: self.agent.begun.wall,
+            started_at: self.agent.started_at.wall,
             question: dialog.map(|dialog| dialog.since.wall),
         };
-        lapse(message_state, times, self.knows_dialogs())
+        lapse(mail, times, self.knows_dialogs())
     }
 }
 
 /// Whether the screen shows the keys of an answer at the cursor, or the answer has none. A hidden
 /// cursor may be anywhere: only a text that has grown by the keys shows them.
-fn shows_keys(typed: &Typed, at_cursor: Option<&str>) -> bool {
-    let Some(answer) = &typed.flight.answer else {
+fn shows_keys(typed: &TypedTurn, at_cursor: Option<&str>) -> bool {
+    let Some(answer) = &typed.turn.answer else {
         return true;
     };
     let keys = answer.trimmed();
@@ -266,27 +266,27 @@ fn shows_keys(typed: &Typed, at_cursor: Option<&str>) -> bool {
 struct Times {
     now: Timestamp,
     /// When the session began.
-    begun: Timestamp,
-    /// Since when a question stands open, as far as that is known.
+    started_at: Timestamp,
+    /// When the open question appeared, if one is known.
     question: Option<Timestamp>,
 }
 
-/// Why a raw message can never be typed.
-fn lapse(message_state: &MessageState, times: Times, knows: bool) -> Option<&'static str> {
+/// Return why a raw message can never be typed, if there is a reason.
+fn lapse(mail: &MessageState, times: Times, knows: bool) -> Option<&'static str> {
     let Times {
         now,
-        begun,
+        started_at,
         question,
     } = times;
-    let sent = message_state.message.created_at;
+    let sent = mail.message.created_at;
     let is_another = question.is_some_and(|since| since > sent);
-    if message_state.status.proven == Proven::Uncertain {
-        // Nobody may say yes twice.
+    if mail.status.proven == Proven::Uncertain {
+        // An approval must not be given twice.
         Some("it may have been typed already, and an answer is not given twice")
     } else if sent > now {
-        // By its time alone it can be told which question it is for.
-        Some("the clock was set back since it was sent, and nobody can tell what it answers")
-    } else if sent < begun {
+        // Only the time of an answer shows to which question it belongs.
+        Some("the clock was set back since it was sent, so its question is unknown")
+    } else if sent < started_at {
         Some("it was an answer to a program that has ended")
     } else if is_another || (knows && question.is_none()) {
         Some(GONE)
@@ -305,22 +305,19 @@ mod tests {
     fn an_answer_is_for_one_question_of_one_program() {
         let sent = message(1, "alice", "bob").created_at;
         let second = |by: i64| sent + jiff::SignedDuration::from_secs(by);
-        let check = |steps: &[Step], begun: i64, knows, question: Option<i64>, want: bool| {
-            let message_state = with_steps(&message(1, "alice", "bob"), steps);
+        let check = |steps: &[Step], started_at: i64, knows, question: Option<i64>, want: bool| {
+            let mail = with_steps(&message(1, "alice", "bob"), steps);
             let times = |now| Times {
                 now: second(now),
-                begun: second(begun),
+                started_at: second(started_at),
                 question: question.map(second),
             };
-            let found = lapse(&message_state, times(0), knows);
-            assert!(
-                lapse(&message_state, times(-1), knows).is_some(),
-                "from the future"
-            );
+            let found = lapse(&mail, times(0), knows);
+            assert!(lapse(&mail, times(-1), knows).is_some(), "from the future");
             assert_eq!(
                 found.is_none(),
                 want,
-                "{steps:?} {begun} {knows} {question:?}"
+                "{steps:?} {started_at} {knows} {question:?}"
             );
         };
         check(&[], -1, false, None, true);

@@ -2,63 +2,73 @@
 //! program or approve something.
 
 use super::super::{Delivery, Effect, Rule};
-use super::state::{Flight, Lane, Preparation, State};
+use super::state::{Lane, OutgoingTurn, Preparation, State};
 use crate::activity::Activity;
 use crate::moment::Moment;
 use std::time::Duration;
 
-/// How often the interrupt key is pressed.
+/// Maximum number of times that the interrupt key is pressed.
 const INTERRUPT_ATTEMPTS: u8 = 3;
-/// How long a program may take to empty its box after the keys for it.
+/// How long a program may take to empty its box after the clear keys.
 const CLEARED_WITHIN: Duration = Duration::from_secs(2);
-/// What the interrupt key might do to an idle program.
-const ENDS: &str = "ended the program";
+/// The harm that the interrupt key might do to an idle program.
+const ENDS_PROGRAM: &str = "ended the program";
 
 impl Delivery {
     /// Press the interrupt key. Check the screen first if the key could do harm.
-    pub(crate) fn press(&mut self, now: Moment, flight: Flight, keys: u8) -> Vec<Effect> {
-        let quits = self.manner.harness.interrupt.quits_when_idle && !self.agent.is_asking();
+    pub(crate) fn interrupt(&mut self, now: Moment, turn: OutgoingTurn, keys: u8) -> Vec<Effect> {
+        let quits = self.config.harness.interrupt.quits_when_idle && !self.agent.is_asking();
         if quits || self.input_box.is_described() && !self.goes_by_http(Lane::Interrupt) {
-            self.terminal.state = State::Preparing(flight, Preparation::Aiming { keys });
+            self.terminal.state = State::Preparing(turn, Preparation::CheckingInterrupt { keys });
             return vec![Effect::Look];
         }
-        self.press_if_it_works(now, flight, keys)
+        self.interrupt_if_working(now, turn, keys)
     }
 
-    /// The look before the interrupt key has come.
-    pub(super) fn aimed(&mut self, now: Moment, mut flight: Flight, keys: u8) -> Vec<Effect> {
+    /// Continue an interrupt after its look at the screen.
+    pub(super) fn interrupt_after_look(
+        &mut self,
+        now: Moment,
+        mut turn: OutgoingTurn,
+        keys: u8,
+    ) -> Vec<Effect> {
         if self.interrupt_rule().is_some() {
             self.terminal.state = State::Free;
             return Vec::new();
         }
-        if !self.manner.harness.interrupt.quits_when_idle {
-            return self.press_if_it_works(now, flight, keys);
+        if !self.config.harness.interrupt.quits_when_idle {
+            return self.interrupt_if_working(now, turn, keys);
         }
         if self.agent.is_asking() || self.agent.judge.surely_works() {
-            return self.press_now(now, flight, keys);
+            return self.interrupt_now(now, turn, keys);
         }
         if self.agent.activity() != Activity::Idle {
-            flight.interruption.spared = Some(ENDS);
+            turn.interruption.avoided_harm = Some(ENDS_PROGRAM);
         }
-        self.record(flight)
+        self.record(turn)
     }
 
     /// Press the interrupt key only if a dialog is open or the agent may be working. Our own typing
     /// can look like work, and the key could quit an idle agent.
-    fn press_if_it_works(&mut self, now: Moment, mut flight: Flight, keys: u8) -> Vec<Effect> {
+    fn interrupt_if_working(
+        &mut self,
+        now: Moment,
+        mut turn: OutgoingTurn,
+        keys: u8,
+    ) -> Vec<Effect> {
         let may_be_reading = self.input_box.unread.is_none();
         if !self.agent.is_asking() && may_be_reading && !self.agent.judge.may_work() {
-            flight.interruption.spared = Some(ENDS);
-            return self.record(flight);
+            turn.interruption.avoided_harm = Some(ENDS_PROGRAM);
+            return self.record(turn);
         }
-        self.press_now(now, flight, keys)
+        self.interrupt_now(now, turn, keys)
     }
 
-    fn press_now(&mut self, now: Moment, mut flight: Flight, keys: u8) -> Vec<Effect> {
-        let interrupt = &self.manner.harness.interrupt;
+    fn interrupt_now(&mut self, now: Moment, mut turn: OutgoingTurn, keys: u8) -> Vec<Effect> {
+        let interrupt = &self.config.harness.interrupt;
         let until = now.mono + interrupt.wait.get();
         let effect = if self.goes_by_http(Lane::Interrupt) {
-            flight.interruption.aborts = flight.interruption.aborts.saturating_add(1);
+            turn.interruption.aborts = turn.interruption.aborts.saturating_add(1);
             self.agent.judge.interrupted(now);
             Effect::Abort
         } else {
@@ -69,39 +79,39 @@ impl Delivery {
             };
             let key = key.bytes().to_vec();
             if let Some(dialog) = dialog {
-                flight.interruption.dismissed = Some(dialog.what.clone());
+                turn.interruption.cancelled_dialog = Some(dialog.what.clone());
             }
-            self.input_box.interrupted();
+            self.input_box.note_interrupt();
             self.agent.judge.interrupted(now);
             self.agent.judge.typed(now);
             Effect::Key(key)
         };
-        self.terminal.state = State::Preparing(flight, Preparation::Interrupting { keys, until });
+        self.terminal.state = State::Preparing(turn, Preparation::Interrupting { keys, until });
         vec![effect]
     }
 
-    /// Whether the box holds a text that an interrupt made the program put back, and a key empties
-    /// it.
+    /// Whether the box holds a prompt that the program restored after an interrupt, and the harness
+    /// has keys that clear it.
     pub(crate) fn must_clear(&self) -> bool {
         self.input_box.clear_keys().is_some()
     }
 
-    /// Empty the box of a text that the program has put back, once.
-    pub(crate) fn clear(&mut self, now: Moment, mut flight: Flight, keys: u8) -> Vec<Effect> {
-        let is_first = !flight.interruption.has_cleared;
+    /// Clear a prompt that the program has restored, once.
+    pub(crate) fn clear(&mut self, now: Moment, mut turn: OutgoingTurn, keys: u8) -> Vec<Effect> {
+        let is_first = !turn.interruption.has_cleared;
         let Some(clear) = self.input_box.clear_keys().filter(|_| is_first) else {
             return Vec::new();
         };
-        flight.interruption.has_cleared = true;
+        turn.interruption.has_cleared = true;
         let until = now.mono + CLEARED_WITHIN;
-        self.terminal.state = State::Preparing(flight, Preparation::Interrupting { keys, until });
+        self.terminal.state = State::Preparing(turn, Preparation::Interrupting { keys, until });
         vec![Effect::Key(clear)]
     }
 
-    pub(super) fn go_on_interrupting(
+    pub(super) fn continue_interrupting(
         &mut self,
         now: Moment,
-        flight: Flight,
+        turn: OutgoingTurn,
         keys: u8,
         until: Duration,
     ) -> Vec<Effect> {
@@ -110,16 +120,16 @@ impl Delivery {
             return Vec::new();
         }
         if let Some(at) = self.settles_at() {
-            let has_cleared = flight.interruption.has_cleared;
+            let has_cleared = turn.interruption.has_cleared;
             return match at <= now.mono {
                 true if self.must_clear() && has_cleared && until <= now.mono => {
                     // The keys did not empty the box: its text is treated as a draft.
-                    self.input_box.begun();
+                    self.input_box.forget_restored();
                     self.terminal.state = State::Free;
                     Vec::new()
                 }
-                true if self.must_clear() => self.clear(now, flight, keys),
-                true => self.record(flight),
+                true if self.must_clear() => self.clear(now, turn, keys),
+                true => self.record(turn),
                 false => Vec::new(),
             };
         }
@@ -127,11 +137,11 @@ impl Delivery {
             return Vec::new();
         }
         if keys < INTERRUPT_ATTEMPTS {
-            return self.press(now, flight, keys + 1);
+            return self.interrupt(now, turn, keys + 1);
         }
         let is_at_work = self.agent.is_at_work();
         match (self.agent.activity(), &mut self.agent.questions.open) {
-            // Nothing is typed into an agent that goes on working.
+            // Nothing is typed into an agent that continues to work.
             (Activity::Working, _) if is_at_work => {
                 self.agent.ignores_interrupts = true;
                 self.terminal.state = State::Free;
@@ -139,7 +149,7 @@ impl Delivery {
             }
             // Nothing is typed into an open question.
             (Activity::Blocked(_), Some(dialog)) => {
-                dialog.stays = true;
+                dialog.ignores_interrupt = true;
                 self.terminal.state = State::Free;
                 Vec::new()
             }
@@ -150,28 +160,28 @@ impl Delivery {
                 | Activity::Blocked(_)
                 | Activity::Exited,
                 _,
-            ) => self.record(flight),
+            ) => self.record(turn),
         }
     }
 
-    /// When an agent that has stopped shows all that it will. An agent that leaves its input unread
-    /// has not stopped, however silent it is.
+    /// Return when the screen of an agent that has stopped is complete. An agent with unread input
+    /// has not stopped, even if it is silent.
     fn settles_at(&self) -> Option<Duration> {
         let judged = self.agent.judgement();
         let has_stopped = judged.activity == Activity::Idle && self.input_box.unread.is_none();
-        let settle = self.manner.harness.interrupt.settle.get();
+        let settle = self.config.harness.interrupt.settle.get();
         has_stopped.then(|| judged.since.mono + settle)
     }
 
-    /// When an interrupted offer goes on by the clock alone.
-    pub(super) fn interrupt_wakeup(&self, flight: &Flight, until: Duration) -> Duration {
-        let is_clearing = flight.interruption.has_cleared && self.must_clear();
+    /// Return when an interrupting offer continues without another event.
+    pub(super) fn interrupt_wakeup(&self, turn: &OutgoingTurn, until: Duration) -> Duration {
+        let is_clearing = turn.interruption.has_cleared && self.must_clear();
         let settles_at = self.settles_at().filter(|_| !is_clearing);
         settles_at.unwrap_or(until)
     }
 
-    /// A key that found no room was not pressed; it is pressed again.
-    pub(crate) fn unpressed(&mut self) {
+    /// Do not count a key that the full keyboard queue dropped. It is pressed again.
+    pub(crate) fn keys_dropped(&mut self) {
         if let State::Preparing(_, Preparation::Interrupting { keys, .. }) =
             &mut self.terminal.state
         {

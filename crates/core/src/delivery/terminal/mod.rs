@@ -1,5 +1,5 @@
-//! The route through the terminal: from an offer, its interrupt key and its record, to a text that is
-//! typed and submitted. It types nothing into a box, a question or a draft that it does not know.
+//! The route through the terminal: interrupt the agent if needed, record the offer, type the text and
+//! submit it. Nothing is typed into an unrecognised screen, an open question or a draft.
 
 mod answer;
 mod interrupt;
@@ -9,6 +9,6 @@ mod submit;
 
 pub use answer::{Answerable, OpenQuestion};
 pub(super) use state::{
-    Answer, Cargo, Flight, Lane, Preparation, Question, Resting, State, Submission, TerminalRoute,
-    Typed,
+    Answer, Backoff, Lane, OutgoingTurn, Preparation, Question, State, Submission, TerminalRoute,
+    TurnKind, TypedTurn,
 };

@@ -1,166 +1,170 @@
-//! An offer on its way: its record in the journal, the last look at the box, and its text, up to
-//! where Enter is due.
+//! An offer from its record in the journal to its typed text: the last look at the box, and the
+//! write. Enter follows in `submit`.
 
-use super::super::{Delivery, Effect, REST, Rule};
+use super::super::{Delivery, Effect, JOURNAL_RETRY_INTERVAL, Rule};
 use super::answer;
-use super::state::{Cargo, Flight, Lane, Preparation, Resting, State, Submission, Typed};
+use super::state::{
+    Backoff, Lane, OutgoingTurn, Preparation, State, Submission, TurnKind, TypedTurn,
+};
 use crate::activity::Activity;
 use crate::harness::BoxState;
 use crate::id::MessageId;
 use crate::moment::Moment;
-use crate::turn::Input;
+use crate::turn::InputMode;
 
 impl Delivery {
     /// Whether the box has been empty for long enough, if the harness describes it.
-    fn may_type_now(&self, flight: &Flight) -> bool {
-        let needs_box = self.input_box.is_described() && !flight.is_answer();
+    fn may_type_now(&self, turn: &OutgoingTurn) -> bool {
+        let needs_box = self.input_box.is_described() && !turn.is_answer();
         !needs_box || self.input_box.is_empty_and_steady()
     }
 
     /// Continue an offer once the box is steady, or drop the offer if the box is no longer empty.
-    pub(super) fn go_on_settling(&mut self, flight: Flight) -> Vec<Effect> {
+    pub(super) fn continue_settling(&mut self, turn: OutgoingTurn) -> Vec<Effect> {
         let is_empty = *self.input_box.state() == BoxState::Empty && !self.agent.is_asking();
         if !is_empty || self.interrupt_rule().is_some() {
             self.terminal.state = State::Free;
             return Vec::new();
         }
-        match self.may_type_now(&flight) {
-            true => self.record(flight),
+        match self.may_type_now(&turn) {
+            true => self.record(turn),
             false => Vec::new(),
         }
     }
 
     /// Have the journal record the offer.
-    pub(crate) fn record(&mut self, mut flight: Flight) -> Vec<Effect> {
-        if let Some(call) = self.call(&flight) {
+    pub(crate) fn record(&mut self, mut turn: OutgoingTurn) -> Vec<Effect> {
+        if let Some(call) = self.begin_call(&turn) {
             return vec![call];
         }
-        if !self.may_type_now(&flight) {
-            self.terminal.state = State::Preparing(flight, Preparation::Settling);
+        if !self.may_type_now(&turn) {
+            self.terminal.state = State::Preparing(turn, Preparation::Settling);
             return Vec::new();
         }
-        if !flight.is_answer() {
-            flight.detour = self.http_failure().map(str::to_owned);
+        if !turn.is_answer() {
+            turn.http_failure = self.http_failure().map(str::to_owned);
         }
-        let effect = flight.offer();
-        self.terminal.state = State::Preparing(flight, Preparation::Recording);
+        let effect = turn.offer();
+        self.terminal.state = State::Preparing(turn, Preparation::Recording);
         vec![effect]
     }
 
     pub(crate) fn recorded(&mut self, mut ids: Vec<MessageId>) -> Vec<Effect> {
-        let State::Preparing(flight, Preparation::Recording) = &self.terminal.state else {
+        let State::Preparing(turn, Preparation::Recording) = &self.terminal.state else {
             return Vec::new();
         };
-        let flight = flight.clone();
+        let turn = turn.clone();
         self.terminal.state = State::Free;
         if ids.is_empty() {
             return Vec::new();
         }
-        // While the journal recorded the offer, the way may have been barred, or become narrow.
-        let barrier = self.barrier(flight.lane);
-        if flight.cargo == Cargo::Reminders {
-            return match barrier {
+        // While the journal recorded the offer, a rule may have come to forbid typing, or the program
+        // may have turned bracketed paste off.
+        let rule = self.typing_rule(turn.lane);
+        if turn.kind == TurnKind::Reminders {
+            return match rule {
                 Some(_) => Vec::new(),
-                None => self.begin(Flight { ids, ..flight }),
+                None => self.begin(OutgoingTurn { ids, ..turn }),
             };
         }
-        let take_back = |ids, why: &str| {
+        let withdraw = |ids, why: &str| {
             let reason = format!("nothing was written: {why}");
             Effect::Withdraw { ids, reason }
         };
-        if let Some(rule) = barrier {
-            return vec![take_back(ids, rule.name())];
+        if let Some(rule) = rule {
+            return vec![withdraw(ids, rule.name())];
         }
-        if flight.is_answer() && self.agent.asks_another(flight.question.as_ref()) {
-            return vec![take_back(ids, answer::GONE)];
+        if turn.is_answer() && self.agent.has_question_changed(turn.question.as_ref()) {
+            return vec![withdraw(ids, answer::GONE)];
         }
         let rest = match self.input_box.mode {
-            Input::Typed => ids.split_off(1),
-            Input::Pasted => Vec::new(),
+            InputMode::Typed => ids.split_off(1),
+            InputMode::Pasted => Vec::new(),
         };
-        let rest = (!rest.is_empty()).then(|| take_back(rest, "pastes are not taken any more"));
-        self.input_box.begun();
-        let begun = self.begin(Flight { ids, ..flight });
+        let rest =
+            (!rest.is_empty()).then(|| withdraw(rest, "the program turned bracketed paste off"));
+        self.input_box.forget_restored();
+        let begun = self.begin(OutgoingTurn { ids, ..turn });
         rest.into_iter().chain(begun).collect()
     }
 
-    /// Drop an offer that has not begun, because a person has typed first.
+    /// Drop an offer whose text is not written, because a person has typed first.
     pub(crate) fn refused(&mut self, now: Moment) {
         match std::mem::take(&mut self.terminal.state) {
             State::Preparing(_, Preparation::Recording) => {}
             State::Submitting(typed, Submission::Resuming) => {
                 self.terminal.awaiting_enter = Some(typed);
-                self.input_box.refused(now);
+                self.input_box.refuse_keyboard(now);
             }
             other => self.terminal.state = other,
         }
     }
 
-    /// Leave the journal alone for a while, because it has failed.
-    pub(crate) fn rest(&mut self, now: Moment, why: String) {
+    /// Wait before the next offer, because the journal could not be written.
+    pub(crate) fn back_off(&mut self, now: Moment, why: String) {
         if let State::Preparing(_, Preparation::Recording) = self.terminal.state {
-            self.terminal.state = State::Resting(Resting {
+            self.terminal.state = State::Backoff(Backoff {
                 since: now,
-                until: now.mono + REST,
+                until: now.mono + JOURNAL_RETRY_INTERVAL,
                 why,
             });
         }
     }
 
-    /// Begin to write a recorded turn: at once, or into a box that a last look shows to be empty.
-    fn begin(&mut self, flight: Flight) -> Vec<Effect> {
-        if self.input_box.is_described() && !flight.is_answer() {
-            self.terminal.state = State::Preparing(flight, Preparation::CheckingBox);
+    /// Begin to write a recorded turn. If the harness describes the input box, look at the box first.
+    fn begin(&mut self, turn: OutgoingTurn) -> Vec<Effect> {
+        if self.input_box.is_described() && !turn.is_answer() {
+            self.terminal.state = State::Preparing(turn, Preparation::CheckingBox);
             return vec![Effect::Look];
         }
-        vec![self.write(Typed::new(flight))]
+        vec![self.write(TypedTurn::new(turn))]
     }
 
     /// The second of two looks. The first was taken at least 100 ms ago, and the text is written only
     /// if both show an empty box with no output in between.
-    pub(super) fn write_into_box(&mut self, flight: Flight) -> Vec<Effect> {
+    pub(super) fn write_into_box(&mut self, turn: OutgoingTurn) -> Vec<Effect> {
         let is_ready = !self.agent.is_asking() && self.input_box.is_empty_and_steady();
         let working = self.agent.is_at_work().then_some(Rule::Working);
-        match self.barrier(flight.lane).or(working) {
+        match self.typing_rule(turn.lane).or(working) {
             None if is_ready => {
-                self.input_box.has_settled();
-                vec![self.write(Typed::new(flight))]
+                self.input_box.note_steady();
+                vec![self.write(TypedTurn::new(turn))]
             }
-            barrier => {
-                if barrier.is_none() {
-                    self.input_box.has_changed();
+            rule => {
+                if rule.is_none() {
+                    self.input_box.note_change();
                 }
                 self.terminal.state = State::Free;
                 let changed = "the screen changed before the text was typed";
-                flight.withdrawn(barrier.map_or(changed, Rule::name))
+                turn.withdrawn(rule.map_or(changed, Rule::name))
             }
         }
     }
 
     /// Have the text written.
-    pub(super) fn write(&mut self, mut typed: Typed) -> Effect {
-        let flight = &mut typed.flight;
-        if let Some(answer) = &mut flight.answer {
+    pub(super) fn write(&mut self, mut typed: TypedTurn) -> Effect {
+        let turn = &mut typed.turn;
+        if let Some(answer) = &mut turn.answer {
             answer.attempts = answer.attempts.saturating_add(1);
             answer.output = self.input_box.output();
             answer.at_cursor = self.input_box.at_cursor().map(str::to_owned);
         }
-        if self.manner.harness.has_proof() {
-            let written = flight.sent.iter();
-            for sent in written.filter(|sent| flight.ids.contains(&sent.id)) {
-                self.proof.unproven.add(sent);
+        if self.config.harness.has_proof() {
+            let written = turn.headers.iter();
+            for header in written.filter(|header| turn.ids.contains(&header.id)) {
+                self.proof.unproven.add(header);
             }
         }
-        let write = flight.write();
+        let write = turn.write();
         self.terminal.state = State::Submitting(typed, Submission::Writing);
         write
     }
 
     pub(crate) fn wrote(&mut self, now: Moment, text: String) -> Vec<Effect> {
         if let State::Submitting(typed, Submission::Writing) = &self.terminal.state {
-            let typed = Typed {
+            let typed = TypedTurn {
                 text,
-                seen_by: now.mono + self.manner.harness.submit.seen_within.get(),
+                shown_by: now.mono + self.config.harness.submit.seen_within.get(),
                 ..typed.clone()
             };
             let enter_at = now.mono + self.enter_after();
@@ -175,7 +179,7 @@ impl Delivery {
 
     /// Return the rule that withholds Enter from a written text. A pause does not withhold it: a turn
     /// that has begun is finished.
-    pub(crate) fn withheld(&self, lane: Lane) -> Option<Rule> {
+    pub(crate) fn enter_rule(&self, lane: Lane) -> Option<Rule> {
         match (self.agent.activity(), lane) {
             (Activity::Blocked(_), Lane::Interrupt | Lane::Normal | Lane::Idle) => {
                 Some(Rule::Blocked)

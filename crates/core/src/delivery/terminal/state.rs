@@ -1,17 +1,17 @@
 //! The states of the route through the terminal.
 //!
 //! ```text
-//! Preparing:   Aiming ─▶ Interrupting ─┐                     (interrupts only)
-//!   Free ────────┴───────────┴─────────┴▶ Settling ─▶ Recording ─▶ CheckingBox ─▶ Writing
+//! Preparing:   CheckingInterrupt ─▶ Interrupting ─┐          (interrupts only)
+//!   Free ────────┴────────────────────────┴───────┴▶ Settling ─▶ Recording ─▶ CheckingBox ─▶ Writing
 //! Submitting:  Writing ─▶ Delaying ─▶ Checking(Enter) ─▶ Entering ─▶ Confirming ─▶ Free
 //!              Confirming ─▶ Checking(Retry) ─▶ Entering     (the box still holds the text)
 //!              Confirming ─▶ Checking(Verdict) ─▶ Writing    (answers only)
 //!              any ─▶ awaiting_enter ─▶ Resuming ─▶ Delaying (a question, a draft, work)
-//! Recording ─▶ Resting ─▶ Free                               (the journal failed)
+//! Recording ─▶ Backoff ─▶ Free                               (the journal failed)
 //! ```
 
 use super::super::Effect;
-use super::super::proof::{FoundMessages, Sent};
+use super::super::proof::{FoundMessages, MessageHeader};
 use crate::harness::Route;
 use crate::id::MessageId;
 use crate::mail::MessageState;
@@ -21,7 +21,7 @@ use crate::promotion;
 use jiff::Timestamp;
 use std::time::Duration;
 
-/// The rules by which a message goes.
+/// A class of messages with common delivery rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lane {
     Raw,
@@ -31,21 +31,18 @@ pub(crate) enum Lane {
 }
 
 impl Lane {
-    pub(crate) fn of(message_state: &MessageState) -> Self {
-        Self::with(message_state, message_state.message.envelope.priority)
+    pub(crate) fn of(mail: &MessageState) -> Self {
+        Self::with(mail, mail.message.envelope.priority)
     }
 
-    /// Return the lane at a time by which the message may have been promoted.
-    pub(crate) fn at(message_state: &MessageState, now: Timestamp) -> Self {
-        Self::with(
-            message_state,
-            promotion::priority(&message_state.message, now),
-        )
+    /// Return the lane at `now`, when the message may have been promoted.
+    pub(crate) fn at(mail: &MessageState, now: Timestamp) -> Self {
+        Self::with(mail, promotion::priority(&mail.message, now))
     }
 
-    fn with(message_state: &MessageState, priority: Priority) -> Self {
+    fn with(mail: &MessageState, priority: Priority) -> Self {
         match priority {
-            _ if message_state.message.envelope.raw => Self::Raw,
+            _ if mail.message.envelope.raw => Self::Raw,
             Priority::Interrupt => Self::Interrupt,
             Priority::Normal => Self::Normal,
             Priority::IdleFirst | Priority::Idle => Self::Idle,
@@ -60,42 +57,42 @@ impl Lane {
     }
 }
 
-/// One question of the program.
+/// A question of the program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Question {
     pub(crate) number: u64,
     pub(crate) what: String,
 }
 
-/// What a turn tells the agent.
+/// The kind of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Cargo {
+pub(crate) enum TurnKind {
     Messages,
-    /// That replies to these messages are owed. The one receipt of a reminder is recorded before it
-    /// is typed.
+    /// A reminder that these messages expect replies. Its only receipt is recorded before it is
+    /// typed.
     Reminders,
 }
 
-/// What was done to interrupt the agent.
+/// Steps that were taken to interrupt the agent.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Interruption {
-    /// The harm that the interrupt key might have done, for which it was not pressed.
-    pub(crate) spared: Option<&'static str>,
+    /// The harm for which the interrupt key was not pressed.
+    pub(crate) avoided_harm: Option<&'static str>,
     /// The dialog that the interrupt key has cancelled.
-    pub(crate) dismissed: Option<String>,
+    pub(crate) cancelled_dialog: Option<String>,
     /// The clear key was pressed, because the program restored a prompt after the interrupt.
     pub(crate) has_cleared: bool,
     /// Number of interrupts by the agent's API.
     pub(crate) aborts: u8,
 }
 
-/// The keys of an answer, and what was on the screen before they were typed.
+/// The keys of an answer, and the state of the screen before they were typed.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
     pub(crate) keys: Option<String>,
     /// How often the keys were typed.
     pub(crate) attempts: u8,
-    /// How much output the program had written.
+    /// Amount of output that the program had written.
     pub(crate) output: Option<u64>,
     /// The text before the cursor.
     pub(crate) at_cursor: Option<String>,
@@ -119,34 +116,34 @@ impl Answer {
 
 /// A turn on its way to the program.
 #[derive(Debug, Clone)]
-pub(crate) struct Flight {
+pub(crate) struct OutgoingTurn {
     pub(crate) ids: Vec<MessageId>,
-    /// The messages that were to go, with their senders.
-    pub(crate) sent: Vec<Sent>,
-    pub(crate) cargo: Cargo,
+    /// The headers of all messages that were due.
+    pub(crate) headers: Vec<MessageHeader>,
+    pub(crate) kind: TurnKind,
     pub(crate) lane: Lane,
     pub(crate) since: Moment,
     /// The question that was open when the turn began.
     pub(crate) question: Option<Question>,
-    /// Present in the lane of raw messages only.
+    /// Present only in the lane of raw messages.
     pub(crate) answer: Option<Answer>,
     pub(crate) interruption: Interruption,
     /// Why the turn is typed although the agent has an API.
-    pub(crate) detour: Option<String>,
+    pub(crate) http_failure: Option<String>,
 }
 
-impl Flight {
-    pub(crate) fn new(ids: Vec<MessageId>, cargo: Cargo, lane: Lane, since: Moment) -> Self {
+impl OutgoingTurn {
+    pub(crate) fn new(ids: Vec<MessageId>, kind: TurnKind, lane: Lane, since: Moment) -> Self {
         Self {
             ids,
-            sent: Vec::new(),
-            cargo,
+            headers: Vec::new(),
+            kind,
             lane,
             since,
             question: None,
             answer: None,
             interruption: Interruption::default(),
-            detour: None,
+            http_failure: None,
         }
     }
 
@@ -157,17 +154,17 @@ impl Flight {
     /// Return the effect that records the offer.
     pub(super) fn offer(&self) -> Effect {
         let ids = self.ids.clone();
-        match self.cargo {
-            Cargo::Messages => Effect::Offer { ids },
-            Cargo::Reminders => Effect::Remind { ids },
+        match self.kind {
+            TurnKind::Messages => Effect::Offer { ids },
+            TurnKind::Reminders => Effect::Remind { ids },
         }
     }
 
     pub(super) fn write(&self) -> Effect {
         let ids = self.ids.clone();
-        match self.cargo {
-            Cargo::Messages => Effect::Write { ids },
-            Cargo::Reminders => Effect::WriteReminder { ids },
+        match self.kind {
+            TurnKind::Messages => Effect::Write { ids },
+            TurnKind::Reminders => Effect::WriteReminder { ids },
         }
     }
 
@@ -193,58 +190,58 @@ impl Flight {
     }
 
     fn receipt(&self, of: impl FnOnce(Vec<MessageId>) -> Effect) -> Vec<Effect> {
-        match self.cargo {
-            Cargo::Messages => vec![of(self.ids.clone())],
-            Cargo::Reminders => Vec::new(),
+        match self.kind {
+            TurnKind::Messages => vec![of(self.ids.clone())],
+            TurnKind::Reminders => Vec::new(),
         }
     }
 }
 
-const CUT_OFF: &str = "somebody else pressed Enter, and what was submitted does not show it";
+const CUT_OFF: &str = "a person pressed Enter, and the submitted text does not show it";
 
 /// A turn whose text is in the terminal, or is being typed.
 #[derive(Debug, Clone)]
-pub(crate) struct Typed {
-    pub(crate) flight: Flight,
+pub(crate) struct TypedTurn {
+    pub(crate) turn: OutgoingTurn,
     /// The text as it was typed; empty until then.
     pub(crate) text: String,
-    /// Until when Enter waits for the box to show the text.
-    pub(super) seen_by: Duration,
+    /// Deadline for the box to show the text before Enter.
+    pub(super) shown_by: Duration,
     pub(crate) enters: u8,
     /// When Enter was first pressed.
-    pub(super) entered: Option<Duration>,
+    pub(super) entered_at: Option<Duration>,
     /// The agent's evidence that the text was submitted.
     pub(crate) proof: Option<FoundMessages>,
-    /// The text has waited for its Enter.
+    /// Whether the text has waited for its Enter with the keyboard released.
     pub(super) has_waited: bool,
 }
 
-impl Typed {
-    pub(super) fn new(flight: Flight) -> Self {
+impl TypedTurn {
+    pub(super) fn new(turn: OutgoingTurn) -> Self {
         Self {
-            flight,
+            turn,
             text: String::new(),
-            seen_by: Duration::ZERO,
+            shown_by: Duration::ZERO,
             enters: 0,
-            entered: None,
+            entered_at: None,
             proof: None,
             has_waited: false,
         }
     }
 
-    /// Return the receipts of a text that is written completely. If somebody else has pressed Enter,
-    /// only the messages that the proof shows are known to be submitted.
-    pub(crate) fn arrived(&self, evidence: String) -> Vec<Effect> {
-        let flight = &self.flight;
+    /// Return the receipts of a completely written text. If a person has pressed Enter, only the
+    /// messages in the proof are known to be submitted.
+    pub(crate) fn receipts(&self, evidence: String) -> Vec<Effect> {
+        let turn = &self.turn;
         let Some(proof) = &self.proof else {
-            return flight.offered(evidence);
+            return turn.offered(evidence);
         };
-        let is_submitted = |id: &MessageId| self.entered.is_some() || proof.ids.contains(id);
+        let is_submitted = |id: &MessageId| self.entered_at.is_some() || proof.ids.contains(id);
         let (submitted, cut_off): (Vec<_>, Vec<_>) =
-            flight.ids.iter().copied().partition(is_submitted);
-        let part = |ids| Flight {
+            turn.ids.iter().copied().partition(is_submitted);
+        let part = |ids| OutgoingTurn {
             ids,
-            ..flight.clone()
+            ..turn.clone()
         };
         let mut effects = part(submitted).offered(evidence);
         effects.extend(proof.effect());
@@ -257,26 +254,26 @@ impl Typed {
     /// Whether one of these messages is in the text.
     pub(crate) fn has(&self, ids: &[MessageId]) -> bool {
         let is_in = |id: &MessageId| ids.contains(id);
-        self.flight.cargo == Cargo::Messages && self.flight.ids.iter().any(is_in)
+        self.turn.kind == TurnKind::Messages && self.turn.ids.iter().any(is_in)
     }
 }
 
-/// Progress of a turn of which nothing is written yet.
+/// Progress of a turn before its text is written.
 #[derive(Debug, Clone)]
 pub(crate) enum Preparation {
-    /// The screen is looked at before the interrupt key is pressed for the time of this number.
-    Aiming { keys: u8 },
-    /// The interrupt key was pressed this often, and may have its effect until this time.
+    /// Look at the screen before press number `keys` of the interrupt key.
+    CheckingInterrupt { keys: u8 },
+    /// The interrupt key was pressed `keys` times, and may take effect until this time.
     Interrupting { keys: u8, until: Duration },
-    /// The box is empty, and has not been the same for long enough.
+    /// The box is empty, but has just changed.
     Settling,
-    /// The keyboard and the journal are asked.
+    /// Lease the keyboard and record the offer.
     Recording,
     /// The last look at the box before the text.
     CheckingBox,
 }
 
-/// What follows a look at the screen.
+/// The step that follows a look at the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Before {
     Enter,
@@ -290,27 +287,27 @@ pub(crate) enum Before {
 #[derive(Debug, Clone)]
 pub(crate) enum Submission {
     Writing,
-    /// Enter comes at this time.
+    /// Enter is pressed at this time.
     Delaying {
         enter_at: Duration,
     },
-    /// The screen is looked at. If the program `has_read` its input since, the look may be older.
+    /// Look at the screen. If the program `has_read` its input since, the look may be older.
     Checking {
         before: Before,
         has_read: bool,
     },
     Entering,
-    /// The box should let go of the text by this time.
+    /// Deadline for the text to leave the box.
     Confirming {
         until: Duration,
     },
-    /// The keyboard is asked for again, for a text that has waited for its Enter.
+    /// Lease the keyboard again, for a text that has waited for its Enter.
     Resuming,
 }
 
-/// The journal has failed, and is left alone until this time.
+/// The journal could not be written, and is not used until this time.
 #[derive(Debug, Clone)]
-pub(crate) struct Resting {
+pub(crate) struct Backoff {
     pub(crate) since: Moment,
     pub(crate) until: Duration,
     pub(crate) why: String,
@@ -320,16 +317,16 @@ pub(crate) struct Resting {
 pub(crate) enum State {
     #[default]
     Free,
-    Preparing(Flight, Preparation),
-    Submitting(Typed, Submission),
-    Resting(Resting),
+    Preparing(OutgoingTurn, Preparation),
+    Submitting(TypedTurn, Submission),
+    Backoff(Backoff),
 }
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TerminalRoute {
     pub(crate) state: State,
     /// A text that is written and waits for its Enter, because the box does not show it alone.
-    pub(crate) awaiting_enter: Option<Typed>,
+    pub(crate) awaiting_enter: Option<TypedTurn>,
 }
 
 impl TerminalRoute {
@@ -347,51 +344,51 @@ impl TerminalRoute {
         match &self.state {
             State::Preparing(_, progress) => matches!(progress, Preparation::CheckingBox),
             State::Submitting(_, progress) => !matches!(progress, Submission::Resuming),
-            State::Free | State::Resting(_) => false,
+            State::Free | State::Backoff(_) => false,
         }
     }
 
-    /// The text that is in the terminal, or is being typed.
-    pub(crate) fn typed(&self) -> Option<&Typed> {
+    /// Return the turn whose text is in the terminal or being typed.
+    pub(crate) fn typed(&self) -> Option<&TypedTurn> {
         match &self.state {
             State::Submitting(typed, _) => Some(typed),
-            State::Free | State::Preparing(..) | State::Resting(_) => None,
+            State::Free | State::Preparing(..) | State::Backoff(_) => None,
         }
     }
 
-    pub(crate) fn typed_mut(&mut self) -> Option<&mut Typed> {
+    pub(crate) fn typed_mut(&mut self) -> Option<&mut TypedTurn> {
         match &mut self.state {
             State::Submitting(typed, _) => Some(typed),
-            State::Free | State::Preparing(..) | State::Resting(_) => None,
+            State::Free | State::Preparing(..) | State::Backoff(_) => None,
         }
     }
 
-    /// The turn that is on its way.
-    pub(crate) fn flight(&self) -> Option<&Flight> {
+    /// Return the turn in flight.
+    pub(crate) fn turn(&self) -> Option<&OutgoingTurn> {
         match &self.state {
-            State::Preparing(flight, _) => Some(flight),
-            State::Submitting(typed, _) => Some(&typed.flight),
-            State::Free | State::Resting(_) => None,
+            State::Preparing(turn, _) => Some(turn),
+            State::Submitting(typed, _) => Some(&typed.turn),
+            State::Free | State::Backoff(_) => None,
         }
     }
 
-    /// Whether a message is on its way, or waits for its Enter.
+    /// Whether a message is in flight, or waits for its Enter.
     pub(crate) fn has(&self, id: MessageId) -> bool {
-        let waiting = self.awaiting_enter.as_ref().map(|typed| &typed.flight);
-        let mut flights = self.flight().into_iter().chain(waiting);
-        flights.any(|flight| flight.ids.contains(&id))
+        let waiting = self.awaiting_enter.as_ref().map(|typed| &typed.turn);
+        let mut turns = self.turn().into_iter().chain(waiting);
+        turns.any(|turn| turn.ids.contains(&id))
     }
 
-    /// The program has read all that was typed.
+    /// Note that the program has read all its input.
     pub(crate) fn note_reading(&mut self) {
         if let State::Submitting(_, Submission::Checking { has_read, .. }) = &mut self.state {
             *has_read = true;
         }
     }
 
-    /// The answer that is being typed.
+    /// Return the answer that is being typed.
     pub(crate) fn answer(&self) -> Option<&str> {
         let typed = self.typed().filter(|_| self.is_writing())?;
-        typed.flight.answer.as_ref()?.keys.as_deref()
+        typed.turn.answer.as_ref()?.keys.as_deref()
     }
 }

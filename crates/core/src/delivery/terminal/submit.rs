@@ -1,12 +1,12 @@
-//! From a written text to a submitted one: the look before Enter, and Enter again if the box still
-//! holds the text.
+//! The submission of a typed text: the look before Enter, and Enter again if the box still holds the
+//! text.
 //!
 //! If the harness describes the input box, Enter follows only if the box holds the text and nothing
 //! else. The text of a message is never written twice.
 
 use super::super::proof::FoundMessages;
 use super::super::{Delivery, Effect, Rule, http};
-use super::state::{Before, Lane, Preparation, Resting, State, Submission, Typed};
+use super::state::{Backoff, Before, Lane, Preparation, State, Submission, TypedTurn};
 use crate::activity::Activity;
 use crate::harness::{BoxState, Sighting};
 use crate::moment::Moment;
@@ -18,29 +18,29 @@ const LET_GO: &str = "; the input box let go of it";
 const SUBMITTED: &str = "; its hook shows that it was submitted";
 const EXITED: &str = "the program exited before it was complete";
 
-/// Fate of a text after its Enter.
+/// The state of a text on the screen after its Enter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum TextFate {
     /// The box holds the text.
-    Stands,
+    Held,
     Gone,
     /// The screen does not show the box.
     Hidden,
 }
 
 impl Delivery {
-    /// Go on with the turn that is on its way, as far as possible now.
+    /// Continue the turn in flight as far as possible now.
     pub(crate) fn proceed(&mut self, now: Moment) -> Vec<Effect> {
         self.agent.ignores_interrupts &= self.agent.activity() == Activity::Working;
         let is_over = self.agent.has_exited();
         match &self.terminal.state {
-            State::Preparing(flight, Preparation::Interrupting { keys, until }) => {
-                let (flight, keys, until) = (flight.clone(), *keys, *until);
-                self.go_on_interrupting(now, flight, keys, until)
+            State::Preparing(turn, Preparation::Interrupting { keys, until }) => {
+                let (turn, keys, until) = (turn.clone(), *keys, *until);
+                self.continue_interrupting(now, turn, keys, until)
             }
-            State::Preparing(flight, Preparation::Settling) => {
-                let flight = flight.clone();
-                self.go_on_settling(flight)
+            State::Preparing(turn, Preparation::Settling) => {
+                let turn = turn.clone();
+                self.continue_settling(turn)
             }
             State::Free if is_over && self.terminal.is_awaiting_enter() => {
                 self.resume();
@@ -49,7 +49,7 @@ impl Delivery {
             State::Free if self.can_resume() => self.resume(),
             _ if is_over => self.cut_off(now, EXITED),
             State::Submitting(typed, Submission::Delaying { enter_at }) => {
-                match self.withheld(typed.flight.lane) {
+                match self.enter_rule(typed.turn.lane) {
                     // Release the keyboard so that a person can answer the question.
                     Some(Rule::Blocked | Rule::HandedOver | Rule::Working) => {
                         let typed = typed.clone();
@@ -63,74 +63,79 @@ impl Delivery {
                 }
             }
             State::Submitting(_, Submission::Confirming { .. }) => self.confirm(now),
-            State::Resting(Resting { until, .. }) if *until <= now.mono => {
+            State::Backoff(Backoff { until, .. }) if *until <= now.mono => {
                 self.terminal.state = State::Free;
                 self.proceed(now)
             }
-            State::Free | State::Preparing(..) | State::Submitting(..) | State::Resting(_) => {
+            State::Free | State::Preparing(..) | State::Submitting(..) | State::Backoff(_) => {
                 Vec::new()
             }
         }
     }
 
-    /// When the turn that is on its way goes on by the clock alone.
+    /// Return when the turn in flight continues without another event.
     pub(crate) fn terminal_wakeup(&self) -> Option<Duration> {
         match &self.terminal.state {
-            State::Preparing(flight, Preparation::Interrupting { until, .. }) => {
-                Some(self.interrupt_wakeup(flight, *until))
+            State::Preparing(turn, Preparation::Interrupting { until, .. }) => {
+                Some(self.interrupt_wakeup(turn, *until))
             }
             State::Submitting(_, Submission::Confirming { until })
-            | State::Resting(Resting { until, .. }) => Some(*until),
+            | State::Backoff(Backoff { until, .. }) => Some(*until),
             State::Submitting(typed, Submission::Delaying { enter_at }) => {
-                let is_withheld = self.withheld(typed.flight.lane).is_some();
+                let is_withheld = self.enter_rule(typed.turn.lane).is_some();
                 (!is_withheld).then_some(*enter_at)
             }
-            // At once: there is nothing to wait for.
+            // Resume at once.
             State::Free if self.can_resume() => {
                 let waiting = self.terminal.awaiting_enter.as_ref();
-                waiting.map(|typed| typed.flight.since.mono)
+                waiting.map(|typed| typed.turn.since.mono)
             }
             State::Free | State::Preparing(..) | State::Submitting(..) => None,
         }
     }
 
-    pub(super) fn check(&mut self, typed: Typed, before: Before) -> Vec<Effect> {
+    pub(super) fn check(&mut self, typed: TypedTurn, before: Before) -> Vec<Effect> {
         let has_read = false;
         let checking = Submission::Checking { before, has_read };
         self.terminal.state = State::Submitting(typed, checking);
         vec![Effect::Look]
     }
 
-    /// A look at the screen that the turn needs.
+    /// Handle the look at the screen that the turn has requested.
     pub(crate) fn looked(&mut self, now: Moment, sighting: Sighting) -> Vec<Effect> {
         let at_cursor = sighting.before.clone();
-        self.seen(now, sighting);
+        self.screen_changed(now, sighting);
         let is_over = self.agent.has_exited();
         match self.terminal.state.clone() {
-            State::Preparing(_, Preparation::Aiming { .. } | Preparation::CheckingBox)
+            State::Preparing(
+                _,
+                Preparation::CheckingInterrupt { .. } | Preparation::CheckingBox,
+            )
             | State::Submitting(_, Submission::Checking { .. })
                 if is_over =>
             {
                 self.cut_off(now, EXITED)
             }
-            State::Preparing(flight, Preparation::Aiming { keys }) => self.aimed(now, flight, keys),
-            State::Preparing(flight, Preparation::CheckingBox) => self.write_into_box(flight),
+            State::Preparing(turn, Preparation::CheckingInterrupt { keys }) => {
+                self.interrupt_after_look(now, turn, keys)
+            }
+            State::Preparing(turn, Preparation::CheckingBox) => self.write_into_box(turn),
             State::Submitting(typed, Submission::Checking { before, has_read }) => match before {
-                Before::Enter if typed.flight.is_answer() => {
+                Before::Enter if typed.turn.is_answer() => {
                     self.answer_typed(now, typed, has_read, at_cursor.as_deref())
                 }
                 Before::Enter => self.submit(now, typed),
                 Before::Retry => self.retry(now, typed, has_read),
                 Before::Verdict => self.judge_answer(now, typed, has_read),
             },
-            State::Free | State::Preparing(..) | State::Submitting(..) | State::Resting(_) => {
+            State::Free | State::Preparing(..) | State::Submitting(..) | State::Backoff(_) => {
                 self.proceed(now)
             }
         }
     }
 
-    /// Enter need not wait any longer for a text that the box shows.
-    pub(crate) fn see_text(&mut self, now: Moment) {
+    /// Bring Enter forward if the box shows the text.
+    pub(crate) fn hasten_enter(&mut self, now: Moment) {
         let soon = now.mono + self.enter_after();
         if let State::Submitting(typed, Submission::Delaying { enter_at }) =
             &mut self.terminal.state
@@ -140,52 +145,52 @@ impl Delivery {
         }
     }
 
-    /// The time for Enter has come.
-    fn enter(&mut self, now: Moment, typed: Typed) -> Vec<Effect> {
-        if self.looks() {
+    /// Press Enter, or look at the screen first.
+    fn enter(&mut self, now: Moment, typed: TypedTurn) -> Vec<Effect> {
+        if self.reads_screen() {
             return self.check(typed, Before::Enter);
         }
-        if !typed.flight.is_answer() {
+        if !typed.turn.is_answer() {
             return self.press_enter(now, typed);
         }
         let mut effects = self.answer_typed(now, typed, false, None);
-        // What waited for the question to be answered goes on.
+        // A text that waited for the answer can continue.
         if self.terminal.is_free() {
             effects.extend(self.proceed(now));
         }
         effects
     }
 
-    pub(super) fn press_enter(&mut self, now: Moment, mut typed: Typed) -> Vec<Effect> {
-        typed.entered = typed.entered.or(Some(now.mono));
+    pub(super) fn press_enter(&mut self, now: Moment, mut typed: TypedTurn) -> Vec<Effect> {
+        typed.entered_at = typed.entered_at.or(Some(now.mono));
         self.terminal.state = State::Submitting(typed, Submission::Entering);
         vec![Effect::Enter]
     }
 
-    fn submit(&mut self, now: Moment, typed: Typed) -> Vec<Effect> {
+    fn submit(&mut self, now: Moment, typed: TypedTurn) -> Vec<Effect> {
         if let Some(Rule::Blocked | Rule::HandedOver | Rule::Working) =
-            self.withheld(typed.flight.lane)
+            self.enter_rule(typed.turn.lane)
         {
             return self.await_enter(typed);
         }
-        let is_early = now.mono < typed.seen_by && !typed.has_waited;
+        let is_early = now.mono < typed.shown_by && !typed.has_waited;
         let is_alone = self.input_box.holds_only(&typed.text) && !self.input_box.is_typed();
         match self.input_box.state() {
             BoxState::Undescribed => self.press_enter(now, typed),
             BoxState::Holds(_) if is_alone => match self.has_retried(&typed) {
-                true => self.leave(now, &typed, STILL_HELD),
+                true => self.finish_unsubmitted(now, &typed, STILL_HELD),
                 false => self.press_enter(now, typed),
             },
-            BoxState::Empty if typed.entered.is_some() => self.finish(now, &typed, LET_GO),
+            BoxState::Empty if typed.entered_at.is_some() => self.finish(now, &typed, LET_GO),
             // The program shows the text a moment after it has read it.
             _ if is_early => {
-                let enter_at = typed.seen_by;
+                let enter_at = typed.shown_by;
                 self.terminal.state = State::Submitting(typed, Submission::Delaying { enter_at });
                 Vec::new()
             }
             BoxState::Empty if self.input_box.unread.is_none() => {
                 let lost = "the input box does not hold the text, and Enter was not pressed";
-                self.lose(&typed, lost)
+                self.end_uncertain(&typed, lost)
             }
             BoxState::Empty | BoxState::Holds(_) | BoxState::Unrecognised(_) => {
                 self.await_enter(typed)
@@ -193,14 +198,14 @@ impl Delivery {
         }
     }
 
-    /// Whether Enter was pressed as often as it may be.
-    fn has_retried(&self, typed: &Typed) -> bool {
-        typed.enters > self.manner.harness.submit.retries
+    /// Whether the last retry of Enter is used up.
+    fn has_retried(&self, typed: &TypedTurn) -> bool {
+        typed.enters > self.config.harness.submit.retries
     }
 
     /// Release the keyboard: a person, or an answer, must be able to answer a question.
-    pub(super) fn await_enter(&mut self, typed: Typed) -> Vec<Effect> {
-        self.terminal.awaiting_enter = Some(Typed {
+    pub(super) fn await_enter(&mut self, typed: TypedTurn) -> Vec<Effect> {
+        self.terminal.awaiting_enter = Some(TypedTurn {
             has_waited: true,
             ..typed
         });
@@ -208,13 +213,13 @@ impl Delivery {
         Vec::new()
     }
 
-    /// Whether a text that waits for its Enter can have it, or is seen to be gone.
+    /// Whether a text that waits for its Enter can be submitted, or is visibly gone.
     fn can_resume(&self) -> bool {
         let waiting = self.terminal.awaiting_enter.as_ref();
         let Some(waiting) = waiting.filter(|_| self.terminal.is_free()) else {
             return false;
         };
-        let is_in_sight = match self.input_box.state() {
+        let is_visible = match self.input_box.state() {
             BoxState::Undescribed => true,
             BoxState::Empty => self.input_box.unread.is_none(),
             BoxState::Holds(_) => {
@@ -222,8 +227,8 @@ impl Delivery {
             }
             BoxState::Unrecognised(_) => false,
         };
-        let is_barred = self.agent.is_asking() || self.agent.handed_over.is_some();
-        !is_barred && !self.input_box.is_typed() && is_in_sight
+        let is_held = self.agent.is_asking() || self.agent.handed_over.is_some();
+        !is_held && !self.input_box.is_typed() && is_visible
     }
 
     fn resume(&mut self) -> Vec<Effect> {
@@ -231,7 +236,7 @@ impl Delivery {
             return Vec::new();
         };
         self.terminal.state = State::Submitting(typed, Submission::Resuming);
-        self.input_box.is_end_told = false;
+        self.input_box.is_draft_end_known = false;
         vec![Effect::Resume]
     }
 
@@ -250,13 +255,13 @@ impl Delivery {
         };
         let mut typed = typed.clone();
         typed.enters = typed.enters.saturating_add(1);
-        if typed.flight.is_answer() {
+        if typed.turn.is_answer() {
             return self.await_effect(now, typed);
         }
         if !self.input_box.is_described() && typed.proof.is_none() {
             return self.finish(now, &typed, "");
         }
-        let until = now.mono + self.manner.harness.submit.retry_after.get();
+        let until = now.mono + self.config.harness.submit.retry_after.get();
         self.terminal.state = State::Submitting(typed, Submission::Confirming { until });
         let submitted = self.submitted(now);
         if submitted.is_empty() {
@@ -266,12 +271,12 @@ impl Delivery {
     }
 
     /// Return what the box shows of a text after its Enter.
-    fn fate(&self, typed: &Typed) -> Fate {
+    fn fate(&self, typed: &TypedTurn) -> TextFate {
         match self.input_box.state() {
-            BoxState::Holds(_) if self.input_box.holds_only(&typed.text) => Fate::Stands,
-            BoxState::Holds(_) if self.input_box.holds_a_part(&typed.text) => Fate::Hidden,
-            BoxState::Holds(_) | BoxState::Empty => Fate::Gone,
-            BoxState::Unrecognised(_) | BoxState::Undescribed => Fate::Hidden,
+            BoxState::Holds(_) if self.input_box.holds_only(&typed.text) => TextFate::Held,
+            BoxState::Holds(_) if self.input_box.holds_a_part(&typed.text) => TextFate::Hidden,
+            BoxState::Holds(_) | BoxState::Empty => TextFate::Gone,
+            BoxState::Unrecognised(_) | BoxState::Undescribed => TextFate::Hidden,
         }
     }
 
@@ -283,57 +288,63 @@ impl Delivery {
             return Vec::new();
         };
         let (typed, until) = (typed.clone(), *until);
-        if typed.flight.is_answer() {
+        if typed.turn.is_answer() {
             return self.await_verdict(now, typed, until);
         }
         match self.fate(&typed) {
-            Fate::Gone => self.finish(now, &typed, LET_GO),
-            Fate::Stands | Fate::Hidden if self.agent.is_asking() => self.await_enter(typed),
-            Fate::Stands | Fate::Hidden if until <= now.mono => self.check(typed, Before::Retry),
-            Fate::Stands | Fate::Hidden => Vec::new(),
+            TextFate::Gone => self.finish(now, &typed, LET_GO),
+            TextFate::Held | TextFate::Hidden if self.agent.is_asking() => self.await_enter(typed),
+            TextFate::Held | TextFate::Hidden if until <= now.mono => {
+                self.check(typed, Before::Retry)
+            }
+            TextFate::Held | TextFate::Hidden => Vec::new(),
         }
     }
 
-    fn retry(&mut self, now: Moment, typed: Typed, has_read: bool) -> Vec<Effect> {
+    fn retry(&mut self, now: Moment, typed: TypedTurn, has_read: bool) -> Vec<Effect> {
         match self.fate(&typed) {
-            Fate::Gone => return self.finish(now, &typed, LET_GO),
-            Fate::Stands | Fate::Hidden if self.agent.is_asking() => {
+            TextFate::Gone => return self.finish(now, &typed, LET_GO),
+            TextFate::Held | TextFate::Hidden if self.agent.is_asking() => {
                 return self.await_enter(typed);
             }
-            Fate::Hidden => return self.await_enter(typed),
-            // Enter would cut the agent off, or its first Enter is about to have its effect.
-            Fate::Stands if self.agent.is_at_work() => return self.await_enter(typed),
-            // The key that was pressed before may have had its effect by now.
-            Fate::Stands if has_read => return self.check(typed, Before::Retry),
-            Fate::Stands => {}
+            TextFate::Hidden => return self.await_enter(typed),
+            // Enter would interrupt the agent, or the first Enter is about to take effect.
+            TextFate::Held if self.agent.is_at_work() => return self.await_enter(typed),
+            // The earlier Enter may have taken effect by now.
+            TextFate::Held if has_read => return self.check(typed, Before::Retry),
+            TextFate::Held => {}
         }
-        // The first Enter may still be read, and another would go to whatever comes after it.
+        // The first Enter is still unread, and another could go to a later dialog.
         if self.input_box.unread.is_some() {
-            return self.leave(now, &typed, "; the program has not read its Enter yet");
+            return self.finish_unsubmitted(
+                now,
+                &typed,
+                "; the program has not read its Enter yet",
+            );
         }
         if self.has_retried(&typed) {
-            return self.leave(now, &typed, STILL_HELD);
+            return self.finish_unsubmitted(now, &typed, STILL_HELD);
         }
         self.press_enter(now, typed)
     }
 
-    /// The text stays in the box, and holds what comes after it.
-    fn leave(&mut self, now: Moment, typed: &Typed, how: &str) -> Vec<Effect> {
-        self.input_box.leave();
+    /// End a turn whose text stays in the box, where it holds later messages.
+    fn finish_unsubmitted(&mut self, now: Moment, typed: &TypedTurn, how: &str) -> Vec<Effect> {
+        self.input_box.mark_unsubmitted();
         self.finish(now, typed, how)
     }
 
-    pub(super) fn finish(&mut self, now: Moment, typed: &Typed, how: &str) -> Vec<Effect> {
+    pub(super) fn finish(&mut self, now: Moment, typed: &TypedTurn, how: &str) -> Vec<Effect> {
         let evidence = self.evidence(typed, how);
         self.terminal.state = State::Free;
-        self.agent.judge.given(now, typed.entered);
-        self.reminders.note_turn(now, typed.flight.cargo);
-        typed.arrived(evidence)
+        self.agent.judge.given(now, typed.entered_at);
+        self.reminders.note_turn(now, typed.turn.kind);
+        typed.receipts(evidence)
     }
 
-    fn evidence(&self, typed: &Typed, how: &str) -> String {
-        let flight = &typed.flight;
-        let to_what = match (flight.lane, &flight.question) {
+    fn evidence(&self, typed: &TypedTurn, how: &str) -> String {
+        let turn = &typed.turn;
+        let to_what = match (turn.lane, &turn.question) {
             (Lane::Raw, None) if self.knows_dialogs() => ", with no question in sight".to_owned(),
             (Lane::Raw, None) => ", dialog unknown".to_owned(),
             (Lane::Raw, Some(question)) => format!(", in answer to: {}", question.what),
@@ -343,30 +354,33 @@ impl Delivery {
             0 | 1 => String::new(),
             enters => format!(", Enter pressed {enters} times"),
         };
-        let spared = flight
+        let avoided_harm = turn
             .interruption
-            .spared
+            .avoided_harm
             .map(|harm| format!("; no interrupt key: it might have {harm}"));
-        let dismissed = flight
+        let cancelled_dialog = turn
             .interruption
-            .dismissed
+            .cancelled_dialog
             .as_ref()
             .map(|what| format!("; a dialog was cancelled for it: {what}"));
-        let detour = flight.detour.as_deref().map(http::detour);
-        let rest: String = [spared, dismissed, detour].into_iter().flatten().collect();
+        let http_failure = turn.http_failure.as_deref().map(http::describe_failure);
+        let rest: String = [avoided_harm, cancelled_dialog, http_failure]
+            .into_iter()
+            .flatten()
+            .collect();
         format!("{WRITTEN}{to_what}{enters}{how}{rest}")
     }
 
-    /// The proof of this text has come. Return the receipts if the turn ends by that.
+    /// Handle the proof of a text. Return the receipts if the turn ends by that.
     pub(crate) fn prove_typed(&mut self, now: Moment, proof: FoundMessages) -> Vec<Effect> {
         let waiting = &mut self.terminal.awaiting_enter;
         if let Some(mut typed) = waiting.take_if(|typed| typed.has(&proof.ids)) {
-            // Somebody else has pressed Enter, or ours had its effect behind a dialog.
+            // A person has pressed Enter, or our Enter took effect behind a dialog.
             let how = self.evidence(&typed, SUBMITTED);
             typed.proof = Some(proof.after(typed.proof.take()));
-            return typed.arrived(how);
+            return typed.receipts(how);
         }
-        let has_it = |typed: &&mut Typed| !typed.flight.is_answer() && typed.has(&proof.ids);
+        let has_it = |typed: &&mut TypedTurn| !typed.turn.is_answer() && typed.has(&proof.ids);
         let Some(typed) = self.terminal.typed_mut().filter(has_it) else {
             return proof.effect().into_iter().collect();
         };
@@ -401,11 +415,11 @@ impl Delivery {
     /// End a turn that cannot be completed.
     pub(crate) fn cut_off(&mut self, now: Moment, reason: &str) -> Vec<Effect> {
         match self.terminal.state.clone() {
-            State::Preparing(flight, Preparation::CheckingBox) => {
+            State::Preparing(turn, Preparation::CheckingBox) => {
                 self.terminal.state = State::Free;
-                flight.withdrawn(reason)
+                turn.withdrawn(reason)
             }
-            State::Preparing(_, Preparation::Aiming { .. }) => {
+            State::Preparing(_, Preparation::CheckingInterrupt { .. }) => {
                 self.terminal.state = State::Free;
                 Vec::new()
             }
@@ -416,23 +430,23 @@ impl Delivery {
                     before: Before::Retry,
                     ..
                 },
-            ) if !typed.flight.is_answer() => self.finish(now, &typed, ""),
+            ) if !typed.turn.is_answer() => self.finish(now, &typed, ""),
             State::Submitting(typed, progress) => {
                 if let Submission::Writing = progress {
-                    self.proof.unproven.forget(&typed.flight.ids);
+                    self.proof.unproven.forget(&typed.turn.ids);
                 }
-                self.lose(&typed, reason)
+                self.end_uncertain(&typed, reason)
             }
-            State::Free | State::Preparing(..) | State::Resting(_) => Vec::new(),
+            State::Free | State::Preparing(..) | State::Backoff(_) => Vec::new(),
         }
     }
 
     /// End an offer that the agent may have seen in part.
-    pub(super) fn lose(&mut self, typed: &Typed, reason: &str) -> Vec<Effect> {
+    pub(super) fn end_uncertain(&mut self, typed: &TypedTurn, reason: &str) -> Vec<Effect> {
         self.terminal.state = State::Free;
         match typed.proof {
-            Some(_) => typed.arrived(self.evidence(typed, "")),
-            None => typed.flight.uncertain(reason),
+            Some(_) => typed.receipts(self.evidence(typed, "")),
+            None => typed.turn.uncertain(reason),
         }
     }
 
@@ -452,10 +466,10 @@ impl Delivery {
                 | Submission::Checking {
                     before: Before::Enter,
                     ..
-                } => typed.flight.question.is_some() || is_described,
+                } => typed.turn.question.is_some() || is_described,
                 Submission::Writing | Submission::Entering | Submission::Resuming => false,
             },
-            State::Preparing(..) | State::Resting(_) => false,
+            State::Preparing(..) | State::Backoff(_) => false,
         }
     }
 }

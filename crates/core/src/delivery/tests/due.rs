@@ -1,24 +1,24 @@
-//! What is due when, what goes together, and what a hold says.
+//! When messages are due, which messages share a turn, and the explanation of a hold.
 
 use super::*;
 use crate::message::Body;
 use jiff::SignedDuration;
 
 fn sized(n: u128, bytes: usize) -> MessageState {
-    let mut state = message_state(n, Priority::Normal);
-    state.message.envelope.body = Body::Inline("x".repeat(bytes));
-    state
+    let mut mail = mail(n, Priority::Normal);
+    mail.message.envelope.body = Body::Inline("x".repeat(bytes));
+    mail
 }
 
 #[test]
-fn what_goes_when() {
-    // For interrupt, normal, idle-first, idle and raw, each alone: goes ("+"), goes after the
-    // interrupt key ("key"), or the rule that holds it.
+fn each_lane_goes_or_is_held_in_each_state() {
+    // The results for interrupt, normal, idle-first, idle and raw, each alone: it goes ("+"), it goes
+    // after the interrupt key ("key"), or the rule that holds it.
     let check = |what: &str, delivery: &Delivery, want: [&str; 5]| {
-        let lanes = Priority::ALL.map(|priority| message_state(1, priority));
+        let lanes = Priority::ALL.map(|priority| mail(1, priority));
         let lanes = lanes.into_iter().chain([raw(1)]);
-        for (state, want) in lanes.zip(want) {
-            let pending = [state];
+        for (mail, want) in lanes.zip(want) {
+            let pending = [mail];
             let got = match delivery.next(ms(3_000), &pending) {
                 Decision::Offer { interrupt, .. } if interrupt => "key",
                 Decision::Offer { .. } => "+",
@@ -39,37 +39,41 @@ fn what_goes_when() {
     let two = after(
         paused(),
         &[
-            Event::Paused(PausedBy::Request),
-            Event::Paused(PausedBy::Viewer),
-            Event::Released(PausedBy::Viewer),
+            DeliveryEvent::Paused(PausedBy::Request),
+            DeliveryEvent::Paused(PausedBy::Viewer),
+            DeliveryEvent::Unpaused(PausedBy::Viewer),
         ],
     );
-    // What cannot wait passes a pause that was asked for, but no person at the keyboard.
+    // Interrupts and answers pass a requested pause, but not a person at the keyboard.
     let [p, goes] = ["paused", "+"];
     check("paused by request", &two, [goes, p, p, p, goes]);
-    let both = after(two.clone(), &[Event::Paused(PausedBy::Interactive)]);
+    let both = after(two.clone(), &[DeliveryEvent::Paused(PausedBy::Interactive)]);
     check("interactive too", &both, [p; 5]);
-    let busy_then = after(two.clone(), &[Event::Output]);
+    let busy_then = after(two.clone(), &[DeliveryEvent::Output]);
     check("paused at work", &busy_then, ["key", p, p, p, goes]);
     let none = after(
         two,
         &[
-            Event::Released(PausedBy::Request),
-            Event::Released(PausedBy::Request),
+            DeliveryEvent::Unpaused(PausedBy::Request),
+            DeliveryEvent::Unpaused(PausedBy::Request),
         ],
     );
     check("released", &none, ["+"; 5]);
-    let clear = after(drafting(), &[Event::DraftGone]);
+    let clear = after(drafting(), &[DeliveryEvent::DraftEnded]);
     check("draft gone", &clear, ["+"; 5]);
-    check("answered", &after(blocked(), &[Event::Dialog(None)]), busy);
-    // Its key might end a program that has just begun; its question can be answered.
+    check(
+        "answered",
+        &after(blocked(), &[DeliveryEvent::DialogChanged(None)]),
+        busy,
+    );
+    // The interrupt key might end a program that is starting. Its question can be answered.
     let early = after(starting(), &[dialog("Trust this folder?")]);
     let [s, goes] = ["starting", "+"];
     check("asked while starting", &early, [s, s, s, s, goes]);
 }
 
 #[test]
-fn one_turn_holds_what_is_due_together() {
+fn messages_that_are_due_together_share_a_turn() {
     let check = |delivery: &Delivery, pending: &[MessageState], want: &[u128]| {
         let ids = match delivery.next(ms(3_000), pending) {
             Decision::Offer { ids, .. } => ids,
@@ -79,14 +83,14 @@ fn one_turn_holds_what_is_due_together() {
         assert_eq!(ids, want);
     };
     use Priority::{Idle, IdleFirst, Interrupt, Normal};
-    let pasting = |delivery| after(delivery, &[Event::Paste(true)]);
+    let pasting = |delivery| after(delivery, &[DeliveryEvent::PasteMode(true)]);
     let all = [
-        message_state(1, Interrupt),
-        message_state(2, Interrupt),
-        message_state(3, Normal),
-        message_state(4, Normal),
-        message_state(5, IdleFirst),
-        message_state(6, Idle),
+        mail(1, Interrupt),
+        mail(2, Interrupt),
+        mail(3, Normal),
+        mail(4, Normal),
+        mail(5, IdleFirst),
+        mail(6, Idle),
     ];
     check(&pasting(idle()), &all, &[1]);
     check(&pasting(idle()), &all[2..], &[3, 4, 5, 6]);
@@ -94,7 +98,7 @@ fn one_turn_holds_what_is_due_together() {
     check(&pasting(working()), &all[4..], &[]);
     // Typed, one at a time: a line break would submit.
     check(&idle(), &all[2..], &[3]);
-    let between = [message_state(1, Normal), raw(2), message_state(3, Normal)];
+    let between = [mail(1, Normal), raw(2), mail(3, Normal)];
     check(&pasting(idle()), &between, &[1]);
     check(&pasting(idle()), &between[1..], &[2]);
     // Whole messages, up to 8 KiB.
@@ -102,22 +106,27 @@ fn one_turn_holds_what_is_due_together() {
     let Decision::Offer { ids, .. } = pasting(idle()).next(ms(3_000), &many) else {
         panic!("nothing is due");
     };
-    let one = turn::size(&many[0], turn::Telling::Here, Input::Pasted, PATH);
+    let one = turn::size(
+        &many[0],
+        turn::TextPlacement::Inline,
+        InputMode::Pasted,
+        PATH,
+    );
     assert_eq!(ids.len(), turn::TURN / one);
-    // What was read, ran out or is not due yet since the look-up is left out.
-    let mut later = message_state(1, Normal);
+    // Messages that were read or expired, or are not due yet, are left out.
+    let mut later = mail(1, Normal);
     later.message.envelope.not_before = Some(ms(4_000).wall);
-    let mut gone = message_state(2, Normal);
+    let mut gone = mail(2, Normal);
     gone.message.envelope.expires_at = Some(ms(3_000).wall);
-    let read = with_steps(&message_state(3, Normal).message, &[Step::Read]);
-    let shown = with_steps(&message_state(4, Normal).message, &[Step::Shown]);
-    let plain = message_state(5, Normal);
+    let read = with_steps(&mail(3, Normal).message, &[Step::Read]);
+    let shown = with_steps(&mail(4, Normal).message, &[Step::Shown]);
+    let plain = mail(5, Normal);
     check(&pasting(idle()), &[later, gone, read, shown, plain], &[5]);
 }
 
 #[test]
 fn a_deadline_ends_the_wait_for_an_idle_agent() {
-    let mut late = message_state(1, Priority::Idle);
+    let mut late = mail(1, Priority::Idle);
     late.message.envelope.deadline = Some(ms(3_000).wall);
     let pending = [late];
     let busy = working();
@@ -136,7 +145,7 @@ fn a_deadline_ends_the_wait_for_an_idle_agent() {
         interrupt: false,
     };
     assert_eq!(busy.next(ms(3_000), &pending), goes);
-    // What holds normal mail holds it all the same, and says what became of it.
+    // A rule that holds normal mail holds the promoted message too, and names the promotion.
     let hold = blocked().hold(ms(3_000), &pending[0], &pending).unwrap();
     assert_eq!(hold.rule, "blocked");
     assert!(
@@ -147,43 +156,43 @@ fn a_deadline_ends_the_wait_for_an_idle_agent() {
 }
 
 #[test]
-fn a_hold_says_since_when_and_on_what_evidence() {
+fn a_hold_has_its_beginning_evidence_and_release() {
     let check = |delivery: &Delivery,
-                 state: &MessageState,
+                 mail: &MessageState,
                  others: &[MessageState],
                  want: [&str; 3],
                  since: u64| {
-        let hold = delivery.hold(ms(3_500), state, others).unwrap();
+        let hold = delivery.hold(ms(3_500), mail, others).unwrap();
         assert_eq!([hold.rule, &hold.evidence, &hold.release], want);
         assert_eq!(hold.since, ms(since).wall, "{}", hold.rule);
     };
-    let mut idle_letter = message_state(9, Priority::Idle);
+    let mut idle_mail = mail(9, Priority::Idle);
     let want = ["working", "output", "the agent is idle"];
-    check(&working(), &idle_letter, &[], want, 3_000);
+    check(&working(), &idle_mail, &[], want, 3_000);
     let taken = "a person has taken the keyboard";
     let back = "the person gives the keyboard back, or detaches";
-    check(&paused(), &idle_letter, &[], ["paused", taken, back], 3_000);
+    check(&paused(), &idle_mail, &[], ["paused", taken, back], 3_000);
     let mut both = paused();
-    both.on(ms(3_300), Event::Paused(PausedBy::Request));
-    both.on(ms(3_400), Event::Paused(PausedBy::Checkpoint));
+    both.on(ms(3_300), DeliveryEvent::Paused(PausedBy::Request));
+    both.on(ms(3_400), DeliveryEvent::Paused(PausedBy::Checkpoint));
     let why =
         format!("{taken}; a client asked for a pause; a checkpoint was asked for, and reached");
     let end = format!("{back}, and 'ph unpause bob'");
-    check(&both, &idle_letter, &[], ["paused", &why, &end], 3_000);
-    // A rule cannot hold what was not there yet.
-    idle_letter.message.created_at = ms(3_200).wall;
+    check(&both, &idle_mail, &[], ["paused", &why, &end], 3_000);
+    // A rule cannot hold a message before the message exists.
+    idle_mail.message.created_at = ms(3_200).wall;
     let want = ["working", "output", "the agent is idle"];
-    check(&working(), &idle_letter, &[], want, 3_200);
+    check(&working(), &idle_mail, &[], want, 3_200);
 
-    let plain = message_state(8, Priority::Normal);
+    let plain = mail(8, Priority::Normal);
     let queue = [
-        message_state(1, Priority::Normal),
-        message_state(2, Priority::Normal),
+        mail(1, Priority::Normal),
+        mail(2, Priority::Normal),
         plain.clone(),
     ];
     let want = [
         "queue",
-        "2 stand before it in delivery order",
+        "2 go before it in delivery order",
         "its turn comes",
     ];
     check(&idle(), &plain, &queue, want, 2_000);
@@ -199,7 +208,7 @@ fn a_hold_says_since_when_and_on_what_evidence() {
     assert_eq!(delivery.hold(ms(3_500), &queue[0], &queue), None);
     let want = [
         "not-reading",
-        "its way began 2 s ago",
+        "its offer began 2 s ago",
         "the program reads its input, or ends",
     ];
     let slow = |delivery: &Delivery| {
@@ -208,20 +217,23 @@ fn a_hold_says_since_when_and_on_what_evidence() {
         assert_eq!(hold.since, ms(3_000).wall);
     };
     slow(&delivery);
-    delivery.on(ms(3_500), Event::Recorded(vec![queue[0].message.id]));
+    delivery.on(
+        ms(3_500),
+        DeliveryEvent::Recorded(vec![queue[0].message.id]),
+    );
     slow(&delivery);
     assert_eq!(delivery.hold(ms(3_900), &queue[0], &queue), None);
-    delivery.on(ms(3_900), Event::Wrote(String::new()));
+    delivery.on(ms(3_900), DeliveryEvent::Wrote(String::new()));
     assert_eq!(delivery.hold(ms(3_910), &queue[0], &queue), None);
-    delivery.on(ms(3_960), Event::Tick);
+    delivery.on(ms(3_960), DeliveryEvent::Tick);
     slow(&delivery);
 
-    let mut later = message_state(7, Priority::Normal);
+    let mut later = mail(7, Priority::Normal);
     later.message.envelope.not_before = Some(ms(9_000).wall);
     assert_eq!(rule(idle().hold(ms(3_500), &later, &[])), "not-before");
     let read = with_steps(&plain.message, &[Step::Read]);
     assert_eq!(working().hold(ms(3_500), &read, &[]), None);
-    let interrupt = message_state(6, Priority::Interrupt);
+    let interrupt = mail(6, Priority::Interrupt);
     let hold = drafting().hold(ms(3_500), &interrupt, &[]).unwrap();
     let reason =
         "a person has typed something and not submitted it; an interrupt cannot set that aside";
@@ -229,16 +241,22 @@ fn a_hold_says_since_when_and_on_what_evidence() {
 }
 
 #[test]
-fn a_step_of_the_wall_clock_moves_no_wait() {
-    let pending = [message_state(1, Priority::Normal)];
+fn a_step_of_the_wall_clock_does_not_change_a_wait() {
+    let pending = [mail(1, Priority::Normal)];
     let mut delivery = idle();
     delivery.act(ms(3_000), &pending);
-    delivery.on(ms(3_001), Event::Recorded(vec![id(1)]));
-    delivery.on(ms(3_002), Event::Wrote(String::new()));
+    delivery.on(ms(3_001), DeliveryEvent::Recorded(vec![id(1)]));
+    delivery.on(ms(3_002), DeliveryEvent::Wrote(String::new()));
     let stepped = |millis: u64, hours: i64| Moment {
         wall: ms(millis).wall + SignedDuration::from_hours(hours),
         ..ms(millis)
     };
-    assert_eq!(said(&delivery.on(stepped(3_003, 5), Event::Tick)), "");
-    assert_eq!(said(&delivery.on(stepped(3_060, -5), Event::Tick)), "enter");
+    assert_eq!(
+        summary(&delivery.on(stepped(3_003, 5), DeliveryEvent::Tick)),
+        ""
+    );
+    assert_eq!(
+        summary(&delivery.on(stepped(3_060, -5), DeliveryEvent::Tick)),
+        "enter"
+    );
 }

@@ -1,8 +1,8 @@
 //! The route through the agent's hook.
 
-use super::screen::{asks, claims, hear, holds, manifest, resting, seen};
+use super::screen::{asks, claims, holds, manifest, on, resting, seen};
 use super::*;
-use super::{Doing, handed, ids_apart as ids, letter_apart as message_state, play};
+use super::{Call, direct_recorded, distinct_ids as ids, distinct_mail as mail, play};
 use crate::activity::tests::ms;
 use crate::harness::hook::tests::like_claude;
 use crate::harness::{Proof, Report, Route, Says, Source, transcript};
@@ -23,11 +23,11 @@ fn delivery(change: impl FnOnce(&mut crate::harness::Manifest)) -> Delivery {
     manifest.proof = vec![Proof::Hook, Proof::Transcript];
     change(&mut manifest);
     let mut delivery = resting(manifest);
-    delivery.on(ms(2_500), Event::Paste(true));
+    delivery.on(ms(2_500), DeliveryEvent::PasteMode(true));
     delivery
 }
 
-/// One that works, as its hook says at 3,000.
+/// Return a delivery whose agent works since a hook at 3,000.
 fn working() -> Delivery {
     let mut delivery = delivery(|_| ());
     call(&mut delivery, 3_000, "UserPromptSubmit", &[]);
@@ -37,13 +37,13 @@ fn working() -> Delivery {
 fn rule(
     delivery: &Delivery,
     at: u64,
-    state: &MessageState,
+    mail: &MessageState,
     pending: &[MessageState],
 ) -> &'static str {
-    super::rule(delivery.hold(ms(at), state, pending))
+    super::rule(delivery.hold(ms(at), mail, pending))
 }
 
-/// A hook comes that can take mail.
+/// Call a hook that can take mail.
 fn call(
     delivery: &mut Delivery,
     at: u64,
@@ -61,41 +61,38 @@ fn call_with(
     pending: &[MessageState],
 ) -> Option<HookOffer> {
     let report = report(event, payload);
-    delivery.on(ms(at), Event::Hook(Box::new(report.clone())));
-    delivery.hand(ms(at), &report, pending)
+    delivery.on(ms(at), DeliveryEvent::HookCalled(Box::new(report.clone())));
+    delivery.offer_to_hook(ms(at), &report, pending)
 }
 
 #[test]
 fn normal_mail_waits_for_the_hook_of_a_working_agent() {
-    let pending = [
-        message_state(1, Priority::Normal),
-        message_state(2, Priority::Idle),
-    ];
+    let pending = [mail(1, Priority::Normal), mail(2, Priority::Idle)];
     let mut delivery = working();
     assert_eq!(rule(&delivery, 3_100, &pending[0], &pending), "hook");
     assert_eq!(rule(&delivery, 3_100, &pending[1], &pending), "working");
     assert_eq!(delivery.act(ms(3_100), &pending), []);
-    let handing = call(&mut delivery, 4_000, TOOL, &pending).unwrap();
-    assert_eq!(handing.ids, ids(&[1]));
-    // Nobody else has it meanwhile, and another hook gets nothing.
+    let offer = call(&mut delivery, 4_000, TOOL, &pending).unwrap();
+    assert_eq!(offer.ids, ids(&[1]));
+    // Meanwhile no other route or hook gets the message.
     assert_eq!(call(&mut delivery, 4_200, TOOL, &pending), None);
     assert_eq!(delivery.act(ms(4_200), &pending), []);
     play(
         delivery,
         &[
-            hear(4_250, handed(1, &[1]), "give 1"),
-            hear(4_260, Event::Taken(1), "offered 1"),
-            hear(4_270, Event::Taken(1), ""),
-            hear(4_280, Event::Dropped(1), ""),
+            on(4_250, direct_recorded(1, &[1]), "send 1"),
+            on(4_260, DeliveryEvent::DirectConfirmed(1), "offered 1"),
+            on(4_270, DeliveryEvent::DirectConfirmed(1), ""),
+            on(4_280, DeliveryEvent::DirectUnconfirmed(1), ""),
         ],
     );
 }
 
 #[test]
-fn an_agent_within_the_agent_is_given_nothing() {
-    let pending = [message_state(1, Priority::Normal)];
+fn a_subagent_is_given_nothing() {
+    let pending = [mail(1, Priority::Normal)];
     let tool = |name: &str| json!({"tool_name": name});
-    // Two at a time, each with a tool of its own; then it is the agent's own again.
+    // Two subagents run, each with a tool; then the agent continues.
     let mut delivery = working();
     for (at, event, name, is_given) in [
         (4_000, "PreToolUse", "Within", false),
@@ -106,10 +103,10 @@ fn an_agent_within_the_agent_is_given_nothing() {
         (5_000, TOOL, "Within", true),
     ] {
         let payload = json!({"tool_name": name, "at": at});
-        let handing = call_with(&mut delivery, at, event, &payload, &pending);
-        assert_eq!(handing.is_some(), is_given, "{event} {name} at {at}");
+        let offer = call_with(&mut delivery, at, event, &payload, &pending);
+        assert_eq!(offer.is_some(), is_given, "{event} {name} at {at}");
     }
-    // One that broke off, and a new prompt.
+    // A subagent that was interrupted, and a new prompt.
     let mut delivery = working();
     call_with(
         &mut delivery,
@@ -123,7 +120,7 @@ fn an_agent_within_the_agent_is_given_nothing() {
 
 #[test]
 fn work_after_a_question_leaves_mail_to_the_hook() {
-    let pending = [message_state(1, Priority::Normal)];
+    let pending = [mail(1, Priority::Normal)];
     let mut delivery =
         delivery(|manifest| manifest.activity.order = vec![Source::Title, Source::Hook]);
     for (at, event) in [
@@ -138,25 +135,22 @@ fn work_after_a_question_leaves_mail_to_the_hook() {
         delivery,
         &[
             seen(3_400, asks("Run rm?"), ""),
-            // A yes, which no hook tells.
+            // An approval, which no hook reports.
             seen(9_000, claims(Says::Working), ""),
-            (9_100, Doing::Act(&pending), ""),
+            (9_100, Call::Act(&pending), ""),
         ],
     );
     assert_eq!(rule(&delivery, 9_200, &pending[0], &pending), "hook");
-    let handing = call(&mut delivery, 9_500, TOOL, &pending).unwrap();
-    assert_eq!(handing.ids, ids(&[1]));
+    let offer = call(&mut delivery, 9_500, TOOL, &pending).unwrap();
+    assert_eq!(offer.ids, ids(&[1]));
 }
 
 #[test]
 fn an_interrupt_does_not_wait_for_a_hook() {
-    let pending = [
-        message_state(1, Priority::Interrupt),
-        message_state(2, Priority::Normal),
-    ];
+    let pending = [mail(1, Priority::Interrupt), mail(2, Priority::Normal)];
     let mut delivery = working();
-    let handing = call(&mut delivery, 4_000, TOOL, &pending).unwrap();
-    assert_eq!(handing.ids, ids(&[2]));
+    let offer = call(&mut delivery, 4_000, TOOL, &pending).unwrap();
+    assert_eq!(offer.ids, ids(&[2]));
     let due = delivery.next(ms(4_000), &pending);
     let [first, _] = ids(&[1, 2])[..] else {
         panic!("two");
@@ -165,44 +159,44 @@ fn an_interrupt_does_not_wait_for_a_hook() {
 }
 
 #[test]
-fn an_agent_that_works_is_never_typed_into_and_an_idle_one_is() {
-    let pending = [message_state(1, Priority::Normal)];
-    // The last hook was heard long ago, and the agent still streams its answer.
+fn a_working_agent_is_never_typed_into_and_an_idle_one_is() {
+    let pending = [mail(1, Priority::Normal)];
+    // The last hook was called long ago, and the agent still streams its answer.
     let mut delivery = working();
-    delivery.on(ms(600_000), Event::Tick);
+    delivery.on(ms(600_000), DeliveryEvent::Tick);
     assert_eq!(rule(&delivery, 600_000, &pending[0], &pending), "hook");
     assert!(matches!(
         delivery.next(ms(600_000), &pending),
         Decision::Wait { .. }
     ));
-    // It is idle again.
+    // The agent is idle again.
     let mut delivery = working();
     call(&mut delivery, 4_000, "Stop", &[]);
     assert!(matches!(
         delivery.next(ms(4_000), &pending),
         Decision::Offer { .. }
     ));
-    // Its manifest prefers the terminal: then it waits for the end of the turn.
+    // If the manifest prefers the terminal, mail waits for the end of the turn.
     let mut other = self::delivery(|manifest| manifest.routes = vec![Route::Terminal, Route::Hook]);
     assert_eq!(call(&mut other, 3_000, "UserPromptSubmit", &pending), None);
     assert_eq!(rule(&other, 3_000, &pending[0], &pending), "working");
 }
 
 #[test]
-fn what_bars_it() {
-    let pending = [message_state(1, Priority::Normal)];
+fn a_hook_is_given_mail_only_if_its_event_and_the_rules_allow_it() {
+    let pending = [mail(1, Priority::Normal)];
     let check = |event: &str, payload: serde_json::Value, want: bool| {
         let mut delivery = working();
-        let handing = call_with(&mut delivery, 4_000, event, &payload, &pending);
-        assert_eq!(handing.is_some(), want, "{event} {payload}");
+        let offer = call_with(&mut delivery, 4_000, event, &payload, &pending);
+        assert_eq!(offer.is_some(), want, "{event} {payload}");
     };
     check(TOOL, json!({}), true);
     check("UserPromptSubmit", json!({"prompt": "x"}), true);
-    // Nothing goes to the model from there.
+    // These hooks cannot pass text to the model.
     check("PreToolUse", json!({}), false);
     check("Stop", json!({}), false);
     check("Unknown", json!({}), false);
-    // An agent within the agent.
+    // A subagent.
     check(TOOL, json!({"agent_id": "a1"}), false);
     // Another session.
     let mut delivery = working();
@@ -212,95 +206,102 @@ fn what_bars_it() {
         call_with(&mut delivery, 5_000, TOOL, &other, &pending),
         None
     );
-    // Paused, or asked something.
+    // Delivery is paused, or a question is open.
     let mut delivery = working();
-    delivery.on(ms(3_500), Event::Paused(PausedBy::Request));
+    delivery.on(ms(3_500), DeliveryEvent::Paused(PausedBy::Request));
     assert_eq!(call(&mut delivery, 4_000, TOOL, &pending), None);
     assert_eq!(rule(&delivery, 4_000, &pending[0], &pending), "paused");
     let mut delivery = working();
     let asks = json!({"tool_name": "Bash"});
     call_with(&mut delivery, 3_500, "PermissionRequest", &asks, &[]);
     assert_eq!(call(&mut delivery, 4_000, "PostToolUse", &pending), None);
-    // A draft does not: nothing is typed.
+    // A draft does not hold the mail, because nothing is typed.
     let mut delivery = play(working(), &[seen(3_500, holds("a draft"), "")]);
     assert!(call(&mut delivery, 4_000, TOOL, &pending).is_some());
 }
 
 #[test]
-fn what_was_not_passed_on_is_uncertain_and_what_was_not_given_is_taken_back() {
-    let pending = [message_state(1, Priority::Normal)];
+fn unconfirmed_mail_is_uncertain_and_unsent_mail_is_withdrawn() {
+    let pending = [mail(1, Priority::Normal)];
     let begun = || {
         let mut delivery = working();
         call(&mut delivery, 4_000, TOOL, &pending).unwrap();
         delivery
     };
-    let given = || play(begun(), &[hear(4_010, handed(1, &[1]), "give 1")]);
-    play(given(), &[hear(4_020, Event::Dropped(1), "uncertain 1")]);
+    let given = || play(begun(), &[on(4_010, direct_recorded(1, &[1]), "send 1")]);
+    play(
+        given(),
+        &[on(
+            4_020,
+            DeliveryEvent::DirectUnconfirmed(1),
+            "uncertain 1",
+        )],
+    );
     let late = [
-        hear(9_000, Event::Tick, ""),
-        hear(9_010, Event::Tick, "uncertain 1"),
-        hear(9_020, Event::Taken(1), ""),
+        on(9_000, DeliveryEvent::Tick, ""),
+        on(9_010, DeliveryEvent::Tick, "uncertain 1"),
+        on(9_020, DeliveryEvent::DirectConfirmed(1), ""),
     ];
     play(given(), &late);
-    let not = |ids| Event::NotHanded {
+    let not = |ids| DeliveryEvent::DirectRefused {
         number: 1,
         ids,
         why: "the journal took too long".to_owned(),
     };
-    play(begun(), &[hear(4_200, not(ids(&[1])), "withdraw 1")]);
-    let free = play(begun(), &[hear(4_200, not(Vec::new()), "")]);
+    play(begun(), &[on(4_200, not(ids(&[1])), "withdraw 1")]);
+    let free = play(begun(), &[on(4_200, not(Vec::new()), "")]);
     assert_eq!(rule(&free, 4_300, &pending[0], &pending), "hook");
-    // Somebody was faster, in the journal.
-    play(begun(), &[hear(4_200, handed(1, &[]), "")]);
+    // The journal has refused the offer.
+    play(begun(), &[on(4_200, direct_recorded(1, &[]), "")]);
     let paused = [
-        hear(4_100, Event::Paused(PausedBy::Request), ""),
-        hear(4_200, handed(1, &[1]), "withdraw 1"),
+        on(4_100, DeliveryEvent::Paused(PausedBy::Request), ""),
+        on(4_200, direct_recorded(1, &[1]), "withdraw 1"),
     ];
     play(begun(), &paused);
-    // A program that has ended was given nothing.
-    let over = Event::Exited(crate::session::Ending::Exit(0));
+    // A program that has ended is given nothing.
+    let over = DeliveryEvent::Exited(crate::session::Ending::Exit(0));
     play(
         begun(),
         &[
-            hear(4_100, over, ""),
-            hear(4_200, handed(1, &[1]), "withdraw 1"),
+            on(4_100, over, ""),
+            on(4_200, direct_recorded(1, &[1]), "withdraw 1"),
         ],
     );
 }
 
 #[test]
-fn its_transcript_proves_what_its_hook_passed_on() {
-    let pending = [message_state(1, Priority::Normal)];
+fn the_transcript_proves_mail_that_a_hook_passed_on() {
+    let pending = [mail(1, Priority::Normal)];
     let mut delivery = working();
-    assert!(!delivery.asks_transcript());
+    assert!(!delivery.needs_transcript());
     call(&mut delivery, 4_000, TOOL, &pending).unwrap();
     let shows = |text: &str| {
-        Event::Transcribed(transcript::Shown {
+        DeliveryEvent::TranscriptRead(transcript::Shown {
             given: text.to_owned(),
             ..transcript::Shown::default()
         })
     };
     let ours = "[ph message from: alice id: 00000001] hi\n";
     let lines = [
-        // Before it was passed on, it can prove nothing.
-        hear(4_005, shows(ours), ""),
-        hear(4_010, handed(1, &[1]), "give 1"),
-        hear(4_020, Event::Taken(1), "offered 1"),
-        hear(4_030, shows("[ph message from: bob id: 00000001] hi"), ""),
-        hear(
+        // Before the mail is passed on, the transcript proves nothing.
+        on(4_005, shows(ours), ""),
+        on(4_010, direct_recorded(1, &[1]), "send 1"),
+        on(4_020, DeliveryEvent::DirectConfirmed(1), "offered 1"),
+        on(4_030, shows("[ph message from: bob id: 00000001] hi"), ""),
+        on(
             4_040,
             shows("so: [ph message from: alice id: 00000001] hi"),
             "",
         ),
     ];
     let delivery = play(delivery, &lines);
-    assert!(delivery.asks_transcript());
+    assert!(delivery.needs_transcript());
     let delivery = play(
         delivery,
         &[
-            hear(4_050, shows(ours), "accepted 1"),
-            hear(4_060, shows(ours), ""),
+            on(4_050, shows(ours), "accepted 1"),
+            on(4_060, shows(ours), ""),
         ],
     );
-    assert!(!delivery.asks_transcript());
+    assert!(!delivery.needs_transcript());
 }

@@ -1,8 +1,8 @@
 //! The route through the agent's API.
 
-use super::screen::{asks, hear, holds, manifest, resting, seen};
+use super::screen::{asks, holds, manifest, on, resting, seen};
 use super::*;
-use super::{Doing, handed, ids_apart as ids, letter_apart as message_state, play};
+use super::{Call, direct_recorded, distinct_ids as ids, distinct_mail as mail, play};
 use crate::activity::tests::ms;
 use crate::harness::hook::tests::like_claude;
 use crate::harness::{Api, Proof, Route};
@@ -10,18 +10,18 @@ use crate::id::MessageId;
 use crate::priority::Priority;
 use serde_json::json;
 
-fn not_handed(number: u64, all: &[u128]) -> Event {
+fn direct_refused(number: u64, all: &[u128]) -> DeliveryEvent {
     let (ids, why) = (ids(all), "nobody answers".to_owned());
-    Event::NotHanded { number, ids, why }
+    DeliveryEvent::DirectRefused { number, ids, why }
 }
 
 fn hook(delivery: &mut Delivery, at: u64, event: &str, prompt: &str) -> Vec<Effect> {
     let payload = json!({"session_id": "s1", "prompt": prompt, "source": "startup"});
     let report = like_claude().read(event, &payload.to_string());
-    delivery.on(ms(at), Event::Hook(Box::new(report)))
+    delivery.on(ms(at), DeliveryEvent::HookCalled(Box::new(report)))
 }
 
-/// One that rests at 4,000, in a conversation that hooks have told of.
+/// Return a delivery whose agent is idle at 4,000, in a conversation that hooks have reported.
 fn delivery() -> Delivery {
     let mut manifest = manifest();
     manifest.hook = like_claude();
@@ -31,30 +31,27 @@ fn delivery() -> Delivery {
     manifest.http.api = Some(Api::OpenCode);
     manifest.submit.while_working = false;
     let mut delivery = resting(manifest);
-    assert_eq!(delivery.conversation(), None, "no hook has told of one");
+    assert_eq!(delivery.conversation(), None, "no hook has reported one");
     hook(&mut delivery, 3_000, "UserPromptSubmit", "a person's");
     hook(&mut delivery, 4_000, "Stop", "");
     assert_eq!(delivery.conversation(), Some("s1"));
     delivery
 }
 
-fn rule(delivery: &Delivery, at: u64, state: &MessageState) -> &'static str {
-    super::rule(delivery.hold(ms(at), state, std::slice::from_ref(state)))
+fn rule(delivery: &Delivery, at: u64, mail: &MessageState) -> &'static str {
+    super::rule(delivery.hold(ms(at), mail, std::slice::from_ref(mail)))
 }
 
 #[test]
 fn a_call_is_recorded_made_and_proven() {
-    let pending = [
-        message_state(1, Priority::Normal),
-        message_state(2, Priority::Normal),
-    ];
+    let pending = [mail(1, Priority::Normal), mail(2, Priority::Normal)];
     let mut delivery = play(
         delivery(),
         &[
-            (5_000, Doing::Act(&pending), "call 1,2"),
+            (5_000, Call::Act(&pending), "offer by API 1,2"),
             // One at a time.
-            (5_010, Doing::Act(&pending), ""),
-            hear(5_020, handed(1, &[1, 2]), "give 1,2"),
+            (5_010, Call::Act(&pending), ""),
+            on(5_020, direct_recorded(1, &[1, 2]), "send 1,2"),
         ],
     );
     let header = |id: &MessageId| format!("[ph message from: alice id: {}] hi", id.id8());
@@ -67,7 +64,7 @@ fn a_call_is_recorded_made_and_proven() {
         panic!("{proven:?}");
     };
     assert_eq!((shown, *route), (&ids(&[1, 2]), Route::Http));
-    let offered = delivery.on(ms(5_040), Event::Taken(1));
+    let offered = delivery.on(ms(5_040), DeliveryEvent::DirectConfirmed(1));
     let Effect::Offered { route, .. } = &offered[0] else {
         panic!("{offered:?}");
     };
@@ -76,233 +73,256 @@ fn a_call_is_recorded_made_and_proven() {
 }
 
 #[test]
-fn a_draft_does_not_hold_it_and_a_question_does() {
-    let one = message_state(1, Priority::Normal);
+fn a_question_holds_mail_for_the_api_and_a_draft_does_not() {
+    let one = mail(1, Priority::Normal);
     let pending = std::slice::from_ref(&one);
     let mut drafted = delivery();
-    drafted.on(ms(4_500), Event::Draft);
-    drafted.on(ms(4_500), Event::Seen(holds("half")));
-    play(drafted, &[(5_000, Doing::Act(pending), "call 1")]);
+    drafted.on(ms(4_500), DeliveryEvent::DraftTyped);
+    drafted.on(ms(4_500), DeliveryEvent::ScreenChanged(holds("half")));
+    play(drafted, &[(5_000, Call::Act(pending), "offer by API 1")]);
 
     let asked = play(delivery(), &[seen(4_500, asks("Run rm?"), "")]);
     assert_eq!(rule(&asked, 5_000, &one), "blocked");
-    // It opened while the journal was asked.
+    // The question opened while the offer was recorded.
     play(
         delivery(),
         &[
-            (5_000, Doing::Act(pending), "call 1"),
+            (5_000, Call::Act(pending), "offer by API 1"),
             seen(5_010, asks("Run rm?"), ""),
-            hear(5_020, handed(1, &[1]), "withdraw 1"),
+            on(5_020, direct_recorded(1, &[1]), "withdraw 1"),
         ],
     );
     let paused = play(
         delivery(),
-        &[hear(4_500, Event::Paused(PausedBy::Request), "")],
+        &[on(4_500, DeliveryEvent::Paused(PausedBy::Request), "")],
     );
     assert_eq!(rule(&paused, 5_000, &one), "paused");
     let raw = {
-        let mut raw = message_state(2, Priority::Normal);
+        let mut raw = mail(2, Priority::Normal);
         raw.message.envelope.raw = true;
         raw
     };
     let effects = delivery().act(ms(5_000), &[raw]);
-    assert!(!effects.iter().any(|e| matches!(e, Effect::Call { .. })));
+    assert!(
+        !effects
+            .iter()
+            .any(|e| matches!(e, Effect::OfferByApi { .. }))
+    );
 }
 
 #[test]
-fn one_that_does_not_answer_is_left_alone_for_a_while() {
-    let one = message_state(1, Priority::Normal);
+fn an_api_that_does_not_answer_is_not_used_for_a_while() {
+    let one = mail(1, Priority::Normal);
     let pending = std::slice::from_ref(&one);
     let refused = play(
         delivery(),
         &[
-            (5_000, Doing::Act(pending), "call 1"),
-            hear(5_010, not_handed(1, &[]), ""),
-            (5_020, Doing::Act(pending), "offer 1"),
+            (5_000, Call::Act(pending), "offer by API 1"),
+            on(5_010, direct_refused(1, &[]), ""),
+            (5_020, Call::Act(pending), "offer 1"),
         ],
     );
     assert_eq!(refused.conversation(), None);
     let mut back = play(
         delivery(),
         &[
-            (5_000, Doing::Act(pending), "call 1"),
-            hear(5_010, handed(1, &[1]), "give 1"),
-            hear(5_020, not_handed(1, &[1]), "withdraw 1"),
-            hear(35_000, Event::Tick, ""),
+            (5_000, Call::Act(pending), "offer by API 1"),
+            on(5_010, direct_recorded(1, &[1]), "send 1"),
+            on(5_020, direct_refused(1, &[1]), "withdraw 1"),
+            on(35_000, DeliveryEvent::Tick, ""),
         ],
     );
     assert_eq!(back.conversation(), None);
-    back.on(ms(35_020), Event::Tick);
+    back.on(ms(35_020), DeliveryEvent::Tick);
     assert_eq!(back.conversation(), Some("s1"));
 }
 
 #[test]
-fn what_may_have_gone_in_is_uncertain() {
-    let one = message_state(1, Priority::Normal);
+fn mail_without_an_answer_of_the_api_is_uncertain() {
+    let one = mail(1, Priority::Normal);
     let pending = std::slice::from_ref(&one);
     let given = || {
         play(
             delivery(),
             &[
-                (5_000, Doing::Act(pending), "call 1"),
-                hear(5_010, handed(1, &[1]), "give 1"),
+                (5_000, Call::Act(pending), "offer by API 1"),
+                on(5_010, direct_recorded(1, &[1]), "send 1"),
             ],
         )
     };
-    play(given(), &[hear(5_020, Event::Dropped(1), "uncertain 1")]);
+    play(
+        given(),
+        &[on(
+            5_020,
+            DeliveryEvent::DirectUnconfirmed(1),
+            "uncertain 1",
+        )],
+    );
     play(
         given(),
         &[
-            hear(10_020, Event::Tick, "uncertain 1"),
-            hear(10_030, Event::Taken(1), ""),
+            on(10_020, DeliveryEvent::Tick, "uncertain 1"),
+            on(10_030, DeliveryEvent::DirectConfirmed(1), ""),
         ],
     );
 }
 
 #[test]
-fn a_working_agent_gets_it_and_goes_on_with_it() {
-    let one = message_state(1, Priority::Normal);
+fn a_working_agent_is_given_mail_and_continues_with_it() {
+    let one = mail(1, Priority::Normal);
     let pending = std::slice::from_ref(&one);
     let mut delivery = delivery();
     hook(&mut delivery, 5_000, "UserPromptSubmit", "a person's");
-    assert_eq!(
-        rule(&delivery, 5_100, &message_state(2, Priority::Idle)),
-        "working"
-    );
+    assert_eq!(rule(&delivery, 5_100, &mail(2, Priority::Idle)), "working");
     let mut delivery = play(
         delivery,
         &[
-            (5_100, Doing::Act(pending), "call 1"),
-            hear(5_110, handed(1, &[1]), "give 1"),
-            hear(5_120, Event::Taken(1), "offered 1"),
+            (5_100, Call::Act(pending), "offer by API 1"),
+            on(5_110, direct_recorded(1, &[1]), "send 1"),
+            on(5_120, DeliveryEvent::DirectConfirmed(1), "offered 1"),
         ],
     );
     let over = hook(&mut delivery, 9_000, "Stop", "");
-    assert_eq!(over, [Effect::GoOn]);
+    assert_eq!(over, [Effect::Continue]);
     assert_eq!(hook(&mut delivery, 9_500, "Stop", ""), [], "once");
 }
 
 #[test]
-fn an_agent_that_was_not_told_to_go_on_is_told_later() {
-    let one = message_state(1, Priority::Normal);
+fn a_failed_continue_is_repeated_later() {
+    let one = mail(1, Priority::Normal);
     let pending = std::slice::from_ref(&one);
     let mut delivery = delivery();
     hook(&mut delivery, 5_000, "UserPromptSubmit", "a person's");
     let mut delivery = play(
         delivery,
         &[
-            (5_100, Doing::Act(pending), "call 1"),
-            hear(5_110, handed(1, &[1]), "give 1"),
-            hear(5_120, Event::Taken(1), "offered 1"),
+            (5_100, Call::Act(pending), "offer by API 1"),
+            on(5_110, direct_recorded(1, &[1]), "send 1"),
+            on(5_120, DeliveryEvent::DirectConfirmed(1), "offered 1"),
         ],
     );
-    assert_eq!(hook(&mut delivery, 9_000, "Stop", ""), [Effect::GoOn]);
+    assert_eq!(hook(&mut delivery, 9_000, "Stop", ""), [Effect::Continue]);
     let why = "it did not answer".to_owned();
-    assert_eq!(delivery.on(ms(9_500), Event::NotGoneOn { why }), []);
-    assert_eq!(delivery.on(ms(39_000), Event::Tick), [], "it is left alone");
-    assert_eq!(delivery.on(ms(39_600), Event::Tick), [Effect::GoOn]);
-    assert_eq!(delivery.on(ms(80_000), Event::Tick), [], "once");
+    assert_eq!(
+        delivery.on(ms(9_500), DeliveryEvent::ContinueFailed { why }),
+        []
+    );
+    assert_eq!(
+        delivery.on(ms(39_000), DeliveryEvent::Tick),
+        [],
+        "the API is not used"
+    );
+    assert_eq!(
+        delivery.on(ms(39_600), DeliveryEvent::Tick),
+        [Effect::Continue]
+    );
+    assert_eq!(delivery.on(ms(80_000), DeliveryEvent::Tick), [], "once");
 }
 
 #[test]
 fn an_interrupt_presses_no_key() {
-    let urgent = message_state(1, Priority::Interrupt);
+    let urgent = mail(1, Priority::Interrupt);
     let pending = std::slice::from_ref(&urgent);
     let mut delivery = delivery();
     hook(&mut delivery, 5_000, "UserPromptSubmit", "a person's");
-    let mut delivery = play(delivery, &[(5_500, Doing::Act(pending), "abort")]);
+    let mut delivery = play(delivery, &[(5_500, Call::Act(pending), "abort")]);
     let called = hook(&mut delivery, 6_000, "Stop", "");
     let ids = ids(&[1]);
-    assert_eq!(called, [Effect::Call { number: 1, ids }]);
+    assert_eq!(called, [Effect::OfferByApi { number: 1, ids }]);
 }
 
-/// The interrupt's own message has it go on: once more would be a turn that nobody asked for.
+/// The interrupt's message makes the agent continue. A second continue would be an extra turn.
 #[test]
-fn an_interrupt_after_mail_in_mid_turn_is_all_that_it_goes_on_with() {
-    let (one, urgent) = (
-        message_state(1, Priority::Normal),
-        message_state(2, Priority::Interrupt),
-    );
+fn an_interrupt_after_mail_in_mid_turn_replaces_the_continue() {
+    let (one, urgent) = (mail(1, Priority::Normal), mail(2, Priority::Interrupt));
     let interrupted = || {
         let mut delivery = delivery();
         hook(&mut delivery, 5_000, "UserPromptSubmit", "a person's");
         let mut delivery = play(
             delivery,
             &[
-                (5_100, Doing::Act(std::slice::from_ref(&one)), "call 1"),
-                hear(5_110, handed(1, &[1]), "give 1"),
-                hear(5_120, Event::Taken(1), "offered 1"),
-                (6_000, Doing::Act(std::slice::from_ref(&urgent)), "abort"),
+                (
+                    5_100,
+                    Call::Act(std::slice::from_ref(&one)),
+                    "offer by API 1",
+                ),
+                on(5_110, direct_recorded(1, &[1]), "send 1"),
+                on(5_120, DeliveryEvent::DirectConfirmed(1), "offered 1"),
+                (6_000, Call::Act(std::slice::from_ref(&urgent)), "abort"),
             ],
         );
         let ids = ids(&[2]);
         let called = hook(&mut delivery, 6_500, "Stop", "");
-        assert_eq!(called, [Effect::Call { number: 2, ids }]);
+        assert_eq!(called, [Effect::OfferByApi { number: 2, ids }]);
         delivery
     };
     let mut taken = play(
         interrupted(),
         &[
-            hear(6_510, handed(2, &[2]), "give 2"),
-            hear(6_520, Event::Taken(2), "offered 2"),
+            on(6_510, direct_recorded(2, &[2]), "send 2"),
+            on(6_520, DeliveryEvent::DirectConfirmed(2), "offered 2"),
         ],
     );
     assert_eq!(hook(&mut taken, 9_000, "Stop", ""), []);
-    // Where it did not go in, what came before it is still unheard.
+    // If the interrupt was not delivered, the earlier mail still needs the continue.
     play(
         interrupted(),
         &[
-            hear(6_510, not_handed(2, &[]), ""),
-            hear(36_520, Event::Tick, "go on"),
+            on(6_510, direct_refused(2, &[]), ""),
+            on(36_520, DeliveryEvent::Tick, "continue"),
         ],
     );
 }
 
 #[test]
-fn a_call_that_hangs_is_told_of_as_one() {
-    let (one, urgent) = (
-        message_state(1, Priority::Normal),
-        message_state(2, Priority::Interrupt),
-    );
+fn a_hanging_call_is_explained() {
+    let (one, urgent) = (mail(1, Priority::Normal), mail(2, Priority::Interrupt));
     let all = [urgent.clone(), one.clone()];
     let delivery = play(
         delivery(),
         &[
-            (5_000, Doing::Act(std::slice::from_ref(&one)), "call 1"),
-            hear(5_010, handed(1, &[1]), "give 1"),
+            (
+                5_000,
+                Call::Act(std::slice::from_ref(&one)),
+                "offer by API 1",
+            ),
+            on(5_010, direct_recorded(1, &[1]), "send 1"),
         ],
     );
-    let told = |state: &MessageState| {
-        let hold = delivery.hold(ms(6_500), state, &all).unwrap();
+    let told = |mail: &MessageState| {
+        let hold = delivery.hold(ms(6_500), mail, &all).unwrap();
         (hold.rule, hold.reason)
     };
-    let says = "it is on its way to the agent's own HTTP door, which has not answered yet";
+    let says = "it is on its way to the agent's own HTTP API, which has not answered yet";
     assert_eq!(told(&one), ("in-flight", says.to_owned()));
-    let says = "another message is on its way to the agent's own HTTP door";
+    let says = "another message is on its way to the agent's own HTTP API";
     assert_eq!(told(&urgent), ("in-flight", says.to_owned()));
 }
 
 #[test]
-fn an_interrupt_by_the_door_is_told_of_as_one() {
-    let urgent = message_state(1, Priority::Interrupt);
+fn an_interrupt_by_the_api_is_explained() {
+    let urgent = mail(1, Priority::Interrupt);
     let pending = std::slice::from_ref(&urgent);
     let mut delivery = delivery();
     hook(&mut delivery, 5_000, "UserPromptSubmit", "a person's");
-    let delivery = play(delivery, &[(5_500, Doing::Act(pending), "abort")]);
+    let delivery = play(delivery, &[(5_500, Call::Act(pending), "abort")]);
     let hold = delivery.hold(ms(5_600), &urgent, pending).unwrap();
-    let by_door = "its own HTTP door was told 1 time(s) to stop it";
-    assert_eq!((hold.rule, &*hold.evidence), ("interrupting", by_door));
+    let by_api = "its own HTTP API was told 1 time(s) to stop it";
+    assert_eq!((hold.rule, &*hold.evidence), ("interrupting", by_api));
 }
 
-/// A turn of the same conversation does not mend its door.
 #[test]
-fn only_another_conversation_ends_that_rest() {
-    let one = message_state(1, Priority::Normal);
+fn only_another_conversation_makes_a_failed_api_usable_early() {
+    let one = mail(1, Priority::Normal);
     let mut delivery = play(
         delivery(),
         &[
-            (5_000, Doing::Act(std::slice::from_ref(&one)), "call 1"),
-            hear(5_010, not_handed(1, &[]), ""),
+            (
+                5_000,
+                Call::Act(std::slice::from_ref(&one)),
+                "offer by API 1",
+            ),
+            on(5_010, direct_refused(1, &[]), ""),
         ],
     );
     hook(&mut delivery, 6_000, "UserPromptSubmit", "typed");
@@ -310,30 +330,30 @@ fn only_another_conversation_ends_that_rest() {
     assert_eq!(delivery.conversation(), None);
     let payload = json!({"session_id": "s2", "source": "clear"});
     let report = like_claude().read("SessionStart", &payload.to_string());
-    delivery.on(ms(8_000), Event::Hook(Box::new(report)));
+    delivery.on(ms(8_000), DeliveryEvent::HookCalled(Box::new(report)));
     assert_eq!(delivery.conversation(), Some("s2"));
 }
 
 #[test]
-fn why_the_door_is_left_alone_is_told() {
-    let one = message_state(1, Priority::Normal);
+fn the_reason_not_to_use_the_api_is_explained() {
+    let one = mail(1, Priority::Normal);
     let pending = std::slice::from_ref(&one);
     let mut delivery = play(
         delivery(),
         &[
-            (5_000, Doing::Act(pending), "call 1"),
-            hear(5_010, not_handed(1, &[]), ""),
-            hear(5_100, Event::Draft, ""),
+            (5_000, Call::Act(pending), "offer by API 1"),
+            on(5_010, direct_refused(1, &[]), ""),
+            on(5_100, DeliveryEvent::DraftTyped, ""),
         ],
     );
     let hold = delivery.hold(ms(5_200), &one, pending).unwrap();
     assert_eq!(hold.rule, "draft");
-    let says = "; not by its own HTTP door: nobody answers";
+    let says = "; not by its own HTTP API: nobody answers";
     assert!(hold.evidence.ends_with(says), "{}", hold.evidence);
-    delivery.on(ms(35_020), Event::Tick);
+    delivery.on(ms(35_020), DeliveryEvent::Tick);
     assert_eq!(
         delivery.hold(ms(35_030), &one, pending),
         None,
-        "it goes by the door"
+        "the API is used again"
     );
 }

@@ -1,38 +1,38 @@
-//! The interrupt key: when it is pressed, how often, and what it is worth.
+//! The interrupt key: when and how often it is pressed.
 
 use super::*;
 
 #[test]
 fn an_interrupt_key_needs_more_than_an_echo() {
-    use Doing::{Act, Hear};
-    let first = [message_state(1, Priority::Normal)];
-    let urgent = [message_state(2, Priority::Interrupt)];
+    use Call::{Act, On};
+    let first = [mail(1, Priority::Normal)];
+    let urgent = [mail(2, Priority::Interrupt)];
     let given = play(
         idle(),
         &[
             (3_000, Act(&first), "offer 1"),
             (3_001, recorded(&[1]), "write 1"),
-            (3_002, Hear(Event::Output), ""),
-            (3_003, Hear(Event::Wrote(String::new())), ""),
-            (3_053, Hear(Event::Tick), "enter"),
-            (3_054, Hear(Event::Output), ""),
-            (3_055, Hear(Event::Entered), "offered 1"),
-            (3_056, Hear(Event::Output), ""),
+            (3_002, On(DeliveryEvent::Output), ""),
+            (3_003, On(DeliveryEvent::Wrote(String::new())), ""),
+            (3_053, On(DeliveryEvent::Tick), "enter"),
+            (3_054, On(DeliveryEvent::Output), ""),
+            (3_055, On(DeliveryEvent::Entered), "offered 1"),
+            (3_056, On(DeliveryEvent::Output), ""),
         ],
     );
     assert_eq!(given.activity().activity, Activity::Working);
     play(given.clone(), &[(3_100, Act(&urgent), "offer 2")]);
     let works = [
-        (3_600, Hear(Event::Output), ""),
+        (3_600, On(DeliveryEvent::Output), ""),
         (3_601, Act(&urgent), "key [3]"),
     ];
     play(given, &works);
-    // Nor is the echo of a person's keys.
+    // The echo of a person's keys is no work either.
     let typed = [
-        (3_000, Hear(Event::Draft), ""),
-        (3_001, Hear(Event::Output), ""),
-        (3_100, Hear(Event::DraftGone), ""),
-        (3_101, Hear(Event::Output), ""),
+        (3_000, On(DeliveryEvent::DraftTyped), ""),
+        (3_001, On(DeliveryEvent::Output), ""),
+        (3_100, On(DeliveryEvent::DraftEnded), ""),
+        (3_101, On(DeliveryEvent::Output), ""),
         (3_102, Act(&urgent), "offer 2"),
     ];
     play(idle(), &typed);
@@ -40,48 +40,44 @@ fn an_interrupt_key_needs_more_than_an_echo() {
 
 #[test]
 fn an_interrupt_presses_its_key_and_waits() {
-    use Doing::{Act, Hear};
-    let pending = [message_state(1, Priority::Interrupt)];
+    use Call::{Act, On};
+    let pending = [mail(1, Priority::Interrupt)];
     let begin = || (3_000, Act(&pending), "key [3]");
-    let tick = |at, want| (at, Hear(Event::Tick), want);
-    // It stops: 2 s without output.
+    let tick = |at, want| (at, On(DeliveryEvent::Tick), want);
+    // The agent stops: 2 s without output.
     let stops = [begin(), tick(4_999, ""), tick(5_000, "offer 1")];
     play(working(), &stops);
-    // It does not.
-    let goes_on = |from: u64| {
-        let spell = (0..5).map(move |s| (from + 1 + 1_000 * s, Hear(Event::Output), ""));
+    // The agent does not stop.
+    let continues = |from: u64| {
+        let spell = (0..5).map(move |s| (from + 1 + 1_000 * s, On(DeliveryEvent::Output), ""));
         spell.collect::<Vec<_>>()
     };
     let mut delivery = play(working(), &[begin()]);
-    delivery = play(delivery, &goes_on(3_000));
+    delivery = play(delivery, &continues(3_000));
     delivery = play(delivery, &[tick(7_999, ""), tick(8_000, "key [3]")]);
-    delivery = play(delivery, &goes_on(8_000));
+    delivery = play(delivery, &continues(8_000));
     let hold = delivery.hold(ms(12_500), &pending[0], &pending).unwrap();
     assert_eq!(hold.rule, "interrupting");
     assert_eq!(hold.evidence, "the interrupt key was pressed 2 time(s)");
     delivery = play(delivery, &[tick(13_000, "key [3]")]);
-    delivery = play(delivery, &goes_on(13_000));
+    delivery = play(delivery, &continues(13_000));
     delivery = play(delivery, &[tick(17_999, ""), tick(18_000, "offer 1")]);
     play(delivery, &[(18_001, recorded(&[1]), "write 1")]);
-    // Whoever takes the keyboard meanwhile has it.
+    // A person who takes the keyboard meanwhile has it.
     for event in [
-        Event::Draft,
-        Event::Paused(PausedBy::Viewer),
-        Event::Exited(Ending::Exit(0)),
+        DeliveryEvent::DraftTyped,
+        DeliveryEvent::Paused(PausedBy::Viewer),
+        DeliveryEvent::Exited(Ending::Exit(0)),
     ] {
-        let lines = [
-            begin(),
-            (3_500, Hear(event), ""),
-            (9_000, Act(&pending), ""),
-        ];
+        let lines = [begin(), (3_500, On(event), ""), (9_000, Act(&pending), "")];
         play(working(), &lines);
     }
 }
 
 #[test]
-fn a_key_that_found_no_room_does_not_count() {
+fn a_dropped_key_does_not_count() {
     let mut delivery = working();
-    let urgent = [message_state(1, Priority::Interrupt)];
+    let urgent = [mail(1, Priority::Interrupt)];
     let evidence = |delivery: &Delivery, at| {
         let hold = delivery.hold(ms(at), &urgent[0], &urgent);
         hold.expect("it is held").evidence
@@ -91,16 +87,19 @@ fn a_key_that_found_no_room_does_not_count() {
         evidence(&delivery, 3_000),
         "the interrupt key was pressed 1 time(s)"
     );
-    assert_eq!(said(&delivery.on(ms(3_000), Event::Unpressed)), "");
+    assert_eq!(
+        summary(&delivery.on(ms(3_000), DeliveryEvent::KeysDropped)),
+        ""
+    );
     assert_eq!(
         evidence(&delivery, 3_000),
         "the interrupt key was pressed 0 time(s)"
     );
-    // Its time comes again, and not sooner.
+    // The key is pressed again at its next time, and not sooner.
     for at in (3_500..8_000).step_by(1_000) {
-        assert_eq!(said(&delivery.on(ms(at), Event::Output)), "");
+        assert_eq!(summary(&delivery.on(ms(at), DeliveryEvent::Output)), "");
     }
-    let pressed = said(&delivery.on(ms(8_000), Event::Tick));
+    let pressed = summary(&delivery.on(ms(8_000), DeliveryEvent::Tick));
     assert!(pressed.starts_with("key"), "{pressed}");
     assert_eq!(
         evidence(&delivery, 8_000),
@@ -110,13 +109,13 @@ fn a_key_that_found_no_room_does_not_count() {
 
 #[test]
 fn an_interrupt_dismisses_a_question_or_is_held() {
-    use Doing::{Act, Hear};
-    let pending = [message_state(1, Priority::Interrupt), raw(2)];
+    use Call::{Act, On};
+    let pending = [mail(1, Priority::Interrupt), raw(2)];
     let begin = || (3_000, Act(&pending), "key [3]");
-    let tick = |at, want| (at, Hear(Event::Tick), want);
+    let tick = |at, want| (at, On(DeliveryEvent::Tick), want);
     let gone = [
         begin(),
-        (3_100, Hear(Event::Dialog(None)), ""),
+        (3_100, On(DeliveryEvent::DialogChanged(None)), ""),
         tick(5_000, "offer 1"),
     ];
     play(blocked(), &gone);
@@ -135,21 +134,21 @@ fn an_interrupt_dismisses_a_question_or_is_held() {
             "the program waits for an answer (Run rm?), and the interrupt key did not dismiss it"
         )
     );
-    // The answer itself goes, and then so does the interrupt.
+    // The answer goes, and then the interrupt.
     let answer = [
         (18_001, Act(&pending), "offer 2"),
         (18_002, recorded(&[2]), "write 2"),
-        (18_003, Hear(Event::Wrote(String::new())), ""),
-        (18_060, Hear(Event::Tick), "enter"),
+        (18_003, On(DeliveryEvent::Wrote(String::new())), ""),
+        (18_060, On(DeliveryEvent::Tick), "enter"),
     ];
     let mut delivery = play(delivery, &answer);
-    let effects = delivery.on(ms(18_061), Event::Entered);
+    let effects = delivery.on(ms(18_061), DeliveryEvent::Entered);
     let evidence = "written whole to the terminal of the running program, in answer to: Run rm?";
     assert!(matches!(&effects[..], [Effect::Offered { evidence: e, .. }] if e == evidence));
     let after = [
-        (18_062, Hear(Event::Dialog(None)), ""),
-        // More than the echo of that shows that it works.
-        (18_600, Hear(Event::Output), ""),
+        (18_062, On(DeliveryEvent::DialogChanged(None)), ""),
+        // Output beyond the echo shows that the agent works.
+        (18_600, On(DeliveryEvent::Output), ""),
         (18_601, Act(&pending[..1]), "key [3]"),
     ];
     play(delivery, &after);

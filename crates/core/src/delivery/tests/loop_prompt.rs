@@ -1,35 +1,30 @@
-//! The delivery of a loop: it types nothing, gives nothing to a hook, and says why.
+//! The delivery of a loop: nothing is typed or given to a hook, and each hold has its reason.
 
 use super::*;
-use super::{idle_at, message_state, raw};
+use super::{idle_at, mail, raw};
 use crate::activity::tests::ms;
 use crate::priority::Priority::{Idle, Interrupt, Normal};
 use crate::session::Ending;
 
 fn delivery() -> Delivery {
-    let manner = Manner {
+    let config = DeliveryConfig {
         reach: Reach::Prompt,
-        ..Manner::generic(80)
+        ..DeliveryConfig::generic(80)
     };
-    idle_at(Delivery::new(manner, ms(0)))
+    idle_at(Delivery::new(config, ms(0)))
 }
 
 #[test]
-fn nothing_is_ever_typed() {
+fn nothing_is_typed_into_a_loop() {
     let mut delivery = delivery();
-    for state in [
-        message_state(1, Normal),
-        message_state(2, Interrupt),
-        message_state(3, Idle),
-        raw(4),
-    ] {
-        let pending = [state];
+    for mail in [mail(1, Normal), mail(2, Interrupt), mail(3, Idle), raw(4)] {
+        let pending = [mail];
         assert_eq!(delivery.act(ms(3_000), &pending), [], "{pending:?}");
         assert_eq!(delivery.remind(ms(3_000), &pending), []);
     }
     assert!(
         delivery
-            .bars_a_nudge()
+            .nudge_refusal()
             .is_some_and(|why| why.contains("loop"))
     );
     let answerable = delivery.answerable(ms(3_000));
@@ -38,13 +33,13 @@ fn nothing_is_ever_typed() {
 }
 
 #[test]
-fn what_waits_waits_for_a_prompt() {
+fn mail_for_a_loop_waits_for_its_next_prompt() {
     let mut delivery = delivery();
     let hold = |delivery: &Delivery, priority| {
-        let state = message_state(1, priority);
-        let pending = [state.clone()];
+        let mail = mail(1, priority);
+        let pending = [mail.clone()];
         delivery
-            .hold(ms(3_000), &state, &pending)
+            .hold(ms(3_000), &mail, &pending)
             .expect("it is held")
     };
     let normal = hold(&delivery, Normal);
@@ -57,27 +52,27 @@ fn what_waits_waits_for_a_prompt() {
     assert!(
         hold(&delivery, Interrupt)
             .reason
-            .contains("ends what the loop is doing")
+            .contains("it interrupts the iteration")
     );
-    delivery.on(ms(3_000), Event::Exited(Ending::Exit(0)));
+    delivery.on(ms(3_000), DeliveryEvent::Exited(Ending::Exit(0)));
     assert_eq!(hold(&delivery, Normal).rule, "exited");
 }
 
 #[test]
-fn what_its_next_prompt_waits_for_is_named() {
-    let state = message_state(1, Interrupt);
-    let pending = [state.clone()];
+fn the_reason_of_a_missing_prompt_is_named() {
+    let mail = mail(1, Interrupt);
+    let pending = [mail.clone()];
     let check = |wait: LoopWait, at: u64, reason: &str, release: &str| {
         let mut delivery = delivery();
-        delivery.on(ms(2_500), Event::Loop(wait.clone()));
-        delivery.on(ms(2_600), Event::Loop(wait));
-        let hold = delivery.hold(ms(at), &state, &pending).expect("it is held");
+        delivery.on(ms(2_500), DeliveryEvent::LoopChanged(wait.clone()));
+        delivery.on(ms(2_600), DeliveryEvent::LoopChanged(wait));
+        let hold = delivery.hold(ms(at), &mail, &pending).expect("it is held");
         assert_eq!(hold.rule, "loop");
         assert!(hold.reason.contains(reason), "{hold:?}");
         assert!(hold.release.contains(release), "{hold:?}");
         hold
     };
-    let to = &state.message.to;
+    let to = &mail.message.to;
     let resume = format!("'ph resume {to}'");
     let held = check(
         LoopWait::Checkpoint,
@@ -85,12 +80,12 @@ fn what_its_next_prompt_waits_for_is_named() {
         "paused at a checkpoint",
         &resume,
     );
-    assert_eq!(held.since, ms(2_500).wall.max(state.message.created_at));
+    assert_eq!(held.since, ms(2_500).wall.max(mail.message.created_at));
     let off = format!("'ph interactive {to} off'");
     check(LoopWait::CheckpointAsked, 3_000, "pauses at", &resume);
     let restart = format!("'ph restart {to}'");
     check(LoopWait::Stop, 3_000, "asked to stop", &restart);
-    check(LoopWait::Last, 3_000, "the last that", &restart);
+    check(LoopWait::Last, 3_000, "the last one that", &restart);
     check(LoopWait::Interactive, 3_000, "interactive mode", &off);
     let until = ms(9_000).wall;
     let why = "iteration 3 failed: exit 1".to_owned();
@@ -100,11 +95,16 @@ fn what_its_next_prompt_waits_for_is_named() {
     };
     let at = until.strftime("waits until %Y-%m-%dT%H:%M:%SZ").to_string();
     assert_eq!(check(failed(), 3_000, &at, "that time").evidence, why);
-    check(failed(), 9_000, "ends what the loop", "next iteration");
+    check(
+        failed(),
+        9_000,
+        "it interrupts the iteration",
+        "next iteration",
+    );
     check(
         LoopWait::Turn,
         3_000,
-        "ends what the loop",
+        "it interrupts the iteration",
         "next iteration",
     );
 }

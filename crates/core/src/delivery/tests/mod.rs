@@ -1,4 +1,4 @@
-//! What the tests of delivery share: messages, deliveries in every state, and timed events.
+//! Fixtures for the tests of delivery: messages, deliveries in every state, and timed events.
 
 mod due;
 mod hook;
@@ -7,11 +7,11 @@ mod interrupts;
 mod loop_prompt;
 mod offers;
 mod proof;
+mod properties;
 mod reminders;
 mod screen;
-mod whatever;
 
-pub(super) use whatever::every_wait_has_a_reason;
+pub(super) use properties::every_wait_has_a_reason;
 
 use super::*;
 use crate::activity::tests::ms;
@@ -28,51 +28,51 @@ pub(super) fn id(n: u128) -> MessageId {
     MessageId(Uuid::from_u128(n))
 }
 
-pub(super) fn message_state(n: u128, priority: Priority) -> MessageState {
+pub(super) fn mail(n: u128, priority: Priority) -> MessageState {
     let mut message = message(n, "alice", "bob");
     message.envelope.priority = priority;
     with_steps(&message, &[])
 }
 
-/// One with a short id of its own.
-pub(super) fn letter_apart(n: u128, priority: Priority) -> MessageState {
-    message_state(n << 96, priority)
+/// Return a message whose short id is unique.
+pub(super) fn distinct_mail(n: u128, priority: Priority) -> MessageState {
+    mail(n << 96, priority)
 }
 
-/// The ids of such ones.
-pub(super) fn ids_apart(all: &[u128]) -> Vec<MessageId> {
+/// Return the ids of messages from [`distinct_mail`].
+pub(super) fn distinct_ids(all: &[u128]) -> Vec<MessageId> {
     all.iter().map(|n| id(n << 96)).collect()
 }
 
-pub(super) fn handed(number: u64, all: &[u128]) -> Event {
-    let ids = ids_apart(all);
-    Event::Handed { number, ids }
+pub(super) fn direct_recorded(number: u64, all: &[u128]) -> DeliveryEvent {
+    let ids = distinct_ids(all);
+    DeliveryEvent::DirectRecorded { number, ids }
 }
 
 pub(super) fn raw(n: u128) -> MessageState {
-    let mut raw = message_state(n, Priority::Interrupt);
+    let mut raw = mail(n, Priority::Interrupt);
     raw.message.envelope.raw = true;
     raw.message.created_at = ms(3_000).wall;
     raw
 }
 
 pub(super) fn starting() -> Delivery {
-    Delivery::new(Manner::generic(PATH), ms(0))
+    Delivery::new(DeliveryConfig::generic(PATH), ms(0))
 }
 
-/// Idle since 2 s.
+/// Return a delivery whose agent has been idle since 2 s.
 fn idle() -> Delivery {
     idle_at(starting())
 }
 
-/// Like the above, for a delivery that has just begun.
+/// Make the agent of a new delivery idle since 2 s.
 pub(super) fn idle_at(mut delivery: Delivery) -> Delivery {
-    delivery.on(ms(0), Event::Output);
-    delivery.on(ms(2_000), Event::Tick);
+    delivery.on(ms(0), DeliveryEvent::Output);
+    delivery.on(ms(2_000), DeliveryEvent::Tick);
     delivery
 }
 
-fn after(mut delivery: Delivery, events: &[Event]) -> Delivery {
+fn after(mut delivery: Delivery, events: &[DeliveryEvent]) -> Delivery {
     for event in events {
         delivery.on(ms(3_000), event.clone());
     }
@@ -80,7 +80,7 @@ fn after(mut delivery: Delivery, events: &[Event]) -> Delivery {
 }
 
 fn working() -> Delivery {
-    after(idle(), &[Event::Output])
+    after(idle(), &[DeliveryEvent::Output])
 }
 
 fn blocked() -> Delivery {
@@ -88,19 +88,19 @@ fn blocked() -> Delivery {
 }
 
 fn paused() -> Delivery {
-    after(idle(), &[Event::Paused(PausedBy::Viewer)])
+    after(idle(), &[DeliveryEvent::Paused(PausedBy::Viewer)])
 }
 
 fn drafting() -> Delivery {
-    after(idle(), &[Event::Draft])
+    after(idle(), &[DeliveryEvent::DraftTyped])
 }
 
 fn exited() -> Delivery {
-    after(idle(), &[Event::Exited(Ending::Exit(0))])
+    after(idle(), &[DeliveryEvent::Exited(Ending::Exit(0))])
 }
 
-fn dialog(what: &str) -> Event {
-    Event::Dialog(Some(what.to_owned()))
+fn dialog(what: &str) -> DeliveryEvent {
+    DeliveryEvent::DialogChanged(Some(what.to_owned()))
 }
 
 pub(super) fn rule(hold: Option<crate::why::Hold>) -> &'static str {
@@ -108,17 +108,17 @@ pub(super) fn rule(hold: Option<crate::why::Hold>) -> &'static str {
 }
 
 /// An event, the millisecond at which it happens, and the effects that must follow.
-pub(super) type Line<'a> = (u64, Doing<'a>, &'a str);
+pub(super) type Line<'a> = (u64, Call<'a>, &'a str);
 
-pub(super) enum Doing<'a> {
-    Hear(Event),
+pub(super) enum Call<'a> {
+    On(DeliveryEvent),
     Act(&'a [MessageState]),
     Remind(&'a [MessageState]),
 }
 
-fn said(effects: &[Effect]) -> String {
+fn summary(effects: &[Effect]) -> String {
     let list = |ids: &[MessageId]| {
-        // Those that have short ids of their own differ in their first digits alone.
+        // Ids from `distinct_ids` differ only in their first digits.
         let number = |id: &MessageId| match id.0.as_u128() {
             high if high >> 96 > 0 => high >> 96,
             low => low,
@@ -129,15 +129,15 @@ fn said(effects: &[Effect]) -> String {
     let words = effects.iter().map(|effect| match effect {
         Effect::Key(key) => format!("key {key:?}"),
         Effect::Abort => "abort".to_owned(),
-        Effect::GoOn => "go on".to_owned(),
-        Effect::Call { ids, .. } => format!("call {}", list(ids)),
+        Effect::Continue => "continue".to_owned(),
+        Effect::OfferByApi { ids, .. } => format!("offer by API {}", list(ids)),
         Effect::Offer { ids } => format!("offer {}", list(ids)),
         Effect::Write { ids } => format!("write {}", list(ids)),
         Effect::Enter => "enter".to_owned(),
         Effect::Look => "look".to_owned(),
         Effect::Resume => "resume".to_owned(),
         Effect::Offered { ids, .. } => format!("offered {}", list(ids)),
-        Effect::Give { ids, .. } => format!("give {}", list(ids)),
+        Effect::SendDirect { ids, .. } => format!("send {}", list(ids)),
         Effect::Accepted { ids, .. } => format!("accepted {}", list(ids)),
         Effect::Withdraw { ids, .. } => format!("withdraw {}", list(ids)),
         Effect::Uncertain { ids, .. } => format!("uncertain {}", list(ids)),
@@ -151,17 +151,19 @@ fn said(effects: &[Effect]) -> String {
 pub(super) fn play(mut delivery: Delivery, lines: &[Line<'_>]) -> Delivery {
     for (at, doing, want) in lines {
         let (what, effects) = match doing {
-            Doing::Hear(event) => (format!("{event:?}"), delivery.on(ms(*at), event.clone())),
-            Doing::Act(pending) => ("act".to_owned(), delivery.act(ms(*at), pending)),
-            Doing::Remind(owed) => ("remind".to_owned(), delivery.remind(ms(*at), owed)),
+            Call::On(event) => (format!("{event:?}"), delivery.on(ms(*at), event.clone())),
+            Call::Act(pending) => ("act".to_owned(), delivery.act(ms(*at), pending)),
+            Call::Remind(owed) => ("remind".to_owned(), delivery.remind(ms(*at), owed)),
         };
-        assert_eq!(said(&effects), *want, "{what} at {at}");
+        assert_eq!(summary(&effects), *want, "{what} at {at}");
     }
     delivery
 }
 
-pub(super) fn recorded(ids: &[u128]) -> Doing<'static> {
-    Doing::Hear(Event::Recorded(ids.iter().map(|n| id(*n)).collect()))
+pub(super) fn recorded(ids: &[u128]) -> Call<'static> {
+    Call::On(DeliveryEvent::Recorded(
+        ids.iter().map(|n| id(*n)).collect(),
+    ))
 }
 
 pub(super) fn owed(n: u128, reminded: usize) -> MessageState {

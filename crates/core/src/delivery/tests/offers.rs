@@ -1,31 +1,28 @@
-//! Offers, from the record to Enter, and what comes between.
+//! Offers, from the record to Enter, and events in between.
 
 use super::*;
 
 #[test]
 fn an_offer_is_recorded_written_entered_and_proven() {
-    use Doing::{Act, Hear};
-    let pending = [
-        message_state(1, Priority::Normal),
-        message_state(2, Priority::Normal),
-    ];
-    let next = [message_state(2, Priority::Idle)];
+    use Call::{Act, On};
+    let pending = [mail(1, Priority::Normal), mail(2, Priority::Normal)];
+    let next = [mail(2, Priority::Idle)];
     let delivery = play(
         idle(),
         &[
             (3_000, Act(&pending), "offer 1"),
             (3_000, Act(&pending), ""),
             (3_001, recorded(&[1]), "write 1"),
-            (3_002, Hear(Event::Wrote(String::new())), ""),
-            (3_051, Hear(Event::Tick), ""),
-            (3_052, Hear(Event::Tick), "enter"),
+            (3_002, On(DeliveryEvent::Wrote(String::new())), ""),
+            (3_051, On(DeliveryEvent::Tick), ""),
+            (3_052, On(DeliveryEvent::Tick), "enter"),
             (3_052, Act(&next), ""),
-            (3_053, Hear(Event::Entered), "offered 1"),
-            // It counts as working until it is quiet.
+            (3_053, On(DeliveryEvent::Entered), "offered 1"),
+            // The agent counts as working until it is silent.
             (3_054, Act(&next), ""),
-            (5_052, Hear(Event::Tick), ""),
+            (5_052, On(DeliveryEvent::Tick), ""),
             (5_052, Act(&next), ""),
-            (5_053, Hear(Event::Tick), ""),
+            (5_053, On(DeliveryEvent::Tick), ""),
             (5_053, Act(&next), "offer 2"),
         ],
     );
@@ -33,48 +30,45 @@ fn an_offer_is_recorded_written_entered_and_proven() {
 }
 
 #[test]
-fn what_was_dealt_with_meanwhile_is_not_written() {
-    use Doing::{Act, Hear};
-    let pending = [
-        message_state(1, Priority::Normal),
-        message_state(2, Priority::Normal),
-    ];
-    let pasting = || after(idle(), &[Event::Paste(true)]);
+fn a_message_that_was_handled_or_held_meanwhile_is_not_written() {
+    use Call::{Act, On};
+    let pending = [mail(1, Priority::Normal), mail(2, Priority::Normal)];
+    let pasting = || after(idle(), &[DeliveryEvent::PasteMode(true)]);
     let begin = || (3_000, Act(&pending), "offer 1,2");
     play(pasting(), &[begin(), (3_001, recorded(&[2]), "write 2")]);
     play(pasting(), &[begin(), (3_001, recorded(&[]), "")]);
-    // In the moment in between, the way was barred.
+    // A rule forbids typing before the record is complete.
     for event in [
-        Event::Draft,
-        Event::Paused(PausedBy::Viewer),
+        DeliveryEvent::DraftTyped,
+        DeliveryEvent::Paused(PausedBy::Viewer),
         dialog("Run rm?"),
-        Event::Exited(Ending::Exit(0)),
+        DeliveryEvent::Exited(Ending::Exit(0)),
     ] {
         let lines = [
             begin(),
-            (3_000, Hear(event), ""),
+            (3_000, On(event), ""),
             (3_001, recorded(&[1, 2]), "withdraw 1,2"),
         ];
         play(pasting(), &lines);
     }
     let narrow = [
         begin(),
-        (3_000, Hear(Event::Paste(false)), ""),
+        (3_000, On(DeliveryEvent::PasteMode(false)), ""),
         (3_001, recorded(&[1, 2]), "withdraw 2; write 1"),
     ];
     play(pasting(), &narrow);
-    // So was the way of an answer, whose question came while the program was starting.
+    // The question of an answer, which came while the program was starting, is closed.
     let answer = [raw(1)];
     let gone = [
         (3_000, Act(&answer[..]), "offer 1"),
-        (3_000, Hear(Event::Dialog(None)), ""),
+        (3_000, On(DeliveryEvent::DialogChanged(None)), ""),
         (3_001, recorded(&[1]), "withdraw 1"),
     ];
     play(after(starting(), &[dialog("Trust this folder?")]), &gone);
-    // That it began to work is no reason to hold what is under way.
+    // Work that begins now does not hold an offer that has begun.
     let busy = [
         begin(),
-        (3_000, Hear(Event::Output), ""),
+        (3_000, On(DeliveryEvent::Output), ""),
         (3_001, recorded(&[1, 2]), "write 1,2"),
     ];
     play(pasting(), &busy);
@@ -82,26 +76,26 @@ fn what_was_dealt_with_meanwhile_is_not_written() {
 
 #[test]
 fn an_offer_that_is_cut_off_is_uncertain() {
-    use Doing::{Act, Hear};
-    let pending = [message_state(1, Priority::Normal)];
+    use Call::{Act, On};
+    let pending = [mail(1, Priority::Normal)];
     let begin = [
         (3_000, Act(&pending), "offer 1"),
         (3_001, recorded(&[1]), "write 1"),
     ];
     let more = [
-        (3_002, Hear(Event::Wrote(String::new())), ""),
-        (3_060, Hear(Event::Tick), "enter"),
+        (3_002, On(DeliveryEvent::Wrote(String::new())), ""),
+        (3_060, On(DeliveryEvent::Tick), "enter"),
     ];
     for ending in [
-        Event::Exited(Ending::Signal(9)),
-        Event::WriteFailed("EIO".into()),
+        DeliveryEvent::Exited(Ending::Signal(9)),
+        DeliveryEvent::WriteFailed("EIO".into()),
     ] {
         for further in 0..=2 {
             let delivery = play(idle(), &begin);
             let delivery = play(delivery, &more[..further]);
             let end = [
-                (3_061, Hear(ending.clone()), "uncertain 1"),
-                (3_062, Hear(Event::Entered), ""),
+                (3_061, On(ending.clone()), "uncertain 1"),
+                (3_062, On(DeliveryEvent::Entered), ""),
             ];
             play(delivery, &end);
         }
@@ -109,50 +103,50 @@ fn an_offer_that_is_cut_off_is_uncertain() {
 }
 
 #[test]
-fn enter_is_pressed_onto_no_draft_and_into_no_question() {
-    use Doing::{Act, Hear};
-    let pending = [message_state(1, Priority::Normal)];
-    let check = |bar: Event, rule_name: &str| {
+fn enter_waits_for_drafts_and_questions() {
+    use Call::{Act, On};
+    let pending = [mail(1, Priority::Normal)];
+    let check = |bar: DeliveryEvent, rule_name: &str| {
         let delivery = play(
             idle(),
             &[
                 (3_000, Act(&pending), "offer 1"),
                 (3_001, recorded(&[1]), "write 1"),
-                (3_002, Hear(Event::Wrote(String::new())), ""),
-                (3_010, Hear(bar), ""),
-                (3_020, Hear(Event::Paused(PausedBy::Viewer)), ""),
-                (4_000, Hear(Event::Tick), ""),
+                (3_002, On(DeliveryEvent::Wrote(String::new())), ""),
+                (3_010, On(bar), ""),
+                (3_020, On(DeliveryEvent::Paused(PausedBy::Viewer)), ""),
+                (4_000, On(DeliveryEvent::Tick), ""),
             ],
         );
         let hold = delivery.hold(ms(4_000), &pending[0], &[]);
         assert_eq!(rule(hold), rule_name);
         delivery
     };
-    let drafted = check(Event::Draft, "draft");
+    let drafted = check(DeliveryEvent::DraftTyped, "draft");
     assert!(drafted.is_writing());
-    play(drafted, &[(4_001, Hear(Event::DraftGone), "enter")]);
-    // Who is to answer needs the keyboard.
+    play(drafted, &[(4_001, On(DeliveryEvent::DraftEnded), "enter")]);
+    // A person who answers needs the keyboard.
     let asked = check(dialog("Run rm?"), "blocked");
     assert!(!asked.is_writing());
     let answered = [
-        (4_001, Hear(Event::Dialog(None)), "resume"),
-        (4_002, Hear(Event::Resumed), ""),
-        (4_051, Hear(Event::Tick), ""),
-        (4_052, Hear(Event::Tick), "enter"),
-        (4_053, Hear(Event::Entered), "offered 1"),
+        (4_001, On(DeliveryEvent::DialogChanged(None)), "resume"),
+        (4_002, On(DeliveryEvent::Resumed), ""),
+        (4_051, On(DeliveryEvent::Tick), ""),
+        (4_052, On(DeliveryEvent::Tick), "enter"),
+        (4_053, On(DeliveryEvent::Entered), "offered 1"),
     ];
     play(asked, &answered);
 }
 
 #[test]
-fn nothing_is_typed_onto_input_that_nobody_has_read() {
-    use Doing::{Act, Hear};
+fn nothing_is_typed_behind_unread_input() {
+    use Call::{Act, On};
     for priority in [Priority::Normal, Priority::IdleFirst, Priority::Idle] {
-        let pending = [message_state(1, priority)];
+        let pending = [mail(1, priority)];
         let delivery = play(
             idle(),
             &[
-                (3_000, Hear(Event::Unread(true)), ""),
+                (3_000, On(DeliveryEvent::UnreadInput(true)), ""),
                 (3_001, Act(&pending), ""),
             ],
         );
@@ -161,38 +155,41 @@ fn nothing_is_typed_onto_input_that_nobody_has_read() {
         play(
             delivery,
             &[
-                (3_010, Hear(Event::Unread(false)), ""),
+                (3_010, On(DeliveryEvent::UnreadInput(false)), ""),
                 (3_011, Act(&pending), "offer 1"),
             ],
         );
     }
-    // The key that an interrupt presses may be what makes the program read again; it is waited
-    // for, as for work that is to stop.
-    let urgent = [message_state(1, Priority::Interrupt)];
+    // The interrupt key may make the program read again. The offer waits for that, as it waits for
+    // work to stop.
+    let urgent = [mail(1, Priority::Interrupt)];
     let begin = [
-        (3_000, Hear(Event::Unread(true)), ""),
+        (3_000, On(DeliveryEvent::UnreadInput(true)), ""),
         (3_001, Act(&urgent), "key [3]"),
-        (3_002, Hear(Event::Tick), ""),
+        (3_002, On(DeliveryEvent::Tick), ""),
     ];
     let delivery = play(idle(), &begin);
     assert_eq!(delivery.next_wakeup(), Some(ms(8_001).mono));
-    play(delivery, &[(3_500, Hear(Event::Unread(false)), "offer 1")]);
+    play(
+        delivery,
+        &[(3_500, On(DeliveryEvent::UnreadInput(false)), "offer 1")],
+    );
     let never = [
-        (8_001, Hear(Event::Tick), "key [3]"),
-        (13_001, Hear(Event::Tick), "key [3]"),
-        (18_001, Hear(Event::Tick), "offer 1"),
+        (8_001, On(DeliveryEvent::Tick), "key [3]"),
+        (13_001, On(DeliveryEvent::Tick), "key [3]"),
+        (18_001, On(DeliveryEvent::Tick), "offer 1"),
     ];
     play(play(idle(), &begin), &never);
 }
 
 #[test]
-fn an_offer_that_a_person_was_faster_than_is_none() {
-    use Doing::{Act, Hear};
-    let pending = [message_state(1, Priority::Normal)];
+fn a_person_who_types_first_prevents_an_offer() {
+    use Call::{Act, On};
+    let pending = [mail(1, Priority::Normal)];
     let lines = [
         (3_000, Act(&pending[..]), "offer 1"),
-        (3_001, Hear(Event::Draft), ""),
-        (3_002, Hear(Event::Barred), ""),
+        (3_001, On(DeliveryEvent::DraftTyped), ""),
+        (3_002, On(DeliveryEvent::KeyboardRefused), ""),
         (3_003, Act(&pending), ""),
     ];
     let delivery = play(idle(), &lines);
@@ -201,24 +198,28 @@ fn an_offer_that_a_person_was_faster_than_is_none() {
         "draft"
     );
     let again = [
-        (3_004, Hear(Event::DraftGone), ""),
+        (3_004, On(DeliveryEvent::DraftEnded), ""),
         (3_004, Act(&pending[..]), "offer 1"),
         (3_005, recorded(&[1]), "write 1"),
-        // Too late to mean this one.
-        (3_006, Hear(Event::Barred), ""),
-        (3_007, Hear(Event::Wrote(String::new())), ""),
-        (3_060, Hear(Event::Tick), "enter"),
+        // Too late for this offer.
+        (3_006, On(DeliveryEvent::KeyboardRefused), ""),
+        (3_007, On(DeliveryEvent::Wrote(String::new())), ""),
+        (3_060, On(DeliveryEvent::Tick), "enter"),
     ];
     play(delivery, &again);
 }
 
 #[test]
-fn a_journal_that_fails_is_tried_again_in_a_while() {
-    use Doing::{Act, Hear};
-    let pending = [message_state(1, Priority::Normal)];
+fn an_offer_is_retried_a_while_after_the_journal_failed() {
+    use Call::{Act, On};
+    let pending = [mail(1, Priority::Normal)];
     let lines = [
         (3_000, Act(&pending[..]), "offer 1"),
-        (3_001, Hear(Event::NotRecorded("disk full".into())), ""),
+        (
+            3_001,
+            On(DeliveryEvent::NotRecorded("disk full".into())),
+            "",
+        ),
         (3_002, Act(&pending), ""),
     ];
     let delivery = play(idle(), &lines);
@@ -229,7 +230,7 @@ fn a_journal_that_fails_is_tried_again_in_a_while() {
     );
     assert_eq!(delivery.next_wakeup(), Some(ms(4_001).mono));
     let again = [
-        (4_001, Hear(Event::Tick), ""),
+        (4_001, On(DeliveryEvent::Tick), ""),
         (4_001, Act(&pending[..]), "offer 1"),
     ];
     play(delivery, &again);

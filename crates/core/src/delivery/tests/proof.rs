@@ -1,8 +1,8 @@
-//! What the agent's hooks and transcript prove.
+//! Proofs by the agent's hooks and transcript.
 
-use super::screen::{asks, beginning, empty, hear, holds, looked, manifest, resting, seen, wrote};
+use super::screen::{asks, beginning, empty, holds, looked, manifest, on, resting, seen, wrote};
 use super::*;
-use super::{Doing, Line, ids_apart, play, raw, rule};
+use super::{Call, Line, distinct_ids, play, raw, rule};
 use crate::activity::tests::ms;
 use crate::harness::hook::tests::like_claude;
 use crate::harness::{Proof, Sighting, Turn, transcript};
@@ -12,13 +12,13 @@ use serde_json::json;
 
 const PROMPT: &str = "UserPromptSubmit";
 
-/// One with a short id of its own.
-fn message_state(n: u128, from: &str) -> MessageState {
+/// Return a message whose short id is unique.
+fn mail(n: u128, from: &str) -> MessageState {
     with_steps(&message(n << 96, from, "bob"), &[])
 }
 
-fn recorded(ids: &[u128]) -> Doing<'static> {
-    Doing::Hear(Event::Recorded(ids_apart(ids)))
+fn recorded(ids: &[u128]) -> Call<'static> {
+    Call::On(DeliveryEvent::Recorded(distinct_ids(ids)))
 }
 
 fn heads(all: &[(&str, u128)]) -> String {
@@ -26,24 +26,20 @@ fn heads(all: &[(&str, u128)]) -> String {
     all.iter().map(head).collect::<Vec<_>>().join("\n")
 }
 
-fn hook(event: &str, payload: &serde_json::Value) -> Event {
-    Event::Hook(Box::new(like_claude().read(event, &payload.to_string())))
+fn hook(event: &str, payload: &serde_json::Value) -> DeliveryEvent {
+    DeliveryEvent::HookCalled(Box::new(like_claude().read(event, &payload.to_string())))
 }
 
 fn hooked<'a>(at: u64, event: &str, want: &'a str) -> Line<'a> {
     (
         at,
-        Doing::Hear(hook(event, &json!({"tool_name": "Bash"}))),
+        Call::On(hook(event, &json!({"tool_name": "Bash"}))),
         want,
     )
 }
 
 fn submits<'a>(at: u64, text: &str, want: &'a str) -> Line<'a> {
-    (
-        at,
-        Doing::Hear(hook(PROMPT, &json!({"prompt": text}))),
-        want,
-    )
+    (at, Call::On(hook(PROMPT, &json!({"prompt": text}))), want)
 }
 
 fn with(change: impl FnOnce(&mut crate::harness::Manifest)) -> Delivery {
@@ -53,21 +49,21 @@ fn with(change: impl FnOnce(&mut crate::harness::Manifest)) -> Delivery {
     manifest.proof = vec![Proof::Hook];
     change(&mut manifest);
     let mut delivery = resting(manifest);
-    delivery.on(ms(2_500), Event::Paste(true));
+    delivery.on(ms(2_500), DeliveryEvent::PasteMode(true));
     delivery
 }
 
-/// Up to Enter, pressed at 3,053.
+/// Play an offer up to Enter, which is pressed at 3,053.
 fn entered(delivery: Delivery, pending: &[MessageState]) -> Delivery {
     play(
         delivery,
         &[
-            (3_000, Doing::Act(pending), "offer 1"),
+            (3_000, Call::Act(pending), "offer 1"),
             (3_001, recorded(&[1]), "look"),
             looked(3_001, empty(), "write 1"),
-            hear(3_002, wrote(), ""),
+            on(3_002, wrote(), ""),
             seen(3_010, holds("text"), ""),
-            hear(3_052, Event::Tick, "look"),
+            on(3_052, DeliveryEvent::Tick, "look"),
             looked(3_053, holds("text"), "enter"),
         ],
     )
@@ -80,13 +76,13 @@ fn evidence(delivery: &Delivery, now: u64) -> String {
 
 #[test]
 fn a_hook_that_shows_the_header_proves_it() {
-    let pending = [message_state(1, "alice")];
+    let pending = [mail(1, "alice")];
     let ours = heads(&[("alice", 1)]);
-    // Before the box lets go of it, which is then not waited for.
+    // Before the text has left the box, which is then not waited for.
     let delivery = play(
         entered(with(|_| ()), &pending),
         &[
-            hear(3_054, Event::Entered, ""),
+            on(3_054, DeliveryEvent::Entered, ""),
             submits(3_060, &ours, "offered 1; accepted 1"),
             seen(3_070, holds("text"), ""),
             submits(3_300, &ours, ""),
@@ -100,21 +96,21 @@ fn a_hook_that_shows_the_header_proves_it() {
     play(
         entered(with(|_| ()), &pending),
         &[
-            hear(3_054, Event::Entered, ""),
+            on(3_054, DeliveryEvent::Entered, ""),
             seen(3_060, empty(), "offered 1"),
             submits(9_000, &ours, "accepted 1"),
         ],
     );
-    // Before anybody knows that Enter was written.
+    // Before the result of Enter.
     play(
         entered(with(|_| ()), &pending),
         &[
             submits(3_054, &ours, ""),
-            hear(3_055, Event::Entered, "offered 1; accepted 1"),
+            on(3_055, DeliveryEvent::Entered, "offered 1; accepted 1"),
         ],
     );
     let mut delivery = entered(with(|_| ()), &pending);
-    delivery.on(ms(3_054), Event::Entered);
+    delivery.on(ms(3_054), DeliveryEvent::Entered);
     let effects = delivery.on(ms(3_060), hook(PROMPT, &json!({"prompt": ours})));
     let [
         Effect::Offered {
@@ -130,13 +126,13 @@ fn a_hook_that_shows_the_header_proves_it() {
 }
 
 #[test]
-fn nothing_else_proves_it() {
-    let pending = [message_state(1, "alice")];
-    let check = |events: &[Event]| {
+fn no_other_text_or_event_proves_a_message() {
+    let pending = [mail(1, "alice")];
+    let check = |events: &[DeliveryEvent]| {
         let mut delivery = play(
             entered(with(|_| ()), &pending),
             &[
-                hear(3_054, Event::Entered, ""),
+                on(3_054, DeliveryEvent::Entered, ""),
                 seen(3_060, empty(), "offered 1"),
             ],
         );
@@ -153,19 +149,19 @@ fn nothing_else_proves_it() {
     check(&[prompt("00000001")]);
     check(&[prompt(&format!("read this: {ours}"))]);
     check(&[prompt(&format!("    {ours}"))]);
-    // Not what was submitted.
+    // Not the submitted text.
     check(&[hook("Stop", &json!({"prompt": ours}))]);
     check(&[hook(PROMPT, &json!({"text": ours}))]);
     check(&[hook(PROMPT, &json!({"prompt": [ours]}))]);
-    // Not what another session of the agent's was given.
+    // The prompt of another session of the agent.
     let other = hook(PROMPT, &json!({"prompt": ours, "session_id": "b"}));
     check(&[prompt("mine"), other]);
-    // Not where the harness does not count on it.
+    // The harness does not accept hooks as a proof.
     let delivery = entered(with(|manifest| manifest.proof.clear()), &pending);
     play(
         delivery,
         &[
-            hear(3_054, Event::Entered, ""),
+            on(3_054, DeliveryEvent::Entered, ""),
             submits(3_060, &ours, ""),
             seen(3_070, empty(), "offered 1"),
         ],
@@ -174,17 +170,17 @@ fn nothing_else_proves_it() {
 
 #[test]
 fn a_turn_is_proven_message_by_message() {
-    let pending = [message_state(1, "alice"), message_state(2, "carol")];
+    let pending = [mail(1, "alice"), mail(2, "carol")];
     let delivery = play(
         with(|_| ()),
         &[
-            (3_000, Doing::Act(&pending), "offer 1,2"),
+            (3_000, Call::Act(&pending), "offer 1,2"),
             (3_001, recorded(&[1, 2]), "look"),
             looked(3_001, empty(), "write 1,2"),
-            hear(3_002, wrote(), ""),
-            hear(3_052, Event::Tick, "look"),
+            on(3_002, wrote(), ""),
+            on(3_052, DeliveryEvent::Tick, "look"),
             looked(3_053, holds("text"), "enter"),
-            hear(3_054, Event::Entered, ""),
+            on(3_054, DeliveryEvent::Entered, ""),
             seen(3_060, empty(), "offered 1,2"),
         ],
     );
@@ -196,8 +192,8 @@ fn a_turn_is_proven_message_by_message() {
             submits(3_300, &heads(&[("alice", 1), ("carol", 2)]), "accepted 1"),
         ],
     );
-    // What was never written is not proven, though it waits.
-    let waits = [message_state(3, "alice")];
+    // A pending message that was never written is not proven.
+    let waits = [mail(3, "alice")];
     let mut delivery = with(|_| ());
     delivery.on(ms(2_600), hook("PermissionRequest", &json!({})));
     assert_eq!(delivery.act(ms(3_000), &waits), []);
@@ -205,13 +201,13 @@ fn a_turn_is_proven_message_by_message() {
 }
 
 #[test]
-fn one_that_fits_two_proves_neither() {
+fn a_header_that_fits_two_messages_proves_neither() {
     let twin = with_steps(&message((1 << 96) + 1, "alice", "bob"), &[]);
-    let pending = [message_state(1, "alice"), twin];
-    let ids = pending.iter().map(|l| l.message.id).collect();
+    let pending = [mail(1, "alice"), twin];
+    let ids = pending.iter().map(|mail| mail.message.id).collect();
     let mut delivery = with(|_| ());
     delivery.act(ms(3_000), &pending);
-    delivery.on(ms(3_001), Event::Recorded(ids));
+    delivery.on(ms(3_001), DeliveryEvent::Recorded(ids));
     delivery.on(ms(3_002), wrote());
     let prompt = hook(PROMPT, &json!({"prompt": heads(&[("alice", 1)])}));
     assert_eq!(delivery.on(ms(3_003), prompt), []);
@@ -219,15 +215,15 @@ fn one_that_fits_two_proves_neither() {
 
 #[test]
 fn enter_is_pressed_again_only_without_proof() {
-    let pending = [message_state(1, "alice")];
+    let pending = [mail(1, "alice")];
     let swallowed = entered(with(|_| ()), &pending);
     play(
         swallowed,
         &[
-            hear(3_054, Event::Entered, ""),
-            hear(4_054, Event::Tick, "look"),
+            on(3_054, DeliveryEvent::Entered, ""),
+            on(4_054, DeliveryEvent::Tick, "look"),
             looked(4_055, holds("text"), "enter"),
-            hear(4_056, Event::Entered, ""),
+            on(4_056, DeliveryEvent::Entered, ""),
             submits(4_060, &heads(&[("alice", 1)]), "offered 1; accepted 1"),
         ],
     );
@@ -235,8 +231,8 @@ fn enter_is_pressed_again_only_without_proof() {
     play(
         late,
         &[
-            hear(3_054, Event::Entered, ""),
-            hear(4_054, Event::Tick, "look"),
+            on(3_054, DeliveryEvent::Entered, ""),
+            on(4_054, DeliveryEvent::Tick, "look"),
             submits(4_055, &heads(&[("alice", 1)]), "offered 1; accepted 1"),
             looked(4_056, holds("text"), ""),
         ],
@@ -244,33 +240,33 @@ fn enter_is_pressed_again_only_without_proof() {
 }
 
 #[test]
-fn a_text_that_somebody_else_submits_is_accepted() {
-    let pending = [message_state(1, "alice")];
+fn a_text_that_a_person_submits_is_accepted() {
+    let pending = [mail(1, "alice")];
     let delivery = play(
         with(|_| ()),
         &[
-            (3_000, Doing::Act(&pending), "offer 1"),
+            (3_000, Call::Act(&pending), "offer 1"),
             (3_001, recorded(&[1]), "look"),
             looked(3_001, empty(), "write 1"),
-            hear(3_002, wrote(), ""),
+            on(3_002, wrote(), ""),
             hooked(3_020, "PermissionRequest", ""),
-            // A person says yes, and presses Enter.
+            // A person approves, and presses Enter.
             submits(5_000, &heads(&[("alice", 1)]), "offered 1; accepted 1"),
-            hear(5_100, Event::Tick, ""),
+            on(5_100, DeliveryEvent::Tick, ""),
         ],
     );
     assert!(!delivery.is_writing());
 }
 
-/// Where a question has swallowed the end of it, say.
+/// A question may have swallowed the end of the text.
 #[test]
-fn of_a_text_that_somebody_else_submits_only_what_is_shown_has_arrived() {
-    let pending = [message_state(1, "alice"), message_state(2, "carol")];
+fn a_text_that_a_person_submits_proves_only_the_shown_messages() {
+    let pending = [mail(1, "alice"), mail(2, "carol")];
     let written = [
-        (3_000, Doing::Act(&pending), "offer 1,2"),
+        (3_000, Call::Act(&pending), "offer 1,2"),
         (3_001, recorded(&[1, 2]), "look"),
         looked(3_001, empty(), "write 1,2"),
-        hear(3_002, wrote(), ""),
+        on(3_002, wrote(), ""),
         hooked(3_020, "PermissionRequest", ""),
     ];
     let delivery = play(with(|_| ()), &written);
@@ -280,7 +276,7 @@ fn of_a_text_that_somebody_else_submits_only_what_is_shown_has_arrived() {
 }
 
 #[test]
-fn hooks_say_what_it_does() {
+fn hooks_decide_the_activity() {
     let delivery = with(|_| ());
     let check = |delivery: &Delivery, now: u64, want: &str, doing: Option<Turn>| {
         assert_eq!(evidence(delivery, now), want);
@@ -303,8 +299,8 @@ fn hooks_say_what_it_does() {
     let delivery = play(
         delivery,
         &[
-            hear(4_000, Event::Output, ""),
-            hear(9_000, Event::Tick, ""),
+            on(4_000, DeliveryEvent::Output, ""),
+            on(9_000, DeliveryEvent::Tick, ""),
             hooked(9_500, "PostToolUse", ""),
         ],
     );
@@ -320,7 +316,7 @@ fn hooks_say_what_it_does() {
         &[
             hooked(10_000, "Stop", ""),
             hooked(10_040, "PostToolUse", ""),
-            hear(10_050, Event::Output, ""),
+            on(10_050, DeliveryEvent::Output, ""),
         ],
     );
     check(
@@ -329,7 +325,7 @@ fn hooks_say_what_it_does() {
         "idle: hook Stop 3 s ago",
         Some(Turn::Idle),
     );
-    // After the interrupt key no hook comes; the screen and silence tell.
+    // After the interrupt key no hook comes. The screen and silence decide.
     let urgent = {
         let mut urgent = message(1 << 96, "alice", "bob");
         urgent.envelope.priority = Priority::Interrupt;
@@ -339,7 +335,7 @@ fn hooks_say_what_it_does() {
         delivery,
         &[
             submits(14_000, "go", ""),
-            (15_000, Doing::Act(&urgent), "look"),
+            (15_000, Call::Act(&urgent), "look"),
             looked(15_000, empty(), "key [3]"),
         ],
     );
@@ -349,16 +345,16 @@ fn hooks_say_what_it_does() {
         "working: the interrupt key was pressed",
         None,
     );
-    play(delivery, &[hear(17_000, Event::Tick, "offer 1")]);
+    play(delivery, &[on(17_000, DeliveryEvent::Tick, "offer 1")]);
 }
 
 #[test]
 fn a_turn_that_is_over_before_its_receipt_is_over() {
-    let pending = [message_state(1, "alice")];
+    let pending = [mail(1, "alice")];
     let delivery = play(
         entered(with(|_| ()), &pending),
         &[
-            hear(3_054, Event::Entered, ""),
+            on(3_054, DeliveryEvent::Entered, ""),
             submits(3_060, "cut short by the agent", ""),
             hooked(3_200, "Stop", ""),
             seen(3_210, empty(), "offered 1"),
@@ -369,7 +365,7 @@ fn a_turn_that_is_over_before_its_receipt_is_over() {
 
 #[test]
 fn a_question_by_hook_holds_mail() {
-    let pending = [message_state(1, "alice")];
+    let pending = [mail(1, "alice")];
     let held = |delivery: &Delivery, now: u64| delivery.hold(ms(now), &pending[0], &pending);
     let asked = || play(with(|_| ()), &[hooked(3_000, "PermissionRequest", "")]);
     let delivery = asked();
@@ -382,7 +378,7 @@ fn a_question_by_hook_holds_mail() {
     assert_eq!(hold.reason, "the program waits for an answer (Bash)");
     assert_eq!(hold.evidence, "hook PermissionRequest 3 s ago");
     let free = |delivery: Delivery, lines: &[Line<'_>]| rule(held(&play(delivery, lines), 6_000));
-    // The screen shows it too; it is one and the same, and once it is gone it is answered.
+    // The screen shows the same question. Once it has left the screen, it is answered.
     let shown = play(asked(), &[seen(3_200, asks("permission: rm"), "")]);
     assert_eq!(
         shown.activity().activity,
@@ -390,13 +386,13 @@ fn a_question_by_hook_holds_mail() {
     );
     assert_eq!(shown.activity().since, ms(3_000));
     let gone = seen(5_000, empty(), "");
-    let settled = hear(5_100, Event::Tick, "");
+    let settled = on(5_100, DeliveryEvent::Tick, "");
     assert_eq!(free(shown.clone(), &[gone, settled]), "-");
-    // Another follows: it was not answered with the first.
+    // Another question follows, which the answer to the first has not answered.
     let next = play(shown, &[seen(5_000, asks("permission: mv"), "")]);
     let asks_next = Activity::Blocked("permission: mv".to_owned());
     assert_eq!(next.activity().activity, asks_next);
-    // A screen that has never shown it answers nothing.
+    // A screen that has never shown the question does not end it.
     let blind = seen(5_000, holds("x"), "");
     let empty = seen(5_100, empty(), "");
     assert_eq!(free(asked(), &[blind, empty]), "blocked");
@@ -409,15 +405,15 @@ fn a_question_by_hook_holds_mail() {
     ] {
         assert_eq!(free(asked(), &[hooked(5_000, event, "")]), want, "{event}");
     }
-    // What led to it comes late.
+    // The hook of an earlier step comes late.
     assert_eq!(
         free(asked(), &[hooked(3_040, "PostToolUse", "")]),
         "blocked"
     );
 }
 
-/// A hook may tell of a question a second before it is there: until then the text would go into
-/// the box, and Enter to the question.
+/// A hook may report a question a second before it is drawn. Until then the text would go into the
+/// box, and Enter to the question.
 #[test]
 fn an_answer_waits_until_its_question_is_shown() {
     let mut answer = raw(1);
@@ -427,7 +423,7 @@ fn an_answer_waits_until_its_question_is_shown() {
         with(|_| ()),
         &[
             hooked(3_000, "PermissionRequest", ""),
-            (3_501, Doing::Act(&pending), ""),
+            (3_501, Call::Act(&pending), ""),
         ],
     );
     assert!(matches!(
@@ -448,38 +444,38 @@ fn an_answer_waits_until_its_question_is_shown() {
     };
     let shown = [
         seen(3_600, told.clone(), ""),
-        (3_601, Doing::Act(&pending), ""),
+        (3_601, Call::Act(&pending), ""),
         seen(4_300, asks("permission: rm"), ""),
-        (4_301, Doing::Act(&pending), "offer 1"),
+        (4_301, Call::Act(&pending), "offer 1"),
     ];
     play(delivery, &shown);
     // So it does where no hook tells of it, but its status note.
     let noted = [
         seen(3_400, told, ""),
-        (3_601, Doing::Act(&pending), ""),
+        (3_601, Call::Act(&pending), ""),
         seen(4_300, asks("permission: rm"), ""),
-        (4_301, Doing::Act(&pending), "offer 1"),
+        (4_301, Call::Act(&pending), "offer 1"),
     ];
     let delivery = play(with(|_| ()), &noted);
     let asked = Activity::Blocked("permission: rm".to_owned());
     assert_eq!(delivery.activity().activity, asked);
     assert_eq!(delivery.activity().since, ms(3_400));
-    // One whose questions nobody knows by their looks is answered on the hook's word.
+    // If the harness has no dialog patterns, the hook's report is enough.
     let blind = with(|manifest| manifest.dialogs.clear());
     let asked = [
         hooked(3_000, "PermissionRequest", ""),
-        (3_501, Doing::Act(&pending), "offer 1"),
+        (3_501, Call::Act(&pending), "offer 1"),
     ];
     play(blind, &asked);
 }
 
 #[test]
-fn a_hook_shows_that_it_is_ready() {
+fn a_hook_shows_that_the_agent_is_ready() {
     let mut manifest = crate::harness::Manifest::generic();
     manifest.hook = like_claude();
     let mut delivery = beginning(manifest);
-    delivery.on(ms(100), Event::Output);
-    delivery.on(ms(9_000), Event::Tick);
+    delivery.on(ms(100), DeliveryEvent::Output);
+    delivery.on(ms(9_000), DeliveryEvent::Tick);
     assert!(delivery.is_starting());
     delivery.on(ms(9_100), hook("SessionStart", &json!({"session_id": "a"})));
     assert!(!delivery.is_starting());
@@ -487,8 +483,8 @@ fn a_hook_shows_that_it_is_ready() {
 
 /// Build the event of a transcript with texts that the model was given, and texts that were taken
 /// back.
-fn transcript_shows(given: &str, withdrawn: &str) -> Event {
-    Event::Transcribed(transcript::Shown {
+fn transcript_shows(given: &str, withdrawn: &str) -> DeliveryEvent {
+    DeliveryEvent::TranscriptRead(transcript::Shown {
         given: given.to_owned(),
         withdrawn: withdrawn.to_owned(),
     })
@@ -498,18 +494,18 @@ fn by_transcript() -> Delivery {
     with(|manifest| manifest.proof = vec![Proof::Transcript])
 }
 
-/// Names the transcript, as every hook of Claude Code does.
+/// Name the transcript, as every hook of Claude Code does.
 fn names_transcript(delivery: Delivery) -> Delivery {
     let start = hook(
         "SessionStart",
         &json!({"session_id": "a", "transcript_path": "/t"}),
     );
-    play(delivery, &[hear(2_600, start, "")])
+    play(delivery, &[on(2_600, start, "")])
 }
 
 #[test]
 fn a_submitted_text_may_be_queued_and_only_the_transcript_proves_it() {
-    let pending = [message_state(1, "alice")];
+    let pending = [mail(1, "alice")];
     let ours = heads(&[("alice", 1)]);
     let submitted = hook(PROMPT, &json!({"session_id": "a", "prompt": ours}));
     let queued = || {
@@ -517,36 +513,36 @@ fn a_submitted_text_may_be_queued_and_only_the_transcript_proves_it() {
         play(
             delivery,
             &[
-                hear(3_054, Event::Entered, ""),
-                hear(3_060, submitted.clone(), "offered 1"),
+                on(3_054, DeliveryEvent::Entered, ""),
+                on(3_060, submitted.clone(), "offered 1"),
             ],
         )
     };
-    assert!(queued().asks_transcript());
+    assert!(queued().needs_transcript());
     let delivery = play(
         queued(),
         &[
-            hear(3_100, transcript_shows("[Request interrupted]", ""), ""),
-            hear(9_000, transcript_shows(&ours, ""), "accepted 1"),
-            hear(9_001, transcript_shows(&ours, ""), ""),
+            on(3_100, transcript_shows("[Request interrupted]", ""), ""),
+            on(9_000, transcript_shows(&ours, ""), "accepted 1"),
+            on(9_001, transcript_shows(&ours, ""), ""),
         ],
     );
-    assert!(!delivery.asks_transcript());
-    // A person takes it back, and may submit it after all.
+    assert!(!delivery.needs_transcript());
+    // A person removes the text from the queue, and may submit it after all.
     play(
         queued(),
         &[
-            hear(4_000, transcript_shows("", &ours), "uncertain 1"),
-            hear(9_000, transcript_shows(&ours, ""), "accepted 1"),
+            on(4_000, transcript_shows("", &ours), "uncertain 1"),
+            on(9_000, transcript_shows(&ours, ""), "accepted 1"),
         ],
     );
     let both = transcript_shows(&ours, &ours);
-    play(queued(), &[hear(4_000, both, "accepted 1")]);
+    play(queued(), &[on(4_000, both, "accepted 1")]);
 }
 
 #[test]
-fn a_hook_proves_what_the_model_was_given() {
-    let pending = [message_state(1, "alice")];
+fn a_hook_proves_that_the_model_was_given_a_message() {
+    let pending = [mail(1, "alice")];
     let ours = heads(&[("alice", 1)]);
     let delivery = with(|manifest| {
         let given = "Given".to_owned().try_into().expect("a sign");
@@ -555,39 +551,42 @@ fn a_hook_proves_what_the_model_was_given() {
     play(
         entered(delivery, &pending),
         &[
-            hear(3_054, Event::Entered, ""),
-            hear(3_060, hook_of(&ours, PROMPT), "offered 1"),
-            hear(9_000, hook_of(&ours, "Given"), "accepted 1"),
+            on(3_054, DeliveryEvent::Entered, ""),
+            on(3_060, hook_of(&ours, PROMPT), "offered 1"),
+            on(9_000, hook_of(&ours, "Given"), "accepted 1"),
         ],
     );
 }
 
-/// An event of an agent that tells what its model was given.
-fn hook_of(prompt: &str, event: &str) -> Event {
+/// Return a hook event that contains the text that the model was given.
+fn hook_of(prompt: &str, event: &str) -> DeliveryEvent {
     let mut hooks = like_claude();
     hooks.given = vec!["Given".to_owned().try_into().expect("a sign")];
     let payload = json!({"prompt": prompt});
-    Event::Hook(Box::new(hooks.read(event, &payload.to_string())))
+    DeliveryEvent::HookCalled(Box::new(hooks.read(event, &payload.to_string())))
 }
 
 #[test]
 fn a_proof_is_awaited_only_while_the_agent_can_give_it() {
-    let pending = [message_state(1, "alice")];
+    let pending = [mail(1, "alice")];
     let offered = |delivery: Delivery| {
         let mut delivery = entered(delivery, &pending);
-        delivery.on(ms(3_054), Event::Entered);
-        let effects = delivery.on(ms(3_060), Event::Seen(empty()));
+        delivery.on(ms(3_054), DeliveryEvent::Entered);
+        let effects = delivery.on(ms(3_060), DeliveryEvent::ScreenChanged(empty()));
         let [Effect::Offered { proof_awaited, .. }] = effects[..] else {
             panic!("{effects:?}");
         };
         (delivery, proof_awaited)
     };
     let (delivery, is_awaited) = offered(by_transcript());
-    assert!(!is_awaited, "no hook was heard, and none was given to it");
+    assert!(
+        !is_awaited,
+        "no hook was called, and the program has none of ours"
+    );
     let why = delivery.lacks_proof().unwrap_or_default();
     assert!(why.starts_with("; no transcript"), "{why}");
     assert!(offered(names_transcript(by_transcript())).1);
-    // Our own hooks may come with the first prompt.
+    // Our own hooks may be called first at the first prompt.
     let given = || {
         with(|manifest| {
             manifest.proof = vec![Proof::Transcript];
@@ -596,11 +595,11 @@ fn a_proof_is_awaited_only_while_the_agent_can_give_it() {
     };
     let (mut delivery, is_awaited) = offered(given());
     assert!(is_awaited);
-    let effects = delivery.on(ms(63_060), Event::Tick);
+    let effects = delivery.on(ms(63_060), DeliveryEvent::Tick);
     let [Effect::Offered { proof_awaited, .. }] = effects[..] else {
         panic!("{effects:?}");
     };
-    assert!(!proof_awaited, "no hook was heard");
+    assert!(!proof_awaited, "no hook was called");
     let named = || {
         let payload = json!({"session_id": "a", "transcript_path": "/t"});
         hook("PreToolUse", &payload)
@@ -610,8 +609,8 @@ fn a_proof_is_awaited_only_while_the_agent_can_give_it() {
         |effect: &Effect| matches!(effect, Effect::Offered { proof_awaited, .. } if *proof_awaited);
     assert!(effects.iter().any(is_awaited), "{effects:?}");
     let (delivery, _) = offered(given());
-    let delivery = play(delivery, &[hear(3_500, named(), "")]);
-    play(delivery, &[hear(63_060, Event::Tick, "")]);
-    // One that has no proof at all awaits none.
+    let delivery = play(delivery, &[on(3_500, named(), "")]);
+    play(delivery, &[on(63_060, DeliveryEvent::Tick, "")]);
+    // A harness without proofs awaits none.
     assert!(!offered(with(|manifest| manifest.proof.clear())).1);
 }

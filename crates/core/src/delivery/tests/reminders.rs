@@ -1,12 +1,12 @@
-//! Reminders of answers that an agent owes.
+//! Reminders of replies that an agent is expected to send.
 
 use super::*;
 
 #[test]
 fn an_agent_is_reminded_each_time_it_becomes_idle_again() {
-    use Doing::{Act, Hear, Remind};
+    use Call::{Act, On, Remind};
     let owes = [owed(1, 0), owed(2, 9), owed(3, 10)];
-    let mail = [message_state(4, Priority::Normal)];
+    let mail = [mail(4, Priority::Normal)];
     let delivery = play(
         idle(),
         &[
@@ -14,18 +14,18 @@ fn an_agent_is_reminded_each_time_it_becomes_idle_again() {
             (3_000, Remind(&owes), ""),
             (3_000, Act(&mail), ""),
             (3_001, recorded(&[1, 2]), "write reminder 1,2"),
-            (3_002, Hear(Event::Wrote(String::new())), ""),
-            (3_052, Hear(Event::Tick), "enter"),
-            (3_053, Hear(Event::Entered), ""),
-            // It counts as working; then it is idle again.
+            (3_002, On(DeliveryEvent::Wrote(String::new())), ""),
+            (3_052, On(DeliveryEvent::Tick), "enter"),
+            (3_053, On(DeliveryEvent::Entered), ""),
+            // The agent counts as working; then it is idle again.
             (3_054, Remind(&owes), ""),
-            (5_053, Hear(Event::Tick), ""),
-            // That was the end of a reminder: no reason for another so soon.
+            (5_053, On(DeliveryEvent::Tick), ""),
+            // The end of a reminder is no reason for another.
             (5_053, Remind(&owes[..1]), ""),
             (63_052, Remind(&owes[..1]), ""),
-            (63_053, Hear(Event::Tick), ""),
+            (63_053, On(DeliveryEvent::Tick), ""),
             (63_053, Remind(&owes[..1]), "remind 1"),
-            // It has answered meanwhile.
+            // The agent has replied meanwhile.
             (63_054, recorded(&[]), ""),
             (63_055, Remind(&owes[..1]), ""),
             (63_056, Act(&mail), "offer 4"),
@@ -42,15 +42,15 @@ fn an_agent_is_reminded_each_time_it_becomes_idle_again() {
     ] {
         play(delivery, &[(3_000, Remind(&owes), "")]);
     }
-    // What comes between the fact and the first byte goes before it.
+    // An event between the record and the first byte prevents the reminder.
     for event in [
-        Event::Draft,
-        Event::Paused(PausedBy::Request),
+        DeliveryEvent::DraftTyped,
+        DeliveryEvent::Paused(PausedBy::Request),
         dialog("Run rm?"),
     ] {
         let lines = [
             (3_000, Remind(&owes), "remind 1,2"),
-            (3_000, Hear(event), ""),
+            (3_000, On(event), ""),
             (3_001, recorded(&[1, 2]), ""),
             (3_002, Remind(&owes), ""),
         ];
@@ -59,7 +59,7 @@ fn an_agent_is_reminded_each_time_it_becomes_idle_again() {
     let cut = [
         (3_000, Remind(&owes), "remind 1,2"),
         (3_001, recorded(&[1, 2]), "write reminder 1,2"),
-        (3_002, Hear(Event::WriteFailed("EIO".into())), ""),
+        (3_002, On(DeliveryEvent::WriteFailed("EIO".into())), ""),
     ];
     assert!(!play(idle(), &cut).is_writing());
 }
@@ -67,19 +67,19 @@ fn an_agent_is_reminded_each_time_it_becomes_idle_again() {
 #[test]
 fn reminders_in_a_row_come_further_and_further_apart() {
     let owes = [owed(1, 0)];
-    let mail = [message_state(4, Priority::Normal)];
-    // When the next comes after a turn that ended at this time.
+    let mail = [mail(4, Priority::Normal)];
+    // Play a turn from this time, and check that no reminder follows at once.
     let turn = |delivery: &mut Delivery, from: u64, effects: Vec<Effect>| {
         assert_eq!(effects.len(), 1, "at {from}");
         let ids = match &effects[0] {
             Effect::Remind { ids } | Effect::Offer { ids } => ids.clone(),
             other => panic!("{other:?}"),
         };
-        delivery.on(ms(from), Event::Recorded(ids));
-        delivery.on(ms(from), Event::Wrote(String::new()));
-        delivery.on(ms(from + 50), Event::Tick);
-        delivery.on(ms(from + 50), Event::Entered);
-        delivery.on(ms(from + 2_050), Event::Tick);
+        delivery.on(ms(from), DeliveryEvent::Recorded(ids));
+        delivery.on(ms(from), DeliveryEvent::Wrote(String::new()));
+        delivery.on(ms(from + 50), DeliveryEvent::Tick);
+        delivery.on(ms(from + 50), DeliveryEvent::Entered);
+        delivery.on(ms(from + 2_050), DeliveryEvent::Tick);
         assert!(
             delivery.remind(ms(from + 2_050), &owes).is_empty(),
             "at {from}"
@@ -93,18 +93,18 @@ fn reminders_in_a_row_come_further_and_further_apart() {
         now += 50 + minutes * 60_000;
         assert_eq!(delivery.next_wakeup(), Some(ms(now).mono), "nothing sooner");
         assert!(delivery.remind(ms(now - 1), &owes).is_empty());
-        delivery.on(ms(now), Event::Tick);
+        delivery.on(ms(now), DeliveryEvent::Tick);
     }
     let effects = delivery.remind(ms(now), &owes);
     turn(&mut delivery, now, effects);
-    // A turn of something else is a reason.
+    // A turn of messages is a reason for a reminder.
     now += 3_000;
     let effects = delivery.act(ms(now), &mail);
     assert_eq!(effects.len(), 1);
-    delivery.on(ms(now), Event::Recorded(vec![id(4)]));
-    delivery.on(ms(now), Event::Wrote(String::new()));
-    delivery.on(ms(now + 50), Event::Tick);
-    delivery.on(ms(now + 50), Event::Entered);
-    delivery.on(ms(now + 2_050), Event::Tick);
+    delivery.on(ms(now), DeliveryEvent::Recorded(vec![id(4)]));
+    delivery.on(ms(now), DeliveryEvent::Wrote(String::new()));
+    delivery.on(ms(now + 50), DeliveryEvent::Tick);
+    delivery.on(ms(now + 50), DeliveryEvent::Entered);
+    delivery.on(ms(now + 2_050), DeliveryEvent::Tick);
     assert_eq!(delivery.remind(ms(now + 2_050), &owes).len(), 1);
 }

@@ -1,15 +1,15 @@
-//! Delivery to programs whose screen is recognised; this module has the sightings that the tests
-//! share. What is tested of it is in the modules below.
+//! Delivery to programs whose screen is recognised. This module has the fixtures; the tests are in
+//! its submodules.
 
 mod drafts;
 mod enter;
+mod properties;
 mod questions;
 mod recognition;
-mod whatever;
 mod work;
 
 use super::*;
-use super::{Doing, Line, id, idle_at, message_state, play, raw, recorded, rule};
+use super::{Call, Line, id, idle_at, mail, play, raw, recorded, rule};
 use crate::activity::tests::ms;
 use crate::harness::{
     Below, BoxState, Claim, Held, InputBox, Manifest, Mismatch, Says, Sighting, Source, Wait,
@@ -18,7 +18,7 @@ use crate::priority::Priority::{Idle, Interrupt, Normal};
 use crate::session::Ending;
 use std::sync::Arc;
 
-/// A program whose input box, questions and work can be seen.
+/// Return a manifest with an input box, a dialog and signs of work.
 pub(super) fn manifest() -> Manifest {
     let pattern = |text: &str| text.to_owned().try_into().unwrap();
     let mut manifest = Manifest::generic();
@@ -53,7 +53,7 @@ fn input_box() -> InputBox {
     }
 }
 
-/// Its input box can be emptied by a key.
+/// Give the input box a clear key.
 pub(super) fn clearing(manifest: &mut Manifest) {
     let input_box = manifest.input_box.as_mut().unwrap();
     input_box.clear = Some(keys("ctrl+u"));
@@ -65,24 +65,24 @@ pub(super) fn with(change: impl FnOnce(&mut Manifest)) -> Delivery {
     resting(manifest)
 }
 
-/// Idle since 2 s, with a box that has been empty for long enough.
+/// Return a delivery that is idle since 2 s, with a steady empty box.
 pub(super) fn resting(manifest: Manifest) -> Delivery {
     manifest.check().unwrap();
     let mut delivery = idle_at(beginning(manifest));
-    delivery.on(ms(2_400), Event::Seen(empty()));
-    delivery.on(ms(2_500), Event::Tick);
+    delivery.on(ms(2_400), DeliveryEvent::ScreenChanged(empty()));
+    delivery.on(ms(2_500), DeliveryEvent::Tick);
     delivery
 }
 
-/// One that has just begun.
+/// Return a delivery whose program has just started.
 pub(super) fn beginning(manifest: Manifest) -> Delivery {
-    let manner = Manner {
+    let config = DeliveryConfig {
         has_hooks: manifest.start.hooks,
         harness: Arc::new(manifest),
         path_bytes: 80,
         reach: Reach::Terminal,
     };
-    Delivery::new(manner, ms(0))
+    Delivery::new(config, ms(0))
 }
 
 pub(super) fn keys(said: &str) -> crate::harness::Keys {
@@ -118,8 +118,8 @@ pub(super) fn after_output(output: u64, sighting: Sighting) -> Sighting {
     Sighting { output, ..sighting }
 }
 
-pub(super) fn wrote() -> Event {
-    Event::Wrote("text".to_owned())
+pub(super) fn wrote() -> DeliveryEvent {
+    DeliveryEvent::Wrote("text".to_owned())
 }
 
 pub(super) fn asks(what: &str) -> Sighting {
@@ -142,28 +142,28 @@ pub(super) fn claims(says: Says) -> Sighting {
 }
 
 pub(super) fn seen<'a>(at: u64, sighting: Sighting, want: &'a str) -> Line<'a> {
-    (at, Doing::Hear(Event::Seen(sighting)), want)
+    (at, Call::On(DeliveryEvent::ScreenChanged(sighting)), want)
 }
 
 pub(super) fn looked<'a>(at: u64, sighting: Sighting, want: &'a str) -> Line<'a> {
-    (at, Doing::Hear(Event::Looked(sighting)), want)
+    (at, Call::On(DeliveryEvent::Looked(sighting)), want)
 }
 
-pub(super) fn hear<'a>(at: u64, event: Event, want: &'a str) -> Line<'a> {
-    (at, Doing::Hear(event), want)
+pub(super) fn on<'a>(at: u64, event: DeliveryEvent, want: &'a str) -> Line<'a> {
+    (at, Call::On(event), want)
 }
 
-/// Up to the look before Enter.
+/// Play an offer up to the look before Enter.
 pub(super) fn written(delivery: Delivery, pending: &[MessageState]) -> Delivery {
     play(
         delivery,
         &[
-            (3_000, Doing::Act(pending), "offer 1"),
+            (3_000, Call::Act(pending), "offer 1"),
             (3_001, recorded(&[1]), "look"),
             looked(3_001, empty(), "write 1"),
-            hear(3_002, wrote(), ""),
+            on(3_002, wrote(), ""),
             seen(3_010, holds("text"), ""),
-            hear(3_052, Event::Tick, "look"),
+            on(3_052, DeliveryEvent::Tick, "look"),
         ],
     )
 }

@@ -135,12 +135,12 @@ impl Reminder {
                 printed,
             ) => {
                 let said = match printed {
-                    Ok(()) => offer::Said::Offered {
+                    Ok(()) => offer::OfferReport::Offered {
                         route: inject::ROUTE.to_owned(),
                         evidence: PRINTED.to_owned(),
                         proof_awaited: false,
                     },
-                    Err(why) => offer::Said::Uncertain {
+                    Err(why) => offer::OfferReport::Uncertain {
                         reason: format!("a hook could not print it: {why}"),
                     },
                 };

@@ -264,7 +264,7 @@ fn why_says_that_no_other_prompt_comes() {
     let id = looped.ph().send("bot 'too late'");
     why(
         &id,
-        ["the last that the loop is allowed", "'ph restart bot'"],
+        ["the last one that the loop is allowed", "'ph restart bot'"],
     );
     looped.session.ask("stop", serde_json::json!({}));
     why(&id, ["asked to stop", "'ph restart bot'"]);

@@ -229,11 +229,11 @@ fn tells_why(stage: &Stage, id: &str) {
     let says = |step: &&Value| step["state"] == "offered";
     let evidence = steps.iter().rfind(says).expect("it was offered")["evidence"].to_string();
     assert!(
-        evidence.contains("; not by its own HTTP door: "),
+        evidence.contains("; not by its own HTTP API: "),
         "{evidence}"
     );
     let door = stage.status("bot")["door"].to_string();
-    assert!(door.contains("is left alone for "), "{door}");
+    assert!(door.contains("is not used for "), "{door}");
     let log = std::fs::read_to_string(stage.home().join("sessions/bot/log")).expect("its log");
     assert!(log.contains("the agent's HTTP API is not used: "), "{log}");
 }

@@ -76,7 +76,7 @@ fn what_no_enter_submits_stays_offered_and_holds_what_comes_after() {
     );
     let next = stage.send("bot next");
     stage.until_rule(&next, "draft");
-    let reason = "what was written before stands in the input box, and Enter did not submit it";
+    let reason = "an earlier text is still in the input box, because Enter did not submit it";
     assert_eq!(stage.why(&next)["reason"], reason);
     assert_eq!(tui.log(), ["swallowed", "swallowed"]);
     // Then a person does.

@@ -314,7 +314,7 @@ fn a_trial_tells_what_it_sees() {
     title     ... busy
     activity  working     its title says: ... busy
     input     unrecognised  expected the input box and no dialog, found "permission: go on"
-    activity  blocked on permission: go on  its question stands on the screen
+    activity  blocked on permission: go on  its question is on the screen
     input     draft       mine
     activity  working     its title says: ... busy
     activity  exited      exit 3

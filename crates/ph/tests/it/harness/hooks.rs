@@ -277,7 +277,7 @@ fn after_a_no_that_no_hook_tells_of_why_says_what_releases_the_mail() {
     tui.until_noted("no \"remove it\"");
     // Its screen shows no question any more; nobody knows that of this program.
     stage.until_rule(&id, "blocked");
-    let release = "a hook says that it goes on; after a no it may call none before its next prompt, \
+    let release = "a hook says that it continues; after a denial it may call none before its next prompt, \
                    which a person can submit ('ph attach bot')";
     assert_eq!(stage.why(&id)["release"], release);
     let told = stage.run(&format!("why {id}")).ok();

@@ -39,7 +39,7 @@ fn a_question_that_opens_while_a_line_waits_is_not_answered_by_it() {
 fn a_message_that_stays_in_the_box_is_not_submitted_by_a_line() {
     let stage = Stage::new();
     let (tui, answer) = nudge_meanwhile(&stage, "and-more");
-    let reason = "what was written before stands in the input box, and Enter did not submit it";
+    let reason = "an earlier text is still in the input box, because Enter did not submit it";
     assert_eq!(answer(), json!({"status": "held", "reason": reason}));
     // One who asks later hears the same.
     let nudged = stage.run("nudge bot and-more");

@@ -22,7 +22,7 @@ fn a_question_holds_mail_and_is_named() {
             why["reason"],
             "the program waits for an answer (permission: remove it)"
         );
-        assert_eq!(why["evidence"], "its question stands on the screen");
+        assert_eq!(why["evidence"], "its question is on the screen");
     }
     let nudged = stage.run("nudge bot hi");
     assert_eq!(

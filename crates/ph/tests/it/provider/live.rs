@@ -3,7 +3,7 @@
 
 use super::{Provider, keep_by, script, stage};
 use crate::common::stage::{Stage, kill, until, until_so};
-use posthaste_core::offer::Said;
+use posthaste_core::offer::OfferReport;
 use posthaste_core::{AgentName, Timestamp};
 use posthaste_store::operation::RecordDelivery;
 use rustix::process::Signal;
@@ -105,7 +105,7 @@ fn what_its_agent_has_accepted_is_marked_there() {
         now: Timestamp::now(),
         agent: AgentName::parse("bot").unwrap(),
         ids: vec![id.parse().unwrap()],
-        said: Said::Accepted {
+        said: OfferReport::Accepted {
             route: "terminal".to_owned(),
             evidence: "its transcript shows it".to_owned(),
         },

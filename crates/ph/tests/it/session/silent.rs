@@ -377,7 +377,7 @@ fn what_was_asked_for_long_ago_is_not_typed() {
     stage.until_activity("bot", "idle");
     let long_ago = jiff::Timestamp::now() - jiff::SignedDuration::from_secs(60);
     let nudge = json!({"text": "too-late", "asked_at": long_ago});
-    let reason = "it was asked for too long ago, and whoever did has given up";
+    let reason = "it was requested too long ago, and its sender has given up";
     assert_eq!(
         stage.rpc("bot", "nudge", &nudge),
         json!({"status": "held", "reason": reason})

@@ -8,10 +8,12 @@ use crate::host::crash_recovery;
 use crate::host::log;
 use crate::pty::keyboard::{HasDraft, Lease};
 use crate::routes::transcript;
-use posthaste_core::driver::{CommitId, Input, KeyboardUser, Operation, Turn};
-use posthaste_core::offer::Said;
-use posthaste_core::turn::{self, Entry, Telling};
-use posthaste_core::{Conversation, MessageId, MessageState, inject, owed};
+use posthaste_core::driver::{
+    CommitId, Input, JournalOperation, KeyboardUser, TurnContent, TurnMessage,
+};
+use posthaste_core::offer::OfferReport;
+use posthaste_core::turn::{self, Entry};
+use posthaste_core::{Conversation, MessageId, inject, owed};
 use posthaste_store::operation::{
     Expire, MarkUncertain, OpenOffers, RecordConversation, RecordDelivery, RecordedDelivery,
 };
@@ -47,14 +49,14 @@ pub(crate) async fn lease(shared: Rc<Shared>, user: KeyboardUser) -> TaskReport 
 pub(crate) async fn type_turn(
     shared: Rc<Shared>,
     lease: Lease,
-    turn: Turn,
-    mode: turn::Input,
+    turn: TurnContent,
+    mode: turn::InputMode,
 ) -> TaskReport {
     let bytes = match turn {
-        Turn::Messages(messages) => {
+        TurnContent::Messages(messages) => {
             render_messages(&shared, &messages, |entries| turn::render(entries, mode))
         }
-        Turn::Reminder(messages) => Ok(turn::enclose(&owed::reminder(&messages), mode)),
+        TurnContent::Reminder(messages) => Ok(turn::enclose(&owed::reminder(&messages), mode)),
     };
     let typed = match bytes {
         Ok(bytes) => {
@@ -119,16 +121,18 @@ pub(crate) async fn look_up_head(shared: Rc<Shared>) -> TaskReport {
 pub(crate) async fn commit(
     shared: Rc<Shared>,
     commit: CommitId,
-    operation: Operation,
+    operation: JournalOperation,
 ) -> TaskReport {
     match operation {
-        Operation::Say { ids, said } => {
-            return TaskReport::Input(record_delivery(&shared, commit, ids, said).await);
+        JournalOperation::RecordStep { ids, report } => {
+            return TaskReport::Input(record_delivery(&shared, commit, ids, report).await);
         }
-        Operation::Expire => expire(&shared).await,
-        Operation::Converse(conversation) => record_conversation(&shared, conversation).await,
-        Operation::SettleEarlierOffers(resumed) => settle(&shared, resumed).await,
-        Operation::CloseKilledHooks => close_killed_hooks(&shared).await,
+        JournalOperation::Expire => expire(&shared).await,
+        JournalOperation::RecordConversation(conversation) => {
+            record_conversation(&shared, conversation).await
+        }
+        JournalOperation::SettleEarlierOffers(resumed) => settle(&shared, resumed).await,
+        JournalOperation::CloseKilledHooks => close_killed_hooks(&shared).await,
     }
     let (ids, head) = (Vec::new(), shared.journal.head());
     TaskReport::Input(Input::Committed { commit, ids, head })
@@ -138,7 +142,7 @@ async fn record_delivery(
     shared: &Shared,
     commit: CommitId,
     ids: Vec<MessageId>,
-    said: Said,
+    said: OfferReport,
 ) -> Input {
     let record = RecordDelivery {
         now: posthaste_store::times::now(),
@@ -269,23 +273,23 @@ async fn expire(shared: &Shared) {
 /// Make sure that each message has its file, then call `make` with the entries of the messages.
 pub(crate) fn render_messages<T>(
     shared: &Shared,
-    messages: &[(MessageState, Telling)],
+    messages: &[TurnMessage],
     make: impl FnOnce(&[Entry<'_>]) -> T,
 ) -> Result<T, Error> {
     let paths = messages
         .iter()
-        .map(|(message_state, _)| {
-            let path = files::ensure(&shared.home, &message_state.message)?;
+        .map(|message| {
+            let path = files::ensure(&shared.home, &message.state.message)?;
             Ok(path.to_string_lossy().into_owned())
         })
         .collect::<Result<Vec<_>, Error>>()?;
     let entries: Vec<_> = messages
         .iter()
         .zip(&paths)
-        .map(|((message_state, telling), path)| Entry {
-            state: message_state,
+        .map(|(message, path)| Entry {
+            state: &message.state,
             path,
-            telling: *telling,
+            placement: message.placement,
         })
         .collect();
     Ok(make(&entries))

@@ -1,8 +1,8 @@
 //! Writes the driver's decisions to the session's log. The texts come from the driver.
 
 use crate::host::log::DELIVERY;
-use posthaste_core::delivery::{Decision, Delivery, Effect, Event};
-use posthaste_core::driver::{Decisions, HoldLog, Level, Line, NudgeOutcome, Observer};
+use posthaste_core::delivery::{Decision, Delivery, DeliveryEvent, Effect};
+use posthaste_core::driver::{DecisionLines, HoldLog, LogLevel, LogLine, NudgeOutcome, Observer};
 use posthaste_core::harness::Manifest;
 use posthaste_core::moment::Moment;
 use posthaste_core::{MessageId, MessageState};
@@ -34,53 +34,53 @@ impl Holds {
     }
 }
 
-fn log(line: Option<Line>) {
+fn log(line: Option<LogLine>) {
     let Some(line) = line else { return };
     match line.level {
-        Level::Error => error!(target: DELIVERY, "{line}"),
-        Level::Warn => warn!(target: DELIVERY, "{line}"),
-        Level::Info => info!(target: DELIVERY, "{line}"),
-        Level::Debug => debug!(target: DELIVERY, "{line}"),
+        LogLevel::Error => error!(target: DELIVERY, "{line}"),
+        LogLevel::Warn => warn!(target: DELIVERY, "{line}"),
+        LogLevel::Info => info!(target: DELIVERY, "{line}"),
+        LogLevel::Debug => debug!(target: DELIVERY, "{line}"),
     }
 }
 
 /// Logs what a driver decides.
-pub(super) struct DecisionLog(Decisions);
+pub(super) struct DecisionLog(DecisionLines);
 
 impl DecisionLog {
     pub(super) fn new(harness: Arc<Manifest>) -> Self {
-        Self(Decisions::new(harness))
+        Self(DecisionLines::new(harness))
     }
 }
 
 impl Observer for DecisionLog {
-    fn hears(&mut self, _now: Moment, event: &Event) {
-        log(self.0.hears(event));
+    fn on_event(&mut self, _now: Moment, event: &DeliveryEvent) {
+        log(self.0.on_event(event));
     }
 
-    fn has_heard(&mut self) {}
+    fn after_event(&mut self) {}
 
-    fn chooses(&mut self, _: Moment, _: &Delivery, _: &[MessageState], _: &Decision) {}
+    fn on_decision(&mut self, _: Moment, _: &Delivery, _: &[MessageState], _: &Decision) {}
 
-    fn wants(&mut self, _now: Moment, delivery: &Delivery, effect: &Effect) {
-        log(self.0.wants(delivery, effect));
+    fn on_effect(&mut self, _now: Moment, delivery: &Delivery, effect: &Effect) {
+        log(self.0.on_effect(delivery, effect));
     }
 
-    fn releases_keyboard(&mut self) {}
+    fn on_keyboard_released(&mut self) {}
 
-    fn retries(&mut self, ids: &[MessageId], why: &str) {
-        log(Some(self.0.retries(ids, why)));
+    fn on_receipt_retry(&mut self, ids: &[MessageId], why: &str) {
+        log(Some(self.0.on_receipt_retry(ids, why)));
     }
 
-    fn gives_up(&mut self, ids: &[MessageId], why: &str) {
-        log(Some(self.0.gives_up(ids, why)));
+    fn on_receipt_lost(&mut self, ids: &[MessageId], why: &str) {
+        log(Some(self.0.on_receipt_lost(ids, why)));
     }
 
-    fn ends_nudge(&mut self, outcome: &NudgeOutcome) {
-        log(Some(self.0.ends_nudge(outcome)));
+    fn on_nudge_end(&mut self, outcome: &NudgeOutcome) {
+        log(Some(self.0.on_nudge_end(outcome)));
     }
 
-    fn refuses_answer(&mut self, reason: &str) {
-        log(Some(self.0.refuses_answer(reason)));
+    fn on_answer_refused(&mut self, reason: &str) {
+        log(Some(self.0.on_answer_refused(reason)));
     }
 }

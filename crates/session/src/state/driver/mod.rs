@@ -7,7 +7,7 @@ use crate::pty::keyboard::TypingState;
 use decision_log::{DecisionLog, Holds};
 use posthaste_core::MessageState;
 use posthaste_core::delivery::Delivery;
-use posthaste_core::driver::{Action, Input, SessionDriver, Start};
+use posthaste_core::driver::{Action, DriverConfig, Input, SessionDriver};
 use posthaste_core::moment::Moment;
 use posthaste_core::why::Hold;
 use std::time::{Duration, Instant};
@@ -24,15 +24,15 @@ pub(super) struct Driver {
 
 impl Driver {
     /// Create the driver of a program that was started just now.
-    pub(super) fn new(start: Start) -> Self {
+    pub(super) fn new(config: DriverConfig) -> Self {
         let begun = Instant::now();
         let now = Moment {
             wall: posthaste_store::times::now(),
             mono: Duration::ZERO,
         };
         Self {
-            log: DecisionLog::new(start.manner.harness.clone()),
-            driver: SessionDriver::new(start, now),
+            log: DecisionLog::new(config.delivery.harness.clone()),
+            driver: SessionDriver::new(config, now),
             holds: Holds::default(),
             typing_and_output: TypingAndOutput::default(),
             begun,

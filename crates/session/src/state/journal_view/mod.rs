@@ -223,7 +223,7 @@ impl JournalView {
         let mail = MailView {
             head,
             pending: pending.due,
-            owed,
+            pending_replies: owed,
             next_change: pending.next,
         };
         Ok(Self {

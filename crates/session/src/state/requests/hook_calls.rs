@@ -86,9 +86,7 @@ impl SessionState {
             }
             Err(error) => {
                 reply(Hooked::noted());
-                let ids = messages
-                    .iter()
-                    .map(|(message_state, _)| message_state.message.id);
+                let ids = messages.iter().map(|message| message.state.message.id);
                 self.feed(Input::HookUnanswered {
                     offer,
                     ids: ids.collect(),
@@ -100,7 +98,7 @@ impl SessionState {
 
     /// Read the transcripts to their end, after the program has ended.
     pub(in crate::state) async fn read_transcripts_to_end(&mut self) {
-        if self.driver.delivery().asks_transcript() {
+        if self.driver.delivery().needs_transcript() {
             let found = transcript::read_now(self.transcripts.begin()).await;
             let shown = self.transcripts.finish(found);
             self.feed(Input::TranscriptsRead(shown));

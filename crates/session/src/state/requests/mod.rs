@@ -156,7 +156,7 @@ impl SessionState {
         } else {
             // End every pause that was requested. A viewer that has the keyboard keeps it.
             for by in [PausedBy::Request, PausedBy::Checkpoint] {
-                self.feed(Input::Released(by));
+                self.feed(Input::Unpaused(by));
             }
             self.is_checkpoint_requested = false;
         }
@@ -201,7 +201,7 @@ impl SessionState {
         self.feed(if enabled {
             Input::Paused(PausedBy::Interactive)
         } else {
-            Input::Released(PausedBy::Interactive)
+            Input::Unpaused(PausedBy::Interactive)
         });
         sink.answer::<method::SetInteractiveMode>(&method::InteractiveMode {
             interactive_mode: enabled,
@@ -237,7 +237,7 @@ impl SessionState {
         if is_owner {
             self.setup.publishers.taken.send_replace(None);
             info!(target: log::VIEWERS, viewer = viewer.0, "keyboard released");
-            self.feed(Input::Released(PausedBy::Viewer));
+            self.feed(Input::Unpaused(PausedBy::Viewer));
         }
     }
 
@@ -290,7 +290,7 @@ impl SessionState {
             queued: self.reader.queued(),
             paused: self.driver.delivery().paused_because(),
             mail_trouble: self.setup.shared.watches.mail_trouble.borrow().clone(),
-            door: self.driver.delivery().door_told(self.driver.now()),
+            door: self.driver.delivery().http_failure_text(self.driver.now()),
             build: self.loop_watch.status().cloned(),
             ended_at,
             exit,

@@ -1,7 +1,7 @@
 //! Operations of a session: offers and their outcome, expiry, and its own start and end.
 
 use jiff::{SignedDuration, Timestamp};
-use posthaste_core::offer::{Kept, Said};
+use posthaste_core::offer::{OfferReport, StepRefusal};
 use posthaste_core::{
     Conversation, Draft, Ended, Ending, MessageId, Order, Priority, ReceiptState,
 };
@@ -29,10 +29,10 @@ fn commit<O: Operation>(journal: &mut Journal, operation: O) -> O::Output {
 
 fn offer(now: Timestamp, ids: &[MessageId]) -> RecordDelivery {
     let (route, repeats) = ("terminal".to_owned(), ids.to_vec());
-    say(now, ids, Said::Offering { route, repeats })
+    say(now, ids, OfferReport::Offering { route, repeats })
 }
 
-fn say(now: Timestamp, ids: &[MessageId], said: Said) -> RecordDelivery {
+fn say(now: Timestamp, ids: &[MessageId], said: OfferReport) -> RecordDelivery {
     RecordDelivery {
         now,
         agent: name("bob"),
@@ -46,7 +46,7 @@ fn offered(now: Timestamp, ids: &[MessageId]) -> RecordDelivery {
     say(
         now,
         ids,
-        Said::Offered {
+        OfferReport::Offered {
             route,
             evidence,
             proof_awaited: false,
@@ -65,7 +65,7 @@ fn cut_off(now: Timestamp, offers: OpenOffers) -> MarkUncertain {
 
 fn withdraw(now: Timestamp, ids: &[MessageId]) -> RecordDelivery {
     let reason = "nothing was written: draft".to_owned();
-    say(now, ids, Said::Withdrawn { reason })
+    say(now, ids, OfferReport::Withdrawn { reason })
 }
 
 fn due(journal: &mut Journal, now: Timestamp) -> Vec<MessageId> {
@@ -100,7 +100,7 @@ fn pending_messages_are_in_delivery_order_until_they_are_offered() {
     let again = commit(&mut journal, offer(at(2), &want));
     assert_eq!(again.moved, want[6..]);
     let why: Vec<_> = again.kept.into_iter().map(|(_, why)| why).collect();
-    assert_eq!(why, vec![Kept::Already(ReceiptState::Offering); 6]);
+    assert_eq!(why, vec![StepRefusal::Already(ReceiptState::Offering); 6]);
 }
 
 #[test]
@@ -113,8 +113,8 @@ fn an_offer_is_offered_or_repeated() {
     commit(&mut journal, offer(at(1), &[id(1), id(2), id(3)]));
     let done = commit(&mut journal, offered(at(2), &[id(1), id(4), id(9)]));
     assert_eq!(done.moved, [id(1)]);
-    let not_offering = Kept::NotOffering(ReceiptState::Stored);
-    let kept = [(id(4), not_offering), (id(9), Kept::NotFound)];
+    let not_offering = StepRefusal::NotOffering(ReceiptState::Stored);
+    let kept = [(id(4), not_offering), (id(9), StepRefusal::NotFound)];
     assert_eq!(done.kept, kept);
     // The sender cannot cancel a message that may be on the screen.
     let cancel = ApplyOrder {
@@ -143,11 +143,15 @@ fn an_offer_is_offered_or_repeated() {
     commit(&mut journal, offer(at(4), &[id(2)]));
     commit(&mut journal, offered(at(5), &[id(2)]));
     let (route, evidence) = ("terminal".to_owned(), "its hook".to_owned());
-    let accepted = say(at(6), &[id(2), id(4)], Said::Accepted { route, evidence });
+    let accepted = say(
+        at(6),
+        &[id(2), id(4)],
+        OfferReport::Accepted { route, evidence },
+    );
     let done = commit(&mut journal, accepted);
     assert_eq!(
         (done.moved, done.kept),
-        (vec![id(2)], vec![(id(4), Kept::NotSeen)])
+        (vec![id(2)], vec![(id(4), StepRefusal::NotSeen)])
     );
     let message_state = journal.state(id(2)).unwrap().unwrap();
     let journey: Vec<_> = message_state
@@ -241,7 +245,7 @@ fn pending_returns_the_next_time_at_which_it_changes() {
     let state = journal.state(id(1)).unwrap().unwrap().status.receipt();
     assert_eq!(state, ReceiptState::Expired);
     let kept = commit(&mut journal, offer(at(95), &[id(1)])).kept;
-    assert_eq!(kept, [(id(1), Kept::Ended(ReceiptState::Expired))]);
+    assert_eq!(kept, [(id(1), StepRefusal::Ended(ReceiptState::Expired))]);
 }
 
 #[test]
@@ -268,8 +272,8 @@ fn read_and_cancelled_messages_are_not_offered() {
     let head = journal.head().unwrap();
     let done = commit(&mut journal, offer(at(2), &[id(1), id(2)]));
     assert_eq!(done.moved, []);
-    let ended = Kept::Ended(ReceiptState::Cancelled);
-    assert_eq!(done.kept, [(id(1), Kept::Read), (id(2), ended)]);
+    let ended = StepRefusal::Ended(ReceiptState::Cancelled);
+    assert_eq!(done.kept, [(id(1), StepRefusal::Read), (id(2), ended)]);
     assert_eq!(journal.head().unwrap(), head);
 }
 
@@ -327,7 +331,7 @@ fn a_session_has_a_start_an_end_and_a_bell() {
 
 fn remind(now: Timestamp, ids: &[MessageId]) -> RecordDelivery {
     let route = "terminal".to_owned();
-    say(now, ids, Said::Reminded { route })
+    say(now, ids, OfferReport::Reminded { route })
 }
 
 #[test]
@@ -360,7 +364,7 @@ fn a_reply_ends_the_reminders() {
     order(&mut journal, at(2), "bob", Order::Archive, &[id(2)]);
     let done = commit(&mut journal, remind(at(2), &ids));
     assert_eq!(done.moved, [id(3)]);
-    let kept = [id(1), id(2)].map(|id| (id, Kept::NotOwed));
+    let kept = [id(1), id(2)].map(|id| (id, StepRefusal::NotOwed));
     assert_eq!(done.kept, kept);
     for n in 2..=10 {
         assert_eq!(commit(&mut journal, remind(at(n), &[id(3)])).moved, [id(3)]);
@@ -412,7 +416,7 @@ fn an_unproven_offer_becomes_uncertain_and_others_stay_offered() {
     }
     let all = [1, 2, 3, 4].map(id);
     commit(&mut journal, offer(at(1), &all));
-    let offered_awaiting = |proof_awaited| Said::Offered {
+    let offered_awaiting = |proof_awaited| OfferReport::Offered {
         route: "terminal".to_owned(),
         evidence: "written".to_owned(),
         proof_awaited,
@@ -427,7 +431,7 @@ fn an_unproven_offer_becomes_uncertain_and_others_stay_offered() {
     let (route, evidence) = ("terminal".to_owned(), "transcript".to_owned());
     commit(
         &mut journal,
-        say(at(3), &all[..1], Said::Accepted { route, evidence }),
+        say(at(3), &all[..1], OfferReport::Accepted { route, evidence }),
     );
     let unproven = journal.unproven(&name("bob")).unwrap();
     let unproven: Vec<_> = unproven

@@ -2,7 +2,7 @@
 
 use super::deeds::{AGENTS, Chore, Deed, Saying, Wish};
 use jiff::{SignedDuration, Timestamp};
-use posthaste_core::offer::Said;
+use posthaste_core::offer::OfferReport;
 use posthaste_core::work::{NewNote, NewTask};
 use posthaste_core::{
     AgentName, Draft, Ended, Event, Evidence, Fact, Limits, Mail, MessageId, MessageState, NoteId,
@@ -306,10 +306,10 @@ impl Saying {
             Self::Uncertain => before.commit(journal, mark(OpenOffers::These(ids))),
             Self::Offer => {
                 let repeats = ids.clone();
-                before.commit(journal, say(Said::Offering { route, repeats }, ids))
+                before.commit(journal, say(OfferReport::Offering { route, repeats }, ids))
             }
             Self::Offered | Self::OfferedAwaitingProof => {
-                let said = Said::Offered {
+                let said = OfferReport::Offered {
                     route,
                     evidence: word("written"),
                     proof_awaited: self == Self::OfferedAwaitingProof,
@@ -318,16 +318,16 @@ impl Saying {
             }
             Self::Accepted => {
                 let evidence = word("hook");
-                before.commit(journal, say(Said::Accepted { route, evidence }, ids))
+                before.commit(journal, say(OfferReport::Accepted { route, evidence }, ids))
             }
             Self::Withdraw => {
                 let reason = word("a draft");
-                before.commit(journal, say(Said::Withdrawn { reason }, ids))
+                before.commit(journal, say(OfferReport::Withdrawn { reason }, ids))
             }
-            Self::Remind => before.commit(journal, say(Said::Reminded { route }, ids)),
+            Self::Remind => before.commit(journal, say(OfferReport::Reminded { route }, ids)),
             Self::Fail => {
                 let reason = word("gone");
-                before.commit(journal, say(Said::Failed { reason }, ids))
+                before.commit(journal, say(OfferReport::Failed { reason }, ids))
             }
         };
         if let Some(recorded) = recorded {

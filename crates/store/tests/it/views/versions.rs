@@ -1,7 +1,7 @@
 //! Old and new binaries on one journal, and journals of older versions.
 
 use jiff::SignedDuration;
-use posthaste_core::offer::Said;
+use posthaste_core::offer::OfferReport;
 use posthaste_core::work::{NewNote, NewTask};
 use posthaste_core::{
     Conversation, Draft, Ended, Ending, Evidence, MessageId, NoteId, NoteType, Order, Priority,
@@ -237,7 +237,7 @@ fn remind(journal: &mut Journal) {
         now,
         agent: name("carol"),
         ids,
-        said: Said::Reminded {
+        said: OfferReport::Reminded {
             route: "terminal".to_owned(),
         },
     };
@@ -285,11 +285,11 @@ fn run_a_session(journal: &mut Journal) {
             how: Ending::Signal(9),
         },
     };
-    let offering = Said::Offering {
+    let offering = OfferReport::Offering {
         route: route.clone(),
         repeats: Vec::new(),
     };
-    let offered = Said::Offered {
+    let offered = OfferReport::Offered {
         route,
         evidence: "written".to_owned(),
         proof_awaited: false,
@@ -406,11 +406,11 @@ fn write_unproven(journal: &mut Journal) {
         ids: vec![id(n)],
         said,
     };
-    let offering = |route: &str| Said::Offering {
+    let offering = |route: &str| OfferReport::Offering {
         route: route.to_owned(),
         repeats: Vec::new(),
     };
-    let offered = |route: &str, proof_awaited| Said::Offered {
+    let offered = |route: &str, proof_awaited| OfferReport::Offered {
         route: route.to_owned(),
         evidence: "written".to_owned(),
         proof_awaited,

@@ -1,41 +1,41 @@
-//! Drafts that a screen shows hold what is typed.
+//! Drafts on the screen hold messages.
 
 use super::*;
 
 #[test]
 fn a_draft_on_the_screen_holds_every_message() {
-    let pending = [message_state(1, Normal), message_state(2, Interrupt)];
+    let pending = [mail(1, Normal), mail(2, Interrupt)];
     let delivery = play(with(|_| ()), &[seen(2_600, holds("mine"), "")]);
-    for state in &pending {
-        let hold = delivery.hold(ms(2_700), state, &pending).unwrap();
+    for mail in &pending {
+        let hold = delivery.hold(ms(2_700), mail, &pending).unwrap();
         assert_eq!(hold.rule, "draft");
         assert_eq!(hold.since, ms(2_600).wall);
-        assert!(!format!("{hold:?}").contains("mine"), "it is the person's");
+        assert!(!format!("{hold:?}").contains("mine"), "a draft is private");
     }
     let gone = [
         seen(3_000, empty(), ""),
-        hear(3_100, Event::Tick, ""),
-        (3_100, Doing::Act(&pending[..1]), "offer 1"),
+        on(3_100, DeliveryEvent::Tick, ""),
+        (3_100, Call::Act(&pending[..1]), "offer 1"),
     ];
     play(delivery, &gone);
 }
 
 #[test]
 fn a_draft_holds_an_interrupt_of_work_and_of_a_dialog() {
-    let urgent = [message_state(1, Interrupt)];
+    let urgent = [mail(1, Interrupt)];
     let busy = Sighting {
         input_box: holds("mine").input_box,
         ..claims(Says::Working)
     };
     let delivery = play(
         with(|_| ()),
-        &[seen(3_000, busy, ""), (3_001, Doing::Act(&urgent), "")],
+        &[seen(3_000, busy, ""), (3_001, Call::Act(&urgent), "")],
     );
     assert_eq!(rule(delivery.hold(ms(3_002), &urgent[0], &urgent)), "draft");
     let typed = [
-        hear(3_000, Event::Draft, ""),
+        on(3_000, DeliveryEvent::DraftTyped, ""),
         seen(3_001, asks("Run rm?"), ""),
-        (3_002, Doing::Act(&urgent), ""),
+        (3_002, Call::Act(&urgent), ""),
     ];
     let delivery = play(with(|_| ()), &typed);
     assert_eq!(rule(delivery.hold(ms(3_003), &urgent[0], &urgent)), "draft");
@@ -46,13 +46,13 @@ fn an_empty_box_shows_that_keys_are_no_draft() {
     let check = |events: &[Line<'_>], want: bool| {
         let mut delivery = with(|_| ());
         for (at, doing, _) in events {
-            if let Doing::Hear(event) = doing {
+            if let Call::On(event) = doing {
                 delivery.on(ms(*at), event.clone());
             }
         }
-        assert_eq!(delivery.is_field_ours(), want);
+        assert_eq!(delivery.keys_missed_box(), want);
     };
-    let key = |at| hear(at, Event::Draft, "");
+    let key = |at| on(at, DeliveryEvent::DraftTyped, "");
     check(&[key(2_600), seen(2_700, empty(), "")], true);
     check(&[key(2_600), seen(2_700, holds("a"), "")], false);
     check(&[key(2_600), seen(2_700, hidden(), "")], false);

@@ -1,18 +1,21 @@
-//! Questions that a screen shows: texts that wait for their answer, and the answers.
+//! Questions on the screen: texts that wait for an answer, and the answers.
 
 use super::*;
 use crate::message::Body;
 
 #[test]
-fn a_question_in_the_last_moment_parks_the_text() {
-    let pending = [message_state(1, Normal), raw(2)];
-    let park = || {
+fn a_question_at_the_last_moment_keeps_the_text_waiting_for_enter() {
+    let pending = [mail(1, Normal), raw(2)];
+    let awaiting_enter = || {
         let delivery = written(with(|_| ()), &pending[..1]);
         let delivery = play(delivery, &[looked(3_053, asks("Run rm?"), "")]);
-        assert!(!delivery.is_writing(), "whoever answers needs the keyboard");
+        assert!(
+            !delivery.is_writing(),
+            "the person who answers needs the keyboard"
+        );
         let hold = delivery.hold(ms(3_060), &pending[0], &pending);
         assert_eq!(rule(hold), "blocked");
-        let other = message_state(3, Idle);
+        let other = mail(3, Idle);
         let hold = delivery.hold(ms(3_060), &other, std::slice::from_ref(&other));
         assert_eq!(rule(hold), "blocked");
         delivery
@@ -20,44 +23,48 @@ fn a_question_in_the_last_moment_parks_the_text() {
     let resume = |at| {
         [
             seen(at, holds("text"), "resume"),
-            hear(at + 1, Event::Resumed, ""),
-            hear(at + 51, Event::Tick, "look"),
+            on(at + 1, DeliveryEvent::Resumed, ""),
+            on(at + 51, DeliveryEvent::Tick, "look"),
         ]
     };
     let enter = [
         looked(4_060, holds("text"), "enter"),
-        hear(4_061, Event::Entered, ""),
+        on(4_061, DeliveryEvent::Entered, ""),
         seen(4_062, empty(), "offered 1"),
     ];
-    play(play(park(), &resume(4_000)), &enter);
+    play(play(awaiting_enter(), &resume(4_000)), &enter);
     // A person answers the dialog with a key, which is no draft.
     let typed = [
-        hear(3_100, Event::Draft, ""),
+        on(3_100, DeliveryEvent::DraftTyped, ""),
         seen(3_200, holds("text"), ""),
     ];
-    let delivery = play(park(), &typed);
-    assert!(delivery.is_field_ours(), "the key went to the question");
-    play(delivery, &[hear(4_200, Event::DraftGone, "resume")]);
-    // The key was late and fell into the box: no Enter.
+    let delivery = play(awaiting_enter(), &typed);
+    assert!(delivery.keys_missed_box(), "the key went to the question");
+    play(delivery, &[on(4_200, DeliveryEvent::DraftEnded, "resume")]);
+    // The key was late and went into the box: no Enter.
     let late = [
-        hear(3_100, Event::Draft, ""),
+        on(3_100, DeliveryEvent::DraftTyped, ""),
         seen(3_200, holds("text1"), ""),
-        hear(4_200, Event::DraftGone, ""),
+        on(4_200, DeliveryEvent::DraftEnded, ""),
     ];
-    play(park(), &late);
-    // The question has eaten the text: it is not written again as if nothing had been.
-    let delivery = play(park(), &[seen(4_000, empty(), "resume")]);
+    play(awaiting_enter(), &late);
+    // The question has taken the text: the message becomes uncertain.
+    let delivery = play(awaiting_enter(), &[seen(4_000, empty(), "resume")]);
     let gone = [
-        hear(4_001, Event::Resumed, ""),
-        hear(4_051, Event::Tick, "look"),
+        on(4_001, DeliveryEvent::Resumed, ""),
+        on(4_051, DeliveryEvent::Tick, "look"),
         looked(4_052, empty(), "uncertain 1"),
     ];
     play(delivery, &gone);
-    let end = [hear(4_000, Event::Exited(Ending::Exit(0)), "uncertain 1")];
-    play(park(), &end);
+    let end = [on(
+        4_000,
+        DeliveryEvent::Exited(Ending::Exit(0)),
+        "uncertain 1",
+    )];
+    play(awaiting_enter(), &end);
 }
 
-/// An answer of these keys to a question, up to the look that follows them.
+/// Play an answer with these keys up to the look that follows them.
 fn answered(keys: &str) -> Delivery {
     answered_at(keys, "")
 }
@@ -68,10 +75,10 @@ fn answered_at(keys: &str, before: &str) -> Delivery {
     pending[0].message.envelope.body = Body::Inline(keys.to_owned());
     let typed = [
         seen(2_900, at_cursor("Run rm?", before), ""),
-        (3_000, Doing::Act(&pending), "offer 1"),
+        (3_000, Call::Act(&pending), "offer 1"),
         (3_001, recorded(&[1]), "write 1"),
-        hear(3_002, Event::Wrote(keys.to_owned()), ""),
-        hear(3_052, Event::Tick, "look"),
+        on(3_002, DeliveryEvent::Wrote(keys.to_owned()), ""),
+        on(3_052, DeliveryEvent::Tick, "look"),
     ];
     play(with(|_| ()), &typed)
 }
@@ -105,10 +112,10 @@ fn an_answer_is_accepted_once_its_question_is_gone() {
 fn an_answer_without_effect_is_typed_once_more_and_then_fails() {
     let ignored = [
         looked(3_053, asks("Run rm?"), ""),
-        hear(4_053, Event::Tick, "look"),
+        on(4_053, DeliveryEvent::Tick, "look"),
         looked(4_054, asks("Run rm?"), "write 1"),
-        hear(4_055, Event::Wrote("2".to_owned()), ""),
-        hear(4_105, Event::Tick, "look"),
+        on(4_055, DeliveryEvent::Wrote("2".to_owned()), ""),
+        on(4_105, DeliveryEvent::Tick, "look"),
         looked(4_106, asks("Run rm?"), ""),
     ];
     let again = play(answered("2"), &ignored);
@@ -117,7 +124,7 @@ fn an_answer_without_effect_is_typed_once_more_and_then_fails() {
         &[seen(4_200, empty(), "offered 1; accepted 1")],
     );
     let fails = [
-        hear(5_106, Event::Tick, "look"),
+        on(5_106, DeliveryEvent::Tick, "look"),
         looked(5_107, asks("Run rm?"), "fail 1"),
     ];
     play(again, &fails);
@@ -127,16 +134,16 @@ fn an_answer_without_effect_is_typed_once_more_and_then_fails() {
 fn an_answer_is_not_typed_again_while_a_person_has_the_keyboard() {
     let taken = [
         looked(3_053, asks("Run rm?"), ""),
-        hear(3_500, Event::Paused(PausedBy::Viewer), ""),
-        hear(4_053, Event::Tick, "look"),
+        on(3_500, DeliveryEvent::Paused(PausedBy::Viewer), ""),
+        on(4_053, DeliveryEvent::Tick, "look"),
         looked(4_054, asks("Run rm?"), "fail 1"),
     ];
     play(answered("2"), &taken);
 }
 
-/// Enter after a key that the dialog ignored would choose what the dialog offers first.
+/// After an ignored key, Enter would choose the first option of the dialog.
 #[test]
-fn enter_follows_an_answer_only_where_the_dialog_shows_it_at_the_cursor() {
+fn enter_follows_an_answer_only_if_the_dialog_shows_it_at_the_cursor() {
     let check = |keys: &str, before: &str, after: &str, want: &'static str| {
         play(
             answered_at(keys, before),
@@ -149,7 +156,7 @@ fn enter_follows_an_answer_only_where_the_dialog_shows_it_at_the_cursor() {
     check("2", "> 1. Yes", "> 1. Yes", "");
     check("2", "", "", "");
     check("\u{1b}[B", "", "", "");
-    // A hidden cursor in a row that happens to end so.
+    // A hidden cursor in a row that happens to end with the keys.
     check(
         "cancel",
         "Enter to confirm, esc to cancel",
@@ -161,47 +168,47 @@ fn enter_follows_an_answer_only_where_the_dialog_shows_it_at_the_cursor() {
 #[test]
 fn an_answer_is_judged_only_after_the_program_has_read_it() {
     let unread = [
-        hear(3_060, Event::Unread(true), ""),
+        on(3_060, DeliveryEvent::UnreadInput(true), ""),
         looked(3_061, asks("Run rm?"), ""),
-        hear(3_111, Event::Tick, "look"),
+        on(3_111, DeliveryEvent::Tick, "look"),
     ];
     let delivery = play(answered("2"), &unread);
     assert!(delivery.awaits_reading());
-    // A look that may be older than that says nothing.
+    // A look that may be older than the read proves nothing.
     let read = [
-        hear(3_112, Event::Unread(false), ""),
+        on(3_112, DeliveryEvent::UnreadInput(false), ""),
         looked(3_113, asks("Run rm?"), ""),
-        hear(3_163, Event::Tick, "look"),
+        on(3_163, DeliveryEvent::Tick, "look"),
         looked(3_164, empty(), "offered 1; accepted 1"),
     ];
     play(delivery.clone(), &read);
     // A program that never reads it is not waited for without end.
     let never = [
         looked(4_000, asks("Run rm?"), ""),
-        hear(4_050, Event::Tick, "look"),
+        on(4_050, DeliveryEvent::Tick, "look"),
         looked(5_070, asks("Run rm?"), "fail 1"),
     ];
     play(delivery, &never);
 }
 
 #[test]
-fn an_answer_goes_past_a_text_that_waits() {
-    let mut pending = [message_state(1, Normal), raw(2)];
+fn an_answer_goes_before_a_text_that_waits_for_enter() {
+    let mut pending = [mail(1, Normal), raw(2)];
     pending[1].message.created_at = ms(3_060).wall;
     let delivery = written(with(|_| ()), &pending[..1]);
     let answering = [
         looked(3_053, asks("Run rm?"), ""),
-        (3_100, Doing::Act(&pending[1..]), "offer 2"),
+        (3_100, Call::Act(&pending[1..]), "offer 2"),
         (3_101, recorded(&[2]), "write 2"),
-        hear(3_102, wrote(), ""),
-        hear(3_152, Event::Tick, "look"),
+        on(3_102, wrote(), ""),
+        on(3_152, DeliveryEvent::Tick, "look"),
         looked(3_153, holds("text"), "offered 2; accepted 2; resume"),
     ];
     play(delivery, &answering);
 }
 
 #[test]
-fn a_question_is_told_by_all_its_words() {
+fn a_question_is_identified_by_its_full_text() {
     let long = |end: &str| Sighting {
         question: Some(format!("Run cd /a/long/way && {end}?")),
         before: Some("text".to_owned()),
@@ -212,10 +219,10 @@ fn a_question_is_told_by_all_its_words() {
     pending[0].message.envelope.body = Body::Inline("text".to_owned());
     let typed = [
         seen(2_900, at_cursor_of(long("ls"), ""), ""),
-        (3_000, Doing::Act(&pending), "offer 1"),
+        (3_000, Call::Act(&pending), "offer 1"),
         (3_001, recorded(&[1]), "write 1"),
-        hear(3_002, wrote(), ""),
-        hear(3_052, Event::Tick, "look"),
+        on(3_002, wrote(), ""),
+        on(3_052, DeliveryEvent::Tick, "look"),
     ];
     let delivery = play(with(|_| ()), &typed);
     play(delivery.clone(), &[looked(3_053, long("ls"), "enter")]);
@@ -226,27 +233,27 @@ fn a_question_is_told_by_all_its_words() {
 }
 
 #[test]
-fn a_question_that_comes_again_is_another() {
+fn a_repeated_question_is_another_question() {
     let check = |between: &[Sighting], last: &str, is_entered: bool| {
         let mut pending = [raw(1)];
         pending[0].message.envelope.body = Body::Inline("yes".to_owned());
         let typed = [
             seen(2_900, asks("Go on? [y/N]"), ""),
-            (3_000, Doing::Act(&pending), "offer 1"),
+            (3_000, Call::Act(&pending), "offer 1"),
             (3_001, recorded(&[1]), "write 1"),
-            hear(3_002, Event::Wrote("yes".to_owned()), ""),
+            on(3_002, DeliveryEvent::Wrote("yes".to_owned()), ""),
         ];
         let mut delivery = play(with(|_| ()), &typed);
         for (at, sighting) in (3_010..).zip(between) {
-            delivery.on(ms(at), Event::Seen(sighting.clone()));
+            delivery.on(ms(at), DeliveryEvent::ScreenChanged(sighting.clone()));
         }
-        let mut delivery = play(delivery, &[hear(3_052, Event::Tick, "look")]);
-        let effects = delivery.on(ms(3_053), Event::Looked(at_cursor(last, "yes")));
+        let mut delivery = play(delivery, &[on(3_052, DeliveryEvent::Tick, "look")]);
+        let effects = delivery.on(ms(3_053), DeliveryEvent::Looked(at_cursor(last, "yes")));
         let is_enter = effects == [Effect::Enter];
         assert_eq!(is_enter, is_entered, "{between:?} {last}");
     };
     check(&[], "Go on? [y/N]", true);
-    // It closed for a moment.
+    // The question closed for a moment.
     for gap in [empty(), hidden(), asks("Sure?")] {
         check(&[gap], "Go on? [y/N]", false);
     }
@@ -259,35 +266,35 @@ fn a_question_that_comes_again_is_another() {
 }
 
 #[test]
-fn an_interrupt_dismisses_the_question_that_another_waits_for() {
-    let pending = [message_state(1, Normal)];
-    let urgent = [message_state(2, Interrupt)];
+fn an_interrupt_dismisses_the_question_that_holds_another_message() {
+    let pending = [mail(1, Normal)];
+    let urgent = [mail(2, Interrupt)];
     let delivery = written(with(|_| ()), &pending);
     let pressed = [
         looked(3_053, asks("Run rm?"), ""),
-        (3_100, Doing::Act(&urgent), "look"),
+        (3_100, Call::Act(&urgent), "look"),
         looked(3_101, asks("Run rm?"), "key [3]"),
     ];
     let delivery = play(delivery, &pressed);
-    // It is gone: first the one that is in the box.
+    // The question closes: the text in the box goes first.
     let gone = [
         seen(3_200, holds("text"), ""),
-        hear(3_201, Event::Tick, "resume"),
-        hear(3_202, Event::Resumed, ""),
-        hear(3_252, Event::Tick, "look"),
+        on(3_201, DeliveryEvent::Tick, "resume"),
+        on(3_202, DeliveryEvent::Resumed, ""),
+        on(3_252, DeliveryEvent::Tick, "look"),
         looked(3_253, holds("text"), "enter"),
-        hear(3_254, Event::Entered, ""),
+        on(3_254, DeliveryEvent::Entered, ""),
         seen(3_255, empty(), "offered 1"),
     ];
     play(delivery.clone(), &gone);
-    // It stays: then nothing is typed.
+    // The question stays open: nothing is typed.
     let stays = [
-        hear(8_101, Event::Tick, "look"),
+        on(8_101, DeliveryEvent::Tick, "look"),
         looked(8_102, asks("Run rm?"), "key [3]"),
-        hear(13_102, Event::Tick, "look"),
+        on(13_102, DeliveryEvent::Tick, "look"),
         looked(13_103, asks("Run rm?"), "key [3]"),
-        hear(18_103, Event::Tick, ""),
-        (18_104, Doing::Act(&urgent), ""),
+        on(18_103, DeliveryEvent::Tick, ""),
+        (18_104, Call::Act(&urgent), ""),
     ];
     let delivery = play(delivery, &stays);
     assert_eq!(

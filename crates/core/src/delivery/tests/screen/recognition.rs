@@ -6,51 +6,44 @@ use crate::harness::ProgramFacts;
 
 #[test]
 fn nothing_is_typed_into_an_unknown_view() {
-    let pending = [
-        message_state(1, Normal),
-        message_state(2, Interrupt),
-        message_state(3, Idle),
-    ];
+    let pending = [mail(1, Normal), mail(2, Interrupt), mail(3, Idle)];
     let delivery = play(with(|_| ()), &[seen(2_600, hidden(), "")]);
-    for state in &pending {
-        let own = std::slice::from_ref(state);
-        let delivery = play(delivery.clone(), &[(9_000, Doing::Act(own), "")]);
-        let hold = delivery.hold(ms(9_001), state, own).unwrap();
+    for mail in &pending {
+        let own = std::slice::from_ref(mail);
+        let delivery = play(delivery.clone(), &[(9_000, Call::Act(own), "")]);
+        let hold = delivery.hold(ms(9_001), mail, own).unwrap();
         assert_eq!((hold.rule, hold.since), ("unrecognised", ms(2_600).wall));
         assert_eq!(hold.evidence, "expected the input box, found \"Settings\"");
     }
-    // A title that says idle changes nothing.
+    // A title that shows "idle" changes nothing.
     let says_idle = Sighting {
         claims: claims(Says::Idle).claims,
         ..hidden()
     };
-    let idle = [
-        seen(3_000, says_idle, ""),
-        (9_000, Doing::Act(&pending), ""),
-    ];
+    let idle = [seen(3_000, says_idle, ""), (9_000, Call::Act(&pending), "")];
     play(delivery, &idle);
 }
 
 #[test]
 fn no_interrupt_key_is_pressed_into_an_unknown_view() {
-    let urgent = [message_state(1, Interrupt)];
+    let urgent = [mail(1, Interrupt)];
     let works = Sighting {
         claims: claims(Says::Working).claims,
         ..hidden()
     };
     let busy = [
         seen(3_000, works.clone(), ""),
-        (3_001, Doing::Act(&urgent), ""),
+        (3_001, Call::Act(&urgent), ""),
     ];
     let delivery = play(with(|_| ()), &busy);
     assert_eq!(
         rule(delivery.hold(ms(3_002), &urgent[0], &urgent)),
         "unrecognised"
     );
-    // Nor one that opens between the decision and the key.
+    // The view opens between the decision and the key.
     let late = [
         seen(3_000, claims(Says::Working), ""),
-        (3_001, Doing::Act(&urgent), "look"),
+        (3_001, Call::Act(&urgent), "look"),
         looked(3_002, works, ""),
     ];
     play(with(|_| ()), &late);
@@ -58,23 +51,23 @@ fn no_interrupt_key_is_pressed_into_an_unknown_view() {
 
 #[test]
 fn an_interrupt_cancels_a_dialog_and_its_receipt_says_so() {
-    let urgent = [message_state(1, Interrupt)];
+    let urgent = [mail(1, Interrupt)];
     let cancelled = [
         seen(3_000, asks("Run rm?"), ""),
-        (3_001, Doing::Act(&urgent), "look"),
+        (3_001, Call::Act(&urgent), "look"),
         looked(3_002, asks("Run rm?"), "key [3]"),
         seen(3_100, claims(Says::Idle), ""),
-        hear(3_200, Event::Tick, "offer 1"),
+        on(3_200, DeliveryEvent::Tick, "offer 1"),
         (3_201, recorded(&[1]), "look"),
         looked(3_202, claims(Says::Idle), "write 1"),
-        hear(3_203, wrote(), ""),
+        on(3_203, wrote(), ""),
         seen(3_210, holds("text"), ""),
-        hear(3_260, Event::Tick, "look"),
+        on(3_260, DeliveryEvent::Tick, "look"),
         looked(3_261, holds("text"), "enter"),
-        hear(3_262, Event::Entered, ""),
+        on(3_262, DeliveryEvent::Entered, ""),
     ];
     let mut delivery = play(with(|_| ()), &cancelled);
-    let effects = delivery.on(ms(3_300), Event::Seen(empty()));
+    let effects = delivery.on(ms(3_300), DeliveryEvent::ScreenChanged(empty()));
     let says = evidence(&effects);
     assert!(
         says.ends_with("a dialog was cancelled for it: Run rm?"),
@@ -84,13 +77,13 @@ fn an_interrupt_cancels_a_dialog_and_its_receipt_says_so() {
 
 #[test]
 fn two_looks_without_output_between_them_come_before_a_text() {
-    let pending = [message_state(1, Normal)];
+    let pending = [mail(1, Normal)];
     let delivery = || play(with(|_| ()), &[seen(3_000, after_output(1, empty()), "")]);
     let early = play(
         delivery(),
         &[
-            hear(3_099, Event::Tick, ""),
-            (3_099, Doing::Act(&pending), ""),
+            on(3_099, DeliveryEvent::Tick, ""),
+            (3_099, Call::Act(&pending), ""),
         ],
     );
     assert_eq!(
@@ -100,15 +93,15 @@ fn two_looks_without_output_between_them_come_before_a_text() {
     assert_eq!(early.next_wakeup(), Some(ms(3_100).mono));
     let second = |look: Sighting, want: &'static str| {
         let lines = [
-            hear(3_100, Event::Tick, ""),
-            (3_100, Doing::Act(&pending), "offer 1"),
+            on(3_100, DeliveryEvent::Tick, ""),
+            (3_100, Call::Act(&pending), "offer 1"),
             (3_101, recorded(&[1]), "look"),
             looked(3_102, look, want),
         ];
         play(delivery(), &lines)
     };
     second(after_output(1, empty()), "write 1");
-    // Anything else takes the offer back: nothing was written.
+    // Any other screen withdraws the offer.
     second(after_output(2, empty()), "withdraw 1");
     second(after_output(1, holds("mine")), "withdraw 1");
     second(after_output(1, hidden()), "withdraw 1");
@@ -116,13 +109,13 @@ fn two_looks_without_output_between_them_come_before_a_text() {
 }
 
 #[test]
-fn a_hooks_question_is_over_once_the_box_is_in_sight_again() {
+fn a_question_of_a_hook_ends_once_the_box_is_visible_again() {
     let mut manifest = manifest();
     let sign = |event: &str| event.to_owned().try_into().unwrap();
     manifest.hook.blocked.push(sign("PermissionRequest"));
     let report = manifest.hook.read("PermissionRequest", "{}");
     let asked = [
-        hear(3_000, Event::Hook(Box::new(report)), ""),
+        on(3_000, DeliveryEvent::HookCalled(Box::new(report)), ""),
         seen(3_100, hidden(), ""),
         seen(4_000, empty(), ""),
     ];
@@ -134,9 +127,9 @@ fn a_hooks_question_is_over_once_the_box_is_in_sight_again() {
             .question_ends_at(delivery.input_box.recognised_since()),
         Some(ms(7_000).mono)
     );
-    delivery.on(ms(6_999), Event::Tick);
+    delivery.on(ms(6_999), DeliveryEvent::Tick);
     assert!(matches!(delivery.activity().activity, Activity::Blocked(_)));
-    delivery.on(ms(7_000), Event::Tick);
+    delivery.on(ms(7_000), DeliveryEvent::Tick);
     assert_eq!(delivery.activity().activity, Activity::Idle);
 }
 
@@ -154,51 +147,46 @@ fn handed_over(sighting: Sighting) -> Sighting {
 
 #[test]
 fn nothing_is_typed_while_another_process_has_the_conversation() {
-    let all = [
-        message_state(1, Normal),
-        message_state(2, Interrupt),
-        message_state(3, Idle),
-        raw(4),
-    ];
+    let all = [mail(1, Normal), mail(2, Interrupt), mail(3, Idle), raw(4)];
     for screen in [empty(), asks("Run rm?"), claims(Says::Working)] {
         let delivery = play(
             with(|_| ()),
             &[seen(3_000, handed_over(screen.clone()), "")],
         );
-        for state in &all {
-            let own = std::slice::from_ref(state);
-            let delivery = play(delivery.clone(), &[(9_000, Doing::Act(own), "")]);
-            let hold = delivery.hold(ms(9_001), state, own).unwrap();
+        for mail in &all {
+            let own = std::slice::from_ref(mail);
+            let delivery = play(delivery.clone(), &[(9_000, Call::Act(own), "")]);
+            let hold = delivery.hold(ms(9_001), mail, own).unwrap();
             assert_eq!((hold.rule, hold.since), ("handed-over", ms(3_000).wall));
             assert_eq!(hold.evidence, "the program's own record names job 2d95");
         }
         let moved = "the agent's conversation has moved to another process";
-        assert!(delivery.bars_a_nudge().unwrap().starts_with(moved));
+        assert!(delivery.nudge_refusal().unwrap().starts_with(moved));
         let answerable = delivery.answerable(ms(9_001));
         assert!(matches!(answerable, Answerable::No(why) if why.starts_with(moved)));
     }
     // Once the program has its conversation back, mail goes in.
-    let pending = [message_state(1, Normal)];
+    let pending = [mail(1, Normal)];
     let back = [
         seen(2_600, handed_over(empty()), ""),
         seen(3_000, empty(), ""),
-        (3_100, Doing::Act(&pending), "offer 1"),
+        (3_100, Call::Act(&pending), "offer 1"),
     ];
     play(with(|_| ()), &back);
 }
 
 #[test]
-fn a_handover_takes_an_offer_back_and_withholds_enter() {
-    let pending = [message_state(1, Normal)];
+fn a_handover_withdraws_an_offer_and_withholds_enter() {
+    let pending = [mail(1, Normal)];
     let before_text = [
-        (3_000, Doing::Act(&pending[..]), "offer 1"),
+        (3_000, Call::Act(&pending[..]), "offer 1"),
         (3_001, recorded(&[1]), "look"),
         looked(3_002, handed_over(empty()), "withdraw 1"),
     ];
     play(with(|_| ()), &before_text);
     let before_enter = [
         looked(3_053, handed_over(holds("text")), ""),
-        hear(9_000, Event::Tick, ""),
+        on(9_000, DeliveryEvent::Tick, ""),
     ];
     let delivery = play(written(with(|_| ()), &pending), &before_enter);
     let hold = delivery.hold(ms(9_001), &pending[0], &pending);

@@ -1,85 +1,85 @@
-//! Work that a screen shows, and the keys that interrupt it.
+//! Work on the screen, and the keys that interrupt it.
 
 use super::*;
 
 #[test]
 fn a_key_that_would_quit_needs_proof_of_work() {
-    let urgent = [message_state(1, Interrupt)];
+    let urgent = [mail(1, Interrupt)];
     let delivery = || {
         with(|manifest| {
             manifest.interrupt.quits_when_idle = true;
             manifest.interrupt.dismiss = Some(keys("esc"));
         })
     };
-    // Output is none.
+    // Output is no proof of work.
     let mut busy = play(
         delivery(),
         &[
-            hear(3_000, Event::Output, ""),
-            (3_001, Doing::Act(&urgent), "look"),
+            on(3_000, DeliveryEvent::Output, ""),
+            (3_001, Call::Act(&urgent), "look"),
             looked(3_002, empty(), "offer 1"),
             (3_003, recorded(&[1]), "look"),
             looked(3_003, empty(), "write 1"),
-            hear(3_004, wrote(), ""),
-            hear(3_054, Event::Tick, "look"),
+            on(3_004, wrote(), ""),
+            on(3_054, DeliveryEvent::Tick, "look"),
             looked(3_055, holds("text"), "enter"),
-            hear(3_056, Event::Entered, ""),
+            on(3_056, DeliveryEvent::Entered, ""),
         ],
     );
-    let effects = busy.on(ms(3_057), Event::Seen(empty()));
+    let effects = busy.on(ms(3_057), DeliveryEvent::ScreenChanged(empty()));
     assert!(evidence(&effects).ends_with("no interrupt key: it might have ended the program"));
-    // Its title is. Each press needs it anew.
+    // The title is a proof of work, and each press needs a new one.
     let works = [
         seen(3_000, claims(Says::Working), ""),
-        (3_001, Doing::Act(&urgent), "look"),
+        (3_001, Call::Act(&urgent), "look"),
         looked(3_002, claims(Says::Working), "key [3]"),
-        hear(8_002, Event::Tick, "look"),
+        on(8_002, DeliveryEvent::Tick, "look"),
         looked(8_003, claims(Says::Working), "key [3]"),
-        hear(13_003, Event::Tick, "look"),
+        on(13_003, DeliveryEvent::Tick, "look"),
         looked(13_004, claims(Says::Idle), "offer 1"),
     ];
     play(delivery(), &works);
-    // A question is dismissed by its own key.
+    // A question is dismissed by the dismiss key.
     let asked = [
         seen(3_000, asks("Run rm?"), ""),
-        (3_001, Doing::Act(&urgent), "look"),
+        (3_001, Call::Act(&urgent), "look"),
         looked(3_002, asks("Run rm?"), "key [27]"),
     ];
     play(delivery(), &asked);
-    // An idle program gets none.
-    play(delivery(), &[(3_000, Doing::Act(&urgent), "offer 1")]);
+    // An idle program gets no key.
+    play(delivery(), &[(3_000, Call::Act(&urgent), "offer 1")]);
 }
 
 #[test]
 fn the_keys_are_pressed_again_when_the_harness_says() {
-    let urgent = [message_state(1, Interrupt)];
+    let urgent = [mail(1, Interrupt)];
     let delivery = with(|manifest| {
         manifest.interrupt.keys = keys("esc");
         manifest.interrupt.wait = Wait::millis(1_500);
     });
     let works = [
         seen(3_000, claims(Says::Working), ""),
-        (3_001, Doing::Act(&urgent), "look"),
+        (3_001, Call::Act(&urgent), "look"),
         looked(3_001, claims(Says::Working), "key [27]"),
-        hear(4_500, Event::Tick, ""),
-        hear(4_501, Event::Tick, "look"),
+        on(4_500, DeliveryEvent::Tick, ""),
+        on(4_501, DeliveryEvent::Tick, "look"),
         looked(4_501, claims(Says::Working), "key [27]"),
         seen(4_600, claims(Says::Idle), "offer 1"),
     ];
     play(delivery, &works);
 }
 
-/// An interrupt whose key was pressed while the agent worked.
+/// Play an interrupt up to its key, which is pressed while the agent works.
 fn pressed(urgent: &[MessageState], change: impl FnOnce(&mut Manifest)) -> Delivery {
     let lines = [
         seen(3_000, claims(Says::Working), ""),
-        (3_001, Doing::Act(urgent), "look"),
+        (3_001, Call::Act(urgent), "look"),
         looked(3_001, claims(Says::Working), "key [3]"),
     ];
     play(with(change), &lines)
 }
 
-fn put_back() -> Sighting {
+fn restored() -> Sighting {
     Sighting {
         input_box: holds("the last prompt").input_box,
         ..claims(Says::Idle)
@@ -87,37 +87,37 @@ fn put_back() -> Sighting {
 }
 
 #[test]
-fn what_an_interrupt_puts_back_is_cleared() {
-    let urgent = [message_state(1, Interrupt)];
+fn a_prompt_that_is_restored_after_an_interrupt_is_cleared() {
+    let urgent = [mail(1, Interrupt)];
     let cleared = [
-        seen(3_100, put_back(), "key [21]"),
+        seen(3_100, restored(), "key [21]"),
         seen(3_103, claims(Says::Idle), ""),
-        hear(3_202, Event::Tick, ""),
-        hear(3_203, Event::Tick, "offer 1"),
+        on(3_202, DeliveryEvent::Tick, ""),
+        on(3_203, DeliveryEvent::Tick, "offer 1"),
         (3_204, recorded(&[1]), "look"),
         looked(3_205, claims(Says::Idle), "write 1"),
     ];
     play(pressed(&urgent, clearing), &cleared);
     // If the key has no effect, the text is a draft like any other.
     let stays = [
-        seen(3_100, put_back(), "key [21]"),
-        hear(5_100, Event::Tick, ""),
-        (5_101, Doing::Act(&urgent), ""),
+        seen(3_100, restored(), "key [21]"),
+        on(5_100, DeliveryEvent::Tick, ""),
+        (5_101, Call::Act(&urgent), ""),
     ];
     let delivery = play(pressed(&urgent, clearing), &stays);
     assert_eq!(rule(delivery.hold(ms(5_102), &urgent[0], &urgent)), "draft");
-    // What a person has typed is not cleared.
+    // A draft is not cleared.
     let typed = [
-        hear(3_050, Event::Draft, ""),
-        seen(3_100, put_back(), ""),
-        (9_000, Doing::Act(&urgent), ""),
+        on(3_050, DeliveryEvent::DraftTyped, ""),
+        seen(3_100, restored(), ""),
+        (9_000, Call::Act(&urgent), ""),
     ];
     play(pressed(&urgent, clearing), &typed);
 }
 
 #[test]
-fn what_comes_back_late_is_waited_for() {
-    let urgent = [message_state(1, Interrupt)];
+fn an_offer_waits_for_a_prompt_that_is_restored_late() {
+    let urgent = [mail(1, Interrupt)];
     let delivery = || {
         let delivery = pressed(&urgent, |manifest| {
             clearing(manifest);
@@ -126,29 +126,29 @@ fn what_comes_back_late_is_waited_for() {
         play(delivery, &[seen(3_100, claims(Says::Idle), "")])
     };
     let cleared = [
-        seen(3_132, put_back(), ""),
-        hear(3_599, Event::Tick, ""),
-        hear(3_600, Event::Tick, "key [21]"),
+        seen(3_132, restored(), ""),
+        on(3_599, DeliveryEvent::Tick, ""),
+        on(3_600, DeliveryEvent::Tick, "key [21]"),
     ];
     play(delivery(), &cleared);
-    // Where nothing comes back, it goes in then.
+    // Without a restored prompt, the message is offered then.
     let plain = [
-        hear(3_599, Event::Tick, ""),
-        hear(3_600, Event::Tick, "offer 1"),
+        on(3_599, DeliveryEvent::Tick, ""),
+        on(3_600, DeliveryEvent::Tick, "offer 1"),
     ];
     play(delivery(), &plain);
-    // It works again: the key's own time counts.
+    // The agent works again: the wait for the key counts.
     let busy = [
         seen(3_200, claims(Says::Working), ""),
-        hear(3_600, Event::Tick, ""),
-        hear(8_001, Event::Tick, "look"),
+        on(3_600, DeliveryEvent::Tick, ""),
+        on(8_001, DeliveryEvent::Tick, "look"),
     ];
     play(delivery(), &busy);
 }
 
 #[test]
 fn the_screen_decides_what_is_work() {
-    let later = [message_state(1, Idle)];
+    let later = [mail(1, Idle)];
     let delivery = play(with(|_| ()), &[seen(3_000, claims(Says::Working), "")]);
     let hold = delivery.hold(ms(9_000), &later[0], &later).unwrap();
     assert_eq!(
@@ -157,8 +157,8 @@ fn the_screen_decides_what_is_work() {
     );
     let rests = [
         seen(9_001, claims(Says::Idle), ""),
-        hear(9_002, Event::Output, ""),
-        (9_003, Doing::Act(&later), "offer 1"),
+        on(9_002, DeliveryEvent::Output, ""),
+        (9_003, Call::Act(&later), "offer 1"),
     ];
     play(delivery, &rests);
     assert!(with(|_| ()).knows_dialogs() && !super::starting().knows_dialogs());
@@ -166,41 +166,41 @@ fn the_screen_decides_what_is_work() {
 }
 
 #[test]
-fn normal_mail_waits_for_the_end_of_work_where_the_harness_says_so() {
-    let (mail, urgent) = ([message_state(1, Normal)], [message_state(1, Interrupt)]);
+fn normal_mail_waits_for_the_end_of_work_if_the_harness_requires_it() {
+    let (mail, urgent) = ([mail(1, Normal)], [mail(1, Interrupt)]);
     let waits = || {
         let delivery = with(|manifest| manifest.submit.while_working = false);
         play(delivery, &[seen(3_000, claims(Says::Working), "")])
     };
-    let delivery = play(waits(), &[(3_001, Doing::Act(&mail), "")]);
+    let delivery = play(waits(), &[(3_001, Call::Act(&mail), "")]);
     let hold = delivery.hold(ms(3_002), &mail[0], &mail);
     assert_eq!(rule(hold), "working");
     let rests = [
         seen(9_001, claims(Says::Idle), ""),
-        (9_003, Doing::Act(&mail), "offer 1"),
+        (9_003, Call::Act(&mail), "offer 1"),
     ];
     play(delivery, &rests);
-    play(waits(), &[(3_001, Doing::Act(&urgent), "look")]);
+    play(waits(), &[(3_001, Call::Act(&urgent), "look")]);
 }
 
 #[test]
 fn nothing_is_typed_or_entered_while_any_sign_shows_work() {
-    let pending = [message_state(1, Normal)];
+    let pending = [mail(1, Normal)];
     let works = |sighting: Sighting| Sighting {
         claims: claims(Says::Working).claims,
         ..sighting
     };
     // Before the text.
     let before_text = [
-        (3_000, Doing::Act(&pending[..]), "offer 1"),
+        (3_000, Call::Act(&pending[..]), "offer 1"),
         (3_001, recorded(&[1]), "look"),
         looked(3_002, works(empty()), "withdraw 1"),
     ];
     play(with(|_| ()), &before_text);
-    // Before Enter: it waits in the box until the agent rests.
+    // Before Enter, the text waits in the box until the agent is idle.
     let before_enter = [
         looked(3_053, works(holds("text")), ""),
-        hear(9_000, Event::Tick, ""),
+        on(9_000, DeliveryEvent::Tick, ""),
     ];
     let delivery = play(written(with(|_| ()), &pending), &before_enter);
     assert!(!delivery.is_writing());
@@ -214,14 +214,14 @@ fn nothing_is_typed_or_entered_while_any_sign_shows_work() {
         ..holds("text")
     };
     play(delivery, &[seen(9_100, rests, "resume")]);
-    // A sign of work on the screen counts though a better source says idle.
+    // A sign of work on the screen counts even if a better source says "idle".
     let mut both = claims(Says::Idle);
     both.claims.push(Claim {
         source: Source::Screen,
         says: Says::Working,
         evidence: "its screen says: esc to interrupt".to_owned(),
     });
-    let both = [seen(3_000, both, ""), (3_200, Doing::Act(&pending), "")];
+    let both = [seen(3_000, both, ""), (3_200, Call::Act(&pending), "")];
     let delivery = play(with(|_| ()), &both);
     assert_eq!(delivery.activity().activity, Activity::Idle);
     let hold = delivery.hold(ms(3_201), &pending[0], &pending).unwrap();
@@ -230,18 +230,18 @@ fn nothing_is_typed_or_entered_while_any_sign_shows_work() {
 
 #[test]
 fn an_agent_that_ignores_interrupts_is_not_typed_into() {
-    let urgent = [message_state(1, Interrupt)];
+    let urgent = [mail(1, Interrupt)];
     let works = || claims(Says::Working);
     let ignored = [
         seen(3_000, works(), ""),
-        (3_001, Doing::Act(&urgent[..]), "look"),
+        (3_001, Call::Act(&urgent[..]), "look"),
         looked(3_002, works(), "key [3]"),
-        hear(8_002, Event::Tick, "look"),
+        on(8_002, DeliveryEvent::Tick, "look"),
         looked(8_003, works(), "key [3]"),
-        hear(13_003, Event::Tick, "look"),
+        on(13_003, DeliveryEvent::Tick, "look"),
         looked(13_004, works(), "key [3]"),
-        hear(18_004, Event::Tick, ""),
-        (18_005, Doing::Act(&urgent), ""),
+        on(18_004, DeliveryEvent::Tick, ""),
+        (18_005, Call::Act(&urgent), ""),
     ];
     let delivery = play(with(|_| ()), &ignored);
     let hold = delivery.hold(ms(18_006), &urgent[0], &urgent).unwrap();
@@ -249,8 +249,8 @@ fn an_agent_that_ignores_interrupts_is_not_typed_into() {
     assert!(hold.reason.contains("did not stop it"), "{hold:?}");
     let rests = [
         seen(20_000, claims(Says::Idle), ""),
-        hear(20_100, Event::Tick, ""),
-        (20_101, Doing::Act(&urgent), "offer 1"),
+        on(20_100, DeliveryEvent::Tick, ""),
+        (20_101, Call::Act(&urgent), "offer 1"),
     ];
     play(delivery, &rests);
 }

@@ -120,7 +120,7 @@ pub(super) fn mail(context: &Context, name: &AgentName, listing: Listing) -> Res
         None => Vec::new(),
     };
     let (mut waiting, own): (Vec<_>, Vec<_>) = messages.into_iter().partition(intake::is_copy);
-    waiting.retain(|state| state.status.is_unread() && !state.status.is_handed());
+    waiting.retain(|state| state.status.is_unread() && !state.status.is_offered_or_shown());
     Ok(Mail { own, waiting })
 }
 

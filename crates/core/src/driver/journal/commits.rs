@@ -1,8 +1,8 @@
 //! Open commits, and retries of receipts that the journal has not recorded.
 
-use super::terminal::Purpose;
-use super::{Action, CommitId, Input, Observer, Operation, SessionDriver};
-use crate::delivery::{Event, REST};
+use crate::delivery::{DeliveryEvent, JOURNAL_RETRY_INTERVAL};
+use crate::driver::terminal::keyboard::KeyboardPurpose;
+use crate::driver::{Action, CommitId, Input, JournalOperation, Observer, SessionDriver};
 use crate::id::MessageId;
 use crate::moment::Moment;
 use std::time::Duration;
@@ -11,13 +11,13 @@ use std::time::Duration;
 /// session finds the offer cut off.
 const RECEIPT_RETRIED_FOR: Duration = Duration::from_secs(180);
 
-/// What a commit is for.
+/// The purpose of a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum For {
+pub(crate) enum CommitPurpose {
     /// A turn for which the keyboard is held.
-    Turn(Purpose),
-    /// Mail for a hook or the API, by the number of its offer.
-    Handover(u64),
+    Turn(KeyboardPurpose),
+    /// An offer to a hook or the API, by its number.
+    DirectOffer(u64),
     /// Nothing waits for the commit, and a failed commit is not retried.
     Nothing,
     /// A receipt of an offer. It is retried, because without it the next session would take a
@@ -28,29 +28,29 @@ pub(super) enum For {
 #[derive(Debug, Clone)]
 struct Commit {
     id: CommitId,
-    operation: Operation,
-    purpose: For,
+    operation: JournalOperation,
+    purpose: CommitPurpose,
     has_failed: bool,
     /// When the commit is retried, after a failure.
     retry_at: Option<Duration>,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Commits {
+pub(crate) struct Commits {
     count: u64,
     open: Vec<Commit>,
 }
 
 impl Commits {
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.open.is_empty()
     }
 
-    pub(super) fn has(&self, id: MessageId) -> bool {
+    pub(crate) fn has(&self, id: MessageId) -> bool {
         self.open.iter().any(|commit| commit.operation.has(id))
     }
 
-    pub(super) fn next_retry(&self) -> Option<Duration> {
+    pub(crate) fn next_retry(&self) -> Option<Duration> {
         self.open.iter().filter_map(|commit| commit.retry_at).min()
     }
 
@@ -60,12 +60,12 @@ impl Commits {
     }
 }
 
-impl Operation {
+impl JournalOperation {
     pub fn has(&self, id: MessageId) -> bool {
         match self {
-            Self::Say { ids, .. } => ids.contains(&id),
+            Self::RecordStep { ids, .. } => ids.contains(&id),
             Self::Expire
-            | Self::Converse(_)
+            | Self::RecordConversation(_)
             | Self::SettleEarlierOffers(_)
             | Self::CloseKilledHooks => false,
         }
@@ -73,7 +73,7 @@ impl Operation {
 }
 
 impl SessionDriver {
-    pub(super) fn commit(&mut self, operation: Operation, purpose: For) {
+    pub(crate) fn commit(&mut self, operation: JournalOperation, purpose: CommitPurpose) {
         self.commits.count += 1;
         let id = CommitId(self.commits.count);
         self.actions.push(Action::Commit {
@@ -89,12 +89,12 @@ impl SessionDriver {
         });
     }
 
-    pub(super) fn commit_receipt(&mut self, now: Moment, operation: Operation) {
+    pub(crate) fn commit_receipt(&mut self, now: Moment, operation: JournalOperation) {
         let give_up_at = now.mono + RECEIPT_RETRIED_FOR;
-        self.commit(operation, For::Receipt { give_up_at });
+        self.commit(operation, CommitPurpose::Receipt { give_up_at });
     }
 
-    pub(super) fn committed(
+    pub(crate) fn committed(
         &mut self,
         now: Moment,
         id: CommitId,
@@ -104,16 +104,18 @@ impl SessionDriver {
     ) {
         self.freshness.commit(head);
         match self.commits.take(id).map(|commit| commit.purpose) {
-            Some(For::Turn(_)) => {
+            Some(CommitPurpose::Turn(_)) => {
                 self.keyboard.hold();
-                self.tell(now, Event::Recorded(ids), observer);
+                self.notify_delivery(now, DeliveryEvent::Recorded(ids), observer);
             }
-            Some(For::Handover(offer)) => self.hand_over(now, offer, ids, observer),
-            Some(For::Nothing | For::Receipt { .. }) | None => {}
+            Some(CommitPurpose::DirectOffer(offer)) => {
+                self.deliver_directly(now, offer, ids, observer)
+            }
+            Some(CommitPurpose::Nothing | CommitPurpose::Receipt { .. }) | None => {}
         }
     }
 
-    pub(super) fn not_committed(
+    pub(crate) fn not_committed(
         &mut self,
         now: Moment,
         id: CommitId,
@@ -125,35 +127,36 @@ impl SessionDriver {
             return;
         };
         match commit.purpose {
-            For::Turn(_) => {
+            CommitPurpose::Turn(_) => {
                 self.keyboard.hold();
-                self.tell(now, Event::NotRecorded(why.to_owned()), observer);
+                self.notify_delivery(now, DeliveryEvent::NotRecorded(why.to_owned()), observer);
             }
-            For::Handover(offer) => {
+            CommitPurpose::DirectOffer(offer) => {
                 let (offer, why) = (offer, why.to_owned());
                 let ids = Vec::new();
-                self.refuse_hook(offer);
+                self.refuse_direct(offer);
                 self.handle(now, Input::HookUnanswered { offer, ids, why }, observer);
             }
-            For::Nothing => {}
-            For::Receipt { give_up_at } if is_final || now.mono >= give_up_at => {
-                if let Operation::Say { ids, .. } = &commit.operation {
-                    observer.gives_up(ids, why);
+            CommitPurpose::Nothing => {}
+            CommitPurpose::Receipt { give_up_at } if is_final || now.mono >= give_up_at => {
+                if let JournalOperation::RecordStep { ids, .. } = &commit.operation {
+                    observer.on_receipt_lost(ids, why);
                 }
             }
-            For::Receipt { .. } => {
-                if let (Operation::Say { ids, .. }, false) = (&commit.operation, commit.has_failed)
+            CommitPurpose::Receipt { .. } => {
+                if let (JournalOperation::RecordStep { ids, .. }, false) =
+                    (&commit.operation, commit.has_failed)
                 {
-                    observer.retries(ids, why);
+                    observer.on_receipt_retry(ids, why);
                 }
                 commit.has_failed = true;
-                commit.retry_at = Some(now.mono + REST);
+                commit.retry_at = Some(now.mono + JOURNAL_RETRY_INTERVAL);
                 self.commits.open.push(commit);
             }
         }
     }
 
-    pub(super) fn retry_commits(&mut self, now: Moment) {
+    pub(crate) fn retry_commits(&mut self, now: Moment) {
         for commit in &mut self.commits.open {
             if commit.retry_at.take_if(|at| *at <= now.mono).is_some() {
                 self.actions.push(Action::Commit {

@@ -4,8 +4,8 @@
 //! A nudge takes the keyboard, looks at the screen, is typed, looks again, and presses Enter. It is
 //! never typed after its sender has given up.
 
-use super::{Action, KeyboardUser, Observer, SessionDriver};
-use crate::delivery::Event;
+use crate::delivery::DeliveryEvent;
+use crate::driver::{Action, KeyboardUser, Observer, SessionDriver};
 use crate::harness::Sighting;
 use crate::moment::Moment;
 use crate::{text, turn};
@@ -28,8 +28,8 @@ const SCREEN_SETTLES_WITHIN: Duration = Duration::from_secs(1);
 /// Interval between screen checks for a nudge.
 const SCREEN_POLL_INTERVAL: Duration = Duration::from_millis(25);
 
-/// Reason for a request whose sender does not wait for it any more.
-pub const TOO_LATE: &str = "it was asked for too long ago, and whoever did has given up";
+/// Reason to refuse a request whose sender has given up.
+pub const TOO_LATE: &str = "it was requested too long ago, and its sender has given up";
 const BUSY: &str = "something else is still being typed, or has not been read";
 const DRAFT: &str = "a person is typing";
 const GONE: &str = "the terminal is gone";
@@ -41,7 +41,7 @@ const NOT_ENTERED: &str = "; the line was typed, and Enter was not pressed";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestToken(pub u64);
 
-/// A line that somebody wants typed.
+/// A request to type a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NudgeRequest {
     pub token: RequestToken,
@@ -72,30 +72,30 @@ struct Waiting {
     give_up_at: Duration,
 }
 
-/// What a look at the screen comes before.
+/// The step that follows a look at the screen.
 #[derive(Debug, Clone, Copy)]
 enum Before {
     Line,
     Enter,
 }
 
-/// A look at the screen, repeated until the rules allow the line or its Enter, or forbid it for good.
+/// Looks at the screen, repeated until the rules allow or finally forbid the step.
 #[derive(Debug)]
 struct Check {
     nudge: Nudge,
     before: Before,
-    /// When a reason that may pass counts like any other.
+    /// When a temporary reason becomes a refusal.
     give_up_at: Duration,
 }
 
-/// Time until the next look.
+/// Wait for the next look.
 #[derive(Debug)]
 struct Pause {
     check: Check,
     look_at: Duration,
 }
 
-/// A line whose writing has begun. It is finished even if its sender has given up.
+/// A line that is being written. It is finished even if its sender has given up.
 #[derive(Debug)]
 struct Typing {
     nudge: Nudge,
@@ -106,7 +106,8 @@ enum State {
     #[default]
     Idle,
     Leasing(Waiting),
-    /// The nudge was refused before the keyboard was leased. The result of the lease is still to come.
+    /// The nudge was refused before the keyboard was leased. The result of the lease is still to
+    /// come.
     Abandoned,
     Looking(Check),
     Pausing(Pause),
@@ -115,7 +116,7 @@ enum State {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Nudges {
+pub(crate) struct Nudges {
     state: State,
     waiting: VecDeque<Waiting>,
     /// When the sender of the line that is being typed is told that the program does not read it.
@@ -129,7 +130,7 @@ impl Nudge {
 }
 
 impl Nudges {
-    pub(super) fn next_timeout(&self) -> Option<Duration> {
+    pub(crate) fn next_timeout(&self) -> Option<Duration> {
         let state = match &self.state {
             State::Leasing(waiting) => Some(waiting.give_up_at),
             State::Pausing(pause) => Some(pause.look_at),
@@ -156,7 +157,7 @@ impl Nudges {
 }
 
 impl SessionDriver {
-    pub(super) fn nudge_requested(
+    pub(crate) fn nudge_requested(
         &mut self,
         now: Moment,
         request: NudgeRequest,
@@ -167,13 +168,13 @@ impl SessionDriver {
             line: turn::defused(&text::one_line(&request.text, MAX_LINE_CHARS)),
             expires_at: request.expires_at,
         };
-        let bar = self.delivery.bars_a_nudge();
-        let bar = bar.filter(|_| !self.delivery.is_settling());
-        let reason = match bar {
+        let refusal = self.delivery.nudge_refusal();
+        let refusal = refusal.filter(|_| !self.delivery.is_settling());
+        let reason = match refusal {
             _ if nudge.has_expired(now) => Some(TOO_LATE.to_owned()),
             _ if self.has_exited => Some(GONE.to_owned()),
             None if self.nudges.waiting.len() == MAX_WAITING => Some(TOO_MANY.to_owned()),
-            bar => bar,
+            refusal => refusal,
         };
         if let Some(reason) = reason {
             return self.refuse_nudge(nudge.token, reason, observer);
@@ -190,7 +191,8 @@ impl SessionDriver {
             && let Some(next) = self.nudges.waiting.pop_front()
         {
             self.nudges.state = State::Leasing(next);
-            self.actions.ask(Action::LeaseKeyboard(KeyboardUser::Nudge));
+            self.actions
+                .push_counted(Action::LeaseKeyboard(KeyboardUser::Nudge));
         }
     }
 
@@ -201,7 +203,7 @@ impl SessionDriver {
         observer: &mut impl Observer,
     ) {
         let Some(token) = token else { return };
-        observer.ends_nudge(&outcome);
+        observer.on_nudge_end(&outcome);
         self.actions.push(Action::EndNudge { token, outcome });
     }
 
@@ -214,7 +216,7 @@ impl SessionDriver {
         self.end_nudge(token, NudgeOutcome::Refused(reason), observer);
     }
 
-    pub(super) fn nudge_leased(&mut self, now: Moment, observer: &mut impl Observer) {
+    pub(crate) fn nudge_leased(&mut self, now: Moment, observer: &mut impl Observer) {
         match std::mem::take(&mut self.nudges.state) {
             State::Leasing(Waiting { nudge, .. }) => {
                 let give_up_at = now.mono + SCREEN_SETTLES_WITHIN;
@@ -235,11 +237,11 @@ impl SessionDriver {
     }
 
     /// The keyboard was refused, because a person has a draft.
-    pub(super) fn nudge_barred(&mut self, observer: &mut impl Observer) {
+    pub(crate) fn nudge_refused(&mut self, observer: &mut impl Observer) {
         self.nudge_not_leased(DRAFT, observer);
     }
 
-    pub(super) fn nudge_terminal_gone(&mut self, observer: &mut impl Observer) {
+    pub(crate) fn nudge_terminal_gone(&mut self, observer: &mut impl Observer) {
         self.nudge_not_leased(GONE, observer);
     }
 
@@ -254,42 +256,42 @@ impl SessionDriver {
         }
     }
 
-    /// Look at the screen, if that tells anything, and ask the rules.
+    /// Look at the screen, if the harness can read it, and check the rules.
     fn check_nudge(&mut self, now: Moment, check: Check, observer: &mut impl Observer) {
-        if self.delivery.looks() {
+        if self.delivery.reads_screen() {
             self.nudges.state = State::Looking(check);
-            self.actions.ask(Action::Look(KeyboardUser::Nudge));
+            self.actions.push_counted(Action::Look(KeyboardUser::Nudge));
         } else {
             self.judge_nudge(now, check, observer);
         }
     }
 
-    pub(super) fn nudge_looked(
+    pub(crate) fn nudge_looked(
         &mut self,
         now: Moment,
         sighting: Sighting,
         observer: &mut impl Observer,
     ) {
-        self.tell(now, Event::Seen(sighting), observer);
+        self.notify_delivery(now, DeliveryEvent::ScreenChanged(sighting), observer);
         match std::mem::take(&mut self.nudges.state) {
             State::Looking(check) => self.judge_nudge(now, check, observer),
             other => self.nudges.state = other,
         }
     }
 
-    /// Go on if the rules allow it, wait if the reason against it may pass, and refuse otherwise.
+    /// Continue if the rules allow it, wait if the refusal is temporary, and refuse otherwise.
     fn judge_nudge(&mut self, now: Moment, check: Check, observer: &mut impl Observer) {
         let line = &check.nudge.line;
-        let (bar, passes) = match check.before {
+        let (refusal, is_temporary) = match check.before {
             Before::Line => {
-                let bar = self.delivery.bars_a_nudge();
-                let bar = bar.or_else(|| self.delivery.bars_words(line));
-                (bar, self.delivery.is_settling())
+                let refusal = self.delivery.nudge_refusal();
+                let refusal = refusal.or_else(|| self.delivery.line_refusal(line));
+                (refusal, self.delivery.is_settling())
             }
-            Before::Enter => (self.delivery.bars_enter_after(line), true),
+            Before::Enter => (self.delivery.enter_refusal(line), true),
         };
-        match (bar, check.before) {
-            (Some(_), _) if passes && now.mono < check.give_up_at => {
+        match (refusal, check.before) {
+            (Some(_), _) if is_temporary && now.mono < check.give_up_at => {
                 let look_at = now.mono + SCREEN_POLL_INTERVAL;
                 self.nudges.state = State::Pausing(Pause { check, look_at });
             }
@@ -302,13 +304,14 @@ impl SessionDriver {
             }
             (None, Before::Line) => {
                 let nudge = check.nudge;
-                self.actions.ask(Action::TypeLine(nudge.line.clone()));
+                self.actions
+                    .push_counted(Action::TypeLine(nudge.line.clone()));
                 self.nudges.reply_by = Some(now.mono + LINE_READ_WITHIN);
                 self.nudges.state = State::Typing(Typing { nudge });
             }
             (None, Before::Enter) => {
                 let (by, keys) = (KeyboardUser::Nudge, self.delivery.enter_key().to_vec());
-                self.actions.ask(Action::PressEnter { by, keys });
+                self.actions.push_counted(Action::PressEnter { by, keys });
                 let nudge = check.nudge;
                 self.nudges.state = State::Entering(Typing { nudge });
             }
@@ -329,7 +332,7 @@ impl SessionDriver {
         self.begin_nudge();
     }
 
-    pub(super) fn nudge_typed(&mut self, now: Moment) {
+    pub(crate) fn nudge_typed(&mut self, now: Moment) {
         match std::mem::take(&mut self.nudges.state) {
             State::Typing(Typing { nudge }) => {
                 let look_at = now.mono + self.delivery.enter_after();
@@ -344,7 +347,7 @@ impl SessionDriver {
         }
     }
 
-    pub(super) fn nudge_entered(&mut self, observer: &mut impl Observer) {
+    pub(crate) fn nudge_entered(&mut self, observer: &mut impl Observer) {
         match std::mem::take(&mut self.nudges.state) {
             State::Entering(Typing { nudge }) => {
                 self.end_nudge(nudge.token, NudgeOutcome::Typed, observer);
@@ -355,7 +358,7 @@ impl SessionDriver {
     }
 
     /// The terminal is gone, or a write to it broke off.
-    pub(super) fn nudge_failed(&mut self, observer: &mut impl Observer) {
+    pub(crate) fn nudge_failed(&mut self, observer: &mut impl Observer) {
         match std::mem::take(&mut self.nudges.state) {
             State::Looking(Check { nudge, .. })
             | State::Typing(Typing { nudge })
@@ -366,8 +369,8 @@ impl SessionDriver {
         }
     }
 
-    /// Do what the time has come for.
-    pub(super) fn tick_nudges(&mut self, now: Moment, observer: &mut impl Observer) {
+    /// Handle the timeouts that are due.
+    pub(crate) fn tick_nudges(&mut self, now: Moment, observer: &mut impl Observer) {
         let is_late = |waiting: &Waiting| waiting.give_up_at <= now.mono;
         while self.nudges.waiting.front().is_some_and(is_late) {
             if let Some(late) = self.nudges.waiting.pop_front() {
@@ -391,7 +394,7 @@ impl SessionDriver {
     }
 
     /// Refuse every nudge, because the program has ended.
-    pub(super) fn refuse_all_nudges(&mut self, observer: &mut impl Observer) {
+    pub(crate) fn refuse_all_nudges(&mut self, observer: &mut impl Observer) {
         let waiting = std::mem::take(&mut self.nudges.waiting);
         let current = self.nudges.nudge_mut().and_then(|nudge| nudge.token.take());
         let waiting = waiting.into_iter().map(|waiting| waiting.nudge.token);

@@ -1,11 +1,11 @@
-//! Whatever a screen shows, and whenever: one turn at a time, written once and ended once.
+//! Properties of random screens: one turn at a time, written once and ended once.
 
 use super::super::every_wait_has_a_reason;
 use super::*;
 use crate::id::MessageId;
 use proptest::prelude::*;
 
-/// What can be seen at any moment.
+/// Return a random sighting.
 fn sighting() -> impl Strategy<Value = Sighting> {
     let input_box = prop_oneof![
         3 => Just(empty()),
@@ -34,42 +34,41 @@ fn sighting() -> impl Strategy<Value = Sighting> {
     })
 }
 
-fn happening() -> impl Strategy<Value = Option<Event>> {
+fn random_event() -> impl Strategy<Value = Option<DeliveryEvent>> {
     prop_oneof![
         8 => Just(None),
-        2 => Just(Some(Event::Tick)),
-        1 => Just(Some(Event::Output)),
-        4 => sighting().prop_map(|sighting| Some(Event::Seen(sighting))),
-        1 => Just(Some(Event::Draft)),
-        1 => Just(Some(Event::DraftGone)),
-        1 => Just(Some(Event::Paste(true))),
-        1 => Just(Some(Event::WriteFailed("EIO".to_owned()))),
+        2 => Just(Some(DeliveryEvent::Tick)),
+        1 => Just(Some(DeliveryEvent::Output)),
+        4 => sighting().prop_map(|sighting| Some(DeliveryEvent::ScreenChanged(sighting))),
+        1 => Just(Some(DeliveryEvent::DraftTyped)),
+        1 => Just(Some(DeliveryEvent::DraftEnded)),
+        1 => Just(Some(DeliveryEvent::PasteMode(true))),
+        1 => Just(Some(DeliveryEvent::WriteFailed("EIO".to_owned()))),
     ]
 }
 
 proptest! {
-    /// Whatever a screen shows and whenever: one turn at a time, written once and ended once;
-    /// Text only right after a look at an empty box, Enter only right after one that shows the text
-    /// alone and no question.
+    /// Text is written only right after a look at an empty box. Enter is pressed only right after a
+    /// look that shows only the text and no question.
     #[test]
     fn no_screen_misleads_a_delivery(
         lanes in proptest::collection::vec(
             proptest::sample::select(&[Normal, Interrupt, Idle][..]), 1..6),
-        happenings in proptest::collection::vec((happening(), sighting(), 0..1_500_u64), 1..200),
+        events in proptest::collection::vec((random_event(), sighting(), 0..1_500_u64), 1..200),
         quits: bool,
     ) {
-        let mut pending: Vec<_> = (1..).zip(&lanes).map(|(n, lane)| message_state(n, *lane)).collect();
-        pending.sort_by_key(|state| state.message.envelope.priority);
+        let mut pending: Vec<_> = (1..).zip(&lanes).map(|(n, lane)| mail(n, *lane)).collect();
+        pending.sort_by_key(|mail| mail.message.envelope.priority);
         let mut delivery = with(|manifest| {
             clearing(manifest);
             manifest.interrupt.quits_when_idle = quits;
         });
         let mut watch = Watch { pending, quits, ..Watch::default() };
         let mut now = 3_000;
-        for (event, shown, pass) in happenings {
+        for (event, shown, pass) in events {
             now += pass;
             let event = watch.comes(event, shown);
-            let is_failure = matches!(event, Event::WriteFailed(_));
+            let is_failure = matches!(event, DeliveryEvent::WriteFailed(_));
             let mut effects = delivery.on(ms(now), event);
             if is_failure && !effects.is_empty() {
                 watch.todo = None;
@@ -79,7 +78,7 @@ proptest! {
                 watch.judge(&delivery, effect)?;
             }
             every_wait_has_a_reason(&delivery, now, &watch.pending)?;
-            // Whoever waits for somebody's answer lets him type.
+            // A delivery that waits for a person's answer lets the person type.
             let is_held = is_blocked(&delivery) && delivery.is_writing();
             prop_assert!(watch.todo.is_some() || !is_held);
         }
@@ -90,30 +89,30 @@ fn is_blocked(delivery: &Delivery) -> bool {
     matches!(delivery.activity().activity, Activity::Blocked(_))
 }
 
-/// What is under way at delivery, and what it was shown last.
+/// The offer in flight, and the last look.
 #[derive(Default)]
 struct Watch {
     pending: Vec<MessageState>,
     /// Whether the interrupt key may end the program.
     quits: bool,
     under_way: Vec<MessageId>,
-    /// What was asked for and is to be reported.
-    todo: Option<Event>,
+    /// The result of the last effect, which is still to be reported.
+    todo: Option<DeliveryEvent>,
     has_written: bool,
-    /// What the look showed that delivery has just been told of.
+    /// The sighting of the look that was just reported.
     looked: Option<Sighting>,
 }
 
 impl Watch {
-    /// Nothing happens but time: then what was asked for is done.
-    fn comes(&mut self, event: Option<Event>, shown: Sighting) -> Event {
+    /// Return the next event. Without an event, report the result of the last effect.
+    fn comes(&mut self, event: Option<DeliveryEvent>, shown: Sighting) -> DeliveryEvent {
         let event = match event.or_else(|| self.todo.take()) {
-            Some(Event::Looked(_)) => Event::Looked(shown),
+            Some(DeliveryEvent::Looked(_)) => DeliveryEvent::Looked(shown),
             Some(event) => event,
-            None => Event::Tick,
+            None => DeliveryEvent::Tick,
         };
         self.looked = match &event {
-            Event::Looked(sighting) => Some(sighting.clone()),
+            DeliveryEvent::Looked(sighting) => Some(sighting.clone()),
             _ => None,
         };
         event
@@ -123,8 +122,8 @@ impl Watch {
         match effect {
             Effect::Offer { ids } => {
                 prop_assert!(self.under_way.is_empty(), "one at a time");
-                self.pending.retain(|l| !ids.contains(&l.message.id));
-                self.todo = Some(Event::Recorded(ids.clone()));
+                self.pending.retain(|mail| !ids.contains(&mail.message.id));
+                self.todo = Some(DeliveryEvent::Recorded(ids.clone()));
                 self.under_way = ids;
                 self.has_written = false;
             }
@@ -141,12 +140,12 @@ impl Watch {
                 let looked = self.looked.as_ref().expect("Enter follows a look");
                 prop_assert_eq!(&looked.dialog, &None);
                 prop_assert_eq!(&looked.input_box, &holds("text").input_box);
-                self.todo = Some(Event::Entered);
+                self.todo = Some(DeliveryEvent::Entered);
             }
-            Effect::Look => self.todo = Some(Event::Looked(Sighting::default())),
-            Effect::Resume => self.todo = Some(Event::Resumed),
-            Effect::Abort | Effect::GoOn | Effect::Call { .. } => {
-                prop_assert!(false, "it has no door");
+            Effect::Look => self.todo = Some(DeliveryEvent::Looked(Sighting::default())),
+            Effect::Resume => self.todo = Some(DeliveryEvent::Resumed),
+            Effect::Abort | Effect::Continue | Effect::OfferByApi { .. } => {
+                prop_assert!(false, "it has no API");
             }
             Effect::Key(key) if key == keys("ctrl+u").bytes() => {}
             Effect::Key(_) => {
@@ -165,15 +164,15 @@ impl Watch {
             Effect::Accepted { .. } => prop_assert!(false, "nothing proves it"),
             Effect::Remind { .. }
             | Effect::WriteReminder { .. }
-            | Effect::Give { .. }
+            | Effect::SendDirect { .. }
             | Effect::Fail { .. } => {
-                panic!("nobody owes an answer here, and none is raw: {effect:?}")
+                panic!("no reply is expected, and no message is raw: {effect:?}")
             }
         }
         Ok(())
     }
 
-    /// Whether the look shows that there is something to interrupt.
+    /// Whether the look shows work or a question to interrupt.
     fn shows_work(&self) -> bool {
         let works = claims(Says::Working).claims;
         let looked = self.looked.as_ref();

@@ -1,4 +1,4 @@
-//! The rules that hold messages back: one for each route, and the route that carries a lane.
+//! The rules that hold messages: one function for each route, and the choice of the route for a lane.
 
 use super::terminal::Lane;
 use super::{Delivery, PausedBy};
@@ -7,12 +7,12 @@ use crate::harness::{BoxState, Route};
 use crate::moment::Moment;
 use std::time::Duration;
 
-/// A message that takes longer than this on its way has a reason.
-pub(super) const LONG: Duration = Duration::from_secs(1);
+/// Time after which a message in flight needs an explanation.
+pub(super) const SLOW_AFTER: Duration = Duration::from_secs(1);
 pub(super) const HANDED_OVER: &str =
     "the agent's conversation has moved to another process that ph cannot see, so nothing is typed";
-pub(super) const LEFT: &str =
-    "what was written before stands in the input box, and Enter did not submit it";
+pub(super) const UNSUBMITTED: &str =
+    "an earlier text is still in the input box, because Enter did not submit it";
 
 /// A reason for delivery to be paused, and since when.
 #[derive(Debug, Clone, Copy)]
@@ -32,12 +32,12 @@ pub(crate) enum Rule {
     Draft,
     Blocked,
     /// Another message is written and waits for its Enter.
-    Parked,
+    AwaitingEnter,
     NotReading,
     Working,
     /// The screen does not show the input box that the harness describes.
     Unrecognised,
-    /// The screen shows the box, and has changed a moment ago.
+    /// The screen shows the box, but has just changed.
     Settling,
     /// The message goes to the agent's next hook.
     Hook,
@@ -54,7 +54,7 @@ impl Rule {
             Self::Paused => "paused",
             Self::Draft => "draft",
             Self::Blocked => "blocked",
-            Self::Parked => "in-flight",
+            Self::AwaitingEnter => "in-flight",
             Self::NotReading => "not-reading",
             Self::Working => "working",
             Self::Unrecognised => "unrecognised",
@@ -65,10 +65,10 @@ impl Rule {
     }
 
     /// Whether the rule holds messages on the route through the terminal only.
-    pub(super) fn is_of_terminal(self) -> bool {
+    pub(super) fn holds_terminal_only(self) -> bool {
         match self {
             Self::Draft
-            | Self::Parked
+            | Self::AwaitingEnter
             | Self::NotReading
             | Self::Working
             | Self::Unrecognised
@@ -117,13 +117,15 @@ impl Delivery {
         } else if is_working && lane == Lane::Idle {
             Some(Rule::Working)
         } else {
-            // What waits for its Enter in the box was due before.
-            self.terminal.is_awaiting_enter().then_some(Rule::Parked)
+            // A text that waits for its Enter was due before.
+            self.terminal
+                .is_awaiting_enter()
+                .then_some(Rule::AwaitingEnter)
         }
     }
 
     /// Return the rule that holds a recorded offer that bypasses the terminal.
-    pub(super) fn bypass_rule(&self) -> Option<Rule> {
+    pub(super) fn direct_rule(&self) -> Option<Rule> {
         match self.agent.activity() {
             Activity::Exited => Some(Rule::Exited),
             Activity::Starting => Some(Rule::Starting),
@@ -145,67 +147,68 @@ impl Delivery {
         // A terminal takes little input. If it were full, a person's Ctrl+C would find no room; an
         // interrupt presses that key first.
         let is_unread = lane != Lane::Interrupt && self.input_box.unread.is_some();
-        // Only what ends the question that holds a written text may go before that text: an answer,
-        // or a key that dismisses the question.
+        // Only an answer, or a key that dismisses the question, may go before a written text that the
+        // question holds.
         let open = self.agent.questions.open.as_ref();
         let is_ahead = match lane {
             Lane::Raw => true,
-            Lane::Interrupt => open.is_some_and(|dialog| !dialog.stays),
+            Lane::Interrupt => open.is_some_and(|dialog| !dialog.ignores_interrupt),
             Lane::Normal | Lane::Idle => false,
         };
         let is_behind = !is_ahead && self.terminal.is_awaiting_enter();
-        self.rule_of_activity(lane)
-            .or(is_behind.then_some(Rule::Parked))
+        self.activity_rule(lane)
+            .or(is_behind.then_some(Rule::AwaitingEnter))
             .or(is_unread.then_some(Rule::NotReading))
     }
 
-    fn rule_of_activity(&self, lane: Lane) -> Option<Rule> {
+    fn activity_rule(&self, lane: Lane) -> Option<Rule> {
         let is_starting = self.agent.judge.is_starting();
         match (self.agent.activity(), lane) {
             (Activity::Starting, _) => Some(Rule::Starting),
-            // A question that comes this early can be answered; nothing else can be done with it.
+            // A question during the start can be answered, and nothing else can be typed.
             (Activity::Blocked(_), Lane::Interrupt | Lane::Normal | Lane::Idle) if is_starting => {
                 Some(Rule::Starting)
             }
-            (Activity::Working, Lane::Idle) => self.barrier(lane).or(Some(Rule::Working)),
-            (Activity::Working, Lane::Normal) if !self.manner.harness.submit.while_working => {
-                self.barrier(lane).or(Some(Rule::Working))
+            (Activity::Working, Lane::Idle) => self.typing_rule(lane).or(Some(Rule::Working)),
+            (Activity::Working, Lane::Normal) if !self.config.harness.submit.while_working => {
+                self.typing_rule(lane).or(Some(Rule::Working))
             }
-            (Activity::Blocked(_), Lane::Interrupt) => self.rule_of_interrupted_dialog(),
+            (Activity::Blocked(_), Lane::Interrupt) => self.dialog_interrupt_rule(),
             (Activity::Working, Lane::Interrupt) if self.agent.ignores_interrupts => {
-                self.barrier(lane).or(Some(Rule::Working))
+                self.typing_rule(lane).or(Some(Rule::Working))
             }
-            (Activity::Working, Lane::Interrupt) => self.barrier(lane).or_else(|| {
-                self.rule_of_box(lane)
+            (Activity::Working, Lane::Interrupt) => self.typing_rule(lane).or_else(|| {
+                self.box_rule(lane)
                     .filter(|rule| !matches!(rule, Rule::Settling | Rule::Working))
             }),
             (Activity::Idle | Activity::Working, Lane::Interrupt | Lane::Normal | Lane::Idle) => {
-                self.barrier(lane).or_else(|| self.rule_of_box(lane))
+                self.typing_rule(lane).or_else(|| self.box_rule(lane))
             }
-            (Activity::Blocked(_) | Activity::Exited, _) | (_, Lane::Raw) => self.barrier(lane),
+            (Activity::Blocked(_) | Activity::Exited, _) | (_, Lane::Raw) => self.typing_rule(lane),
         }
     }
 
     /// Return the rule that holds an interrupt while a dialog is open. The interrupt key may cancel
     /// a dialog that the screen shows. It could also destroy a draft, so a draft holds the
     /// interrupt.
-    fn rule_of_interrupted_dialog(&self) -> Option<Rule> {
-        let stays = self
+    fn dialog_interrupt_rule(&self) -> Option<Rule> {
+        let ignores_interrupt = self
             .agent
             .questions
             .open
             .as_ref()
-            .is_some_and(|dialog| dialog.stays);
-        let is_barred = |rule: &Rule| *rule != Rule::Blocked || stays;
-        let barrier = self.barrier(Lane::Interrupt).filter(is_barred);
-        let is_in_sight = !self.agent.is_unshown() || self.input_box.state().is_recognised();
-        let is_known = !self.input_box.is_described() || is_in_sight;
-        barrier.or((!is_known).then_some(Rule::Unrecognised))
+            .is_some_and(|dialog| dialog.ignores_interrupt);
+        let is_held = |rule: &Rule| *rule != Rule::Blocked || ignores_interrupt;
+        let rule = self.typing_rule(Lane::Interrupt).filter(is_held);
+        let is_visible =
+            !self.agent.is_question_unshown() || self.input_box.state().is_recognised();
+        let is_known = !self.input_box.is_described() || is_visible;
+        rule.or((!is_known).then_some(Rule::Unrecognised))
     }
 
     /// Return the rule by which the input box forbids typing, if any.
-    fn rule_of_box(&self, lane: Lane) -> Option<Rule> {
-        // A text of ours is in the box.
+    fn box_rule(&self, lane: Lane) -> Option<Rule> {
+        // The box holds our own text.
         if self.terminal.is_awaiting_enter() || self.is_writing() {
             return None;
         }
@@ -222,20 +225,22 @@ impl Delivery {
     }
 
     /// Return the rule that forbids typing at any stage of an offer, for interrupts too.
-    pub(super) fn barrier(&self, lane: Lane) -> Option<Rule> {
+    pub(super) fn typing_rule(&self, lane: Lane) -> Option<Rule> {
         match (self.agent.activity(), lane) {
             (Activity::Exited, _) => Some(Rule::Exited),
             (_, _) if self.agent.is_handed_over() => Some(Rule::HandedOver),
             (_, _) if self.is_paused_for(lane) => Some(Rule::Paused),
             (_, Lane::Interrupt) if self.must_clear() => None,
             (_, _) if self.has_draft() => Some(Rule::Draft),
-            // A raw message may be the answer. Before the question is there, its text would stand
-            // in the box, and its Enter would say yes.
-            (Activity::Blocked(_), Lane::Raw) => self.agent.is_unshown().then_some(Rule::Blocked),
+            // A raw message may be the answer. Before the question is on the screen, the text of the
+            // answer would go into the box, and its Enter would accept the dialog's first option.
+            (Activity::Blocked(_), Lane::Raw) => {
+                self.agent.is_question_unshown().then_some(Rule::Blocked)
+            }
             (Activity::Blocked(_), Lane::Interrupt | Lane::Normal | Lane::Idle) => {
                 Some(Rule::Blocked)
             }
-            // The question that a raw message was to answer has gone meanwhile.
+            // The question of a raw message has closed meanwhile.
             (Activity::Starting, _) => Some(Rule::Starting),
             (Activity::Idle | Activity::Working, _) => None,
         }

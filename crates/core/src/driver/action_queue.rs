@@ -4,18 +4,18 @@ use super::Action;
 use std::collections::VecDeque;
 
 #[derive(Debug, Default)]
-pub(super) struct Actions {
+pub(super) struct ActionQueue {
     queue: VecDeque<Action>,
     unanswered: usize,
 }
 
-impl Actions {
+impl ActionQueue {
     pub(super) fn push(&mut self, action: Action) {
         self.queue.push_back(action);
     }
 
     /// Queue an action whose result is one input, and count it.
-    pub(super) fn ask(&mut self, action: Action) {
+    pub(super) fn push_counted(&mut self, action: Action) {
         self.unanswered += 1;
         self.queue.push_back(action);
     }
@@ -24,7 +24,7 @@ impl Actions {
         self.queue.pop_front()
     }
 
-    /// Note the result of an action that was queued with [`Self::ask`].
+    /// Note the result of an action that was queued with [`Self::push_counted`].
     pub(super) fn note_result(&mut self) {
         self.unanswered = self.unanswered.saturating_sub(1);
     }

@@ -1,8 +1,8 @@
-//! The decisions of a driver in words: one line per decision, the same in a session's log and in the
-//! report of a failed simulation. No line holds the text of a message.
+//! Log lines for the decisions of a driver, one per decision. A session's log and the report of a
+//! failed simulation use the same lines. No line holds the text of a message.
 
-use super::nudge::NudgeOutcome;
-use crate::delivery::{Delivery, Effect, Event};
+use super::NudgeOutcome;
+use crate::delivery::{Delivery, DeliveryEvent, Effect};
 use crate::harness::Manifest;
 use crate::id::MessageId;
 use crate::mail::MessageState;
@@ -17,22 +17,22 @@ const MAX_IDS: usize = 100;
 
 /// How important a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Level {
+pub enum LogLevel {
     Error,
     Warn,
     Info,
     Debug,
 }
 
-/// One decision in words: what was decided, for which messages, and the details as `key=value`.
+/// A log line: the decision, its messages, and the details as `key=value`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
-    pub level: Level,
+pub struct LogLine {
+    pub level: LogLevel,
     text: String,
 }
 
-impl Line {
-    fn new(level: Level, what: &str) -> Self {
+impl LogLine {
+    fn new(level: LogLevel, what: &str) -> Self {
         let text = what.to_owned();
         Self { level, text }
     }
@@ -62,21 +62,21 @@ impl Line {
     }
 }
 
-impl fmt::Display for Line {
+impl fmt::Display for LogLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
 }
 
-/// Puts what a driver tells its observer into words.
+/// Formats the events and effects of a driver as log lines.
 #[derive(Debug, Clone)]
-pub struct Decisions {
+pub struct DecisionLines {
     harness: Arc<Manifest>,
     /// The messages of the turn that was offered last.
     turn: Vec<MessageId>,
 }
 
-impl Decisions {
+impl DecisionLines {
     pub fn new(harness: Arc<Manifest>) -> Self {
         let turn = Vec::new();
         Self { harness, turn }
@@ -89,59 +89,67 @@ impl Decisions {
     }
 
     /// Return the line for an event that prevented an offer or cut it off.
-    pub fn hears(&self, event: &Event) -> Option<Line> {
+    pub fn on_event(&self, event: &DeliveryEvent) -> Option<LogLine> {
         let turn = &self.turn;
         let line = match event {
-            Event::NotRecorded(reason) => Line::new(Level::Warn, "offer not recorded")
+            DeliveryEvent::NotRecorded(reason) => {
+                LogLine::new(LogLevel::Warn, "offer not recorded")
+                    .of(turn)
+                    .quoted("reason", reason)
+            }
+            DeliveryEvent::WriteFailed(reason) => LogLine::new(LogLevel::Warn, "typing failed")
                 .of(turn)
                 .quoted("reason", reason),
-            Event::WriteFailed(reason) => Line::new(Level::Warn, "typing broke off")
-                .of(turn)
-                .quoted("reason", reason),
-            Event::Barred => Line::new(Level::Info, "not typed: a person is typing").of(turn),
-            Event::NotHanded { ids, why, .. } => Line::new(Level::Info, "not handed over")
-                .of(ids)
-                .quoted("reason", why),
+            DeliveryEvent::KeyboardRefused => {
+                LogLine::new(LogLevel::Info, "not typed: a person is typing").of(turn)
+            }
+            DeliveryEvent::DirectRefused { ids, why, .. } => {
+                LogLine::new(LogLevel::Info, "not sent")
+                    .of(ids)
+                    .quoted("reason", why)
+            }
             _ => return None,
         };
         Some(line)
     }
 
     /// Return the line for an effect that delivery requests.
-    pub fn wants(&mut self, delivery: &Delivery, effect: &Effect) -> Option<Line> {
+    pub fn on_effect(&mut self, delivery: &Delivery, effect: &Effect) -> Option<LogLine> {
         let (turn, enters) = delivery.turn();
         self.turn = turn.to_vec();
         let line = match effect {
             Effect::Key(key) if self.interrupts(key) => {
-                Line::new(Level::Info, "interrupt key pressed").of(turn)
+                LogLine::new(LogLevel::Info, "interrupt key pressed").of(turn)
             }
             Effect::Key(_) => {
-                Line::new(Level::Info, "input box cleared of the old prompt").of(turn)
+                LogLine::new(LogLevel::Info, "input box cleared of the restored prompt").of(turn)
             }
-            Effect::Abort => Line::new(Level::Info, "agent interrupted")
+            Effect::Abort => LogLine::new(LogLevel::Info, "agent interrupted")
                 .of(turn)
                 .quoted("route", "http"),
-            Effect::GoOn => Line::new(Level::Debug, "agent told to go on").quoted("route", "http"),
-            Effect::Call { ids, .. } => Line::new(Level::Debug, "offering")
+            Effect::Continue => {
+                LogLine::new(LogLevel::Debug, "agent told to continue").quoted("route", "http")
+            }
+            Effect::OfferByApi { ids, .. } => LogLine::new(LogLevel::Debug, "offering")
                 .of(ids)
                 .quoted("route", "http"),
-            Effect::Offer { ids } => Line::new(Level::Debug, "offering")
+            Effect::Offer { ids } => LogLine::new(LogLevel::Debug, "offering")
                 .of(ids)
                 .quoted("route", "terminal"),
-            Effect::Write { ids } => Line::new(Level::Debug, "typing").of(ids),
-            Effect::Enter if enters > 0 => Line::new(Level::Info, "Enter pressed again")
+            Effect::Write { ids } => LogLine::new(LogLevel::Debug, "typing").of(ids),
+            Effect::Enter if enters > 0 => LogLine::new(LogLevel::Info, "Enter pressed again")
                 .of(turn)
                 .plain("pressed", enters),
-            Effect::Enter => Line::new(Level::Debug, "Enter pressed").of(turn),
+            Effect::Enter => LogLine::new(LogLevel::Debug, "Enter pressed").of(turn),
             Effect::Look => return None,
-            Effect::Resume => Line::new(Level::Debug, "keyboard asked for again").of(turn),
-            Effect::Give { ids, .. } => Line::new(Level::Debug, "handed over").of(ids),
+            Effect::Resume => LogLine::new(LogLevel::Debug, "keyboard requested again").of(turn),
+            Effect::SendDirect { ids, .. } => LogLine::new(LogLevel::Debug, "sent").of(ids),
             Effect::Offered {
                 ids,
                 evidence,
                 route,
                 proof_awaited,
-            } => Line::new(Level::Info, "offered")
+            } => LogLine::new(LogLevel::Info, "offered")
                 .of(ids)
                 .plain("route", route.as_str())
                 .quoted("evidence", evidence)
@@ -150,74 +158,76 @@ impl Decisions {
                 ids,
                 evidence,
                 route,
-            } => Line::new(Level::Info, "accepted")
+            } => LogLine::new(LogLevel::Info, "accepted")
                 .of(ids)
                 .plain("route", route.as_str())
                 .quoted("proof", evidence),
-            Effect::Withdraw { ids, reason } => Line::new(Level::Info, "offer withdrawn")
+            Effect::Withdraw { ids, reason } => LogLine::new(LogLevel::Info, "offer withdrawn")
                 .of(ids)
                 .quoted("reason", reason),
-            Effect::Uncertain { ids, reason } => Line::new(Level::Warn, "uncertain")
+            Effect::Uncertain { ids, reason } => LogLine::new(LogLevel::Warn, "uncertain")
                 .of(ids)
                 .quoted("reason", reason),
             Effect::Remind { ids } => {
-                Line::new(Level::Info, "reminding of replies that are owed").of(ids)
+                LogLine::new(LogLevel::Info, "reminding of expected replies").of(ids)
             }
-            Effect::WriteReminder { ids } => Line::new(Level::Debug, "typing a reminder").of(ids),
-            Effect::Fail { ids, reason } => Line::new(Level::Warn, "failed")
+            Effect::WriteReminder { ids } => {
+                LogLine::new(LogLevel::Debug, "typing a reminder").of(ids)
+            }
+            Effect::Fail { ids, reason } => LogLine::new(LogLevel::Warn, "failed")
                 .of(ids)
                 .quoted("reason", reason),
         };
         Some(line)
     }
 
-    pub fn retries(&self, ids: &[MessageId], why: &str) -> Line {
-        Line::new(Level::Warn, &format!("a receipt has to wait: {why}")).of(ids)
+    pub fn on_receipt_retry(&self, ids: &[MessageId], why: &str) -> LogLine {
+        LogLine::new(LogLevel::Warn, &format!("a receipt has to wait: {why}")).of(ids)
     }
 
-    pub fn gives_up(&self, ids: &[MessageId], why: &str) -> Line {
+    pub fn on_receipt_lost(&self, ids: &[MessageId], why: &str) -> LogLine {
         let what = format!("a receipt could not be recorded: {why}");
-        Line::new(Level::Error, &what).of(ids)
+        LogLine::new(LogLevel::Error, &what).of(ids)
     }
 
-    pub fn ends_nudge(&self, outcome: &NudgeOutcome) -> Line {
+    pub fn on_nudge_end(&self, outcome: &NudgeOutcome) -> LogLine {
         match outcome {
-            NudgeOutcome::Typed => Line::new(Level::Info, "nudge typed"),
+            NudgeOutcome::Typed => LogLine::new(LogLevel::Info, "nudge typed"),
             NudgeOutcome::Refused(reason) => {
-                Line::new(Level::Info, "nudge refused").quoted("reason", reason)
+                LogLine::new(LogLevel::Info, "nudge refused").quoted("reason", reason)
             }
         }
     }
 
-    pub fn refuses_answer(&self, reason: &str) -> Line {
-        Line::new(Level::Info, "answer refused").quoted("reason", reason)
+    pub fn on_answer_refused(&self, reason: &str) -> LogLine {
+        LogLine::new(LogLevel::Info, "answer refused").quoted("reason", reason)
     }
 }
 
-/// Remembers what was said about the messages that wait, so that each reason is said once.
+/// Remembers the holds that were logged, so that each is logged once.
 #[derive(Debug, Clone, Default)]
 pub struct HoldLog {
-    /// The rule and the reason that were last said of each message.
-    said: BTreeMap<MessageId, (&'static str, String)>,
+    /// The rule and the reason that were last logged for each message.
+    logged: BTreeMap<MessageId, (&'static str, String)>,
 }
 
-/// Messages that one rule has begun to hold for one reason.
+/// Messages that one rule newly holds for one reason.
 struct Held {
     ids: Vec<MessageId>,
     hold: Hold,
 }
 
 impl HoldLog {
-    /// Return one line for each rule and reason that has begun to hold messages.
+    /// Return one line for each rule and reason that newly holds messages.
     pub fn news(
         &mut self,
         now: Moment,
         delivery: &Delivery,
         pending: &[MessageState],
-    ) -> Vec<Line> {
-        let holds = pending.iter().map(|state| {
-            let hold = delivery.hold(now, state, pending);
-            (state.message.id, hold)
+    ) -> Vec<LogLine> {
+        let holds = pending.iter().map(|mail| {
+            let hold = delivery.hold(now, mail, pending);
+            (mail.message.id, hold)
         });
         let holds: Vec<_> = holds.collect();
         self.changes(holds).iter().map(Held::line).collect()
@@ -229,9 +239,9 @@ impl HoldLog {
         let mut all = BTreeMap::new();
         for (id, hold) in waiting {
             let Some(hold) = hold else { continue };
-            let said = (hold.rule, hold.reason.clone());
-            let is_known = self.said.get(&id) == Some(&said);
-            all.insert(id, said);
+            let held = (hold.rule, hold.reason.clone());
+            let is_known = self.logged.get(&id) == Some(&held);
+            all.insert(id, held);
             if is_known {
                 continue;
             }
@@ -245,14 +255,14 @@ impl HoldLog {
                 }),
             }
         }
-        self.said = all;
+        self.logged = all;
         news
     }
 }
 
 impl Held {
-    fn line(&self) -> Line {
-        Line::new(Level::Info, "held")
+    fn line(&self) -> LogLine {
+        LogLine::new(LogLevel::Info, "held")
             .of(&self.ids)
             .plain("rule", self.hold.rule)
             .quoted("reason", &self.hold.reason)
@@ -307,13 +317,13 @@ mod tests {
         let ids: Vec<_> = (0..102_u128)
             .map(|n| MessageId(Uuid::from_u128(n << 96)))
             .collect();
-        let line = Line::new(Level::Info, "held")
+        let line = LogLine::new(LogLevel::Info, "held")
             .of(&ids[1..3])
             .plain("rule", "paused")
             .quoted("reason", "a \"client\"");
         let want = r#"held messages=00000001,00000002 rule=paused reason="a \"client\"""#;
         assert_eq!(line.to_string(), want);
-        let many = Line::new(Level::Info, "held").of(&ids).to_string();
+        let many = LogLine::new(LogLevel::Info, "held").of(&ids).to_string();
         assert!(many.ends_with("00000063 and 2 more"), "{many}");
     }
 }

@@ -6,22 +6,22 @@ use std::time::Duration;
 /// Shortest interval between two reads of the journal, while there is much mail.
 const READ_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The one more read before a turn is begun, while newer mail could go before what is due.
+/// The extra read before a turn, in case newer mail goes before the mail that is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Recheck {
     NotNeeded,
     /// The read has not begun, because another one is under way.
     Wanted,
     Reading,
-    /// The read has ended: what is due now is begun, even if more mail has come meanwhile.
+    /// The read has ended: the turn begins, even if more mail has come meanwhile.
     Done,
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Freshness {
+pub(crate) struct Freshness {
     /// Head as of the last read; `None` before the first read and after a failed one.
     read: Option<u64>,
-    /// Head as of the last result of a commit. Nothing is begun on older mail.
+    /// Head as of the last result of a commit. No turn begins on older mail.
     committed: u64,
     /// The highest head that a change notice named.
     noticed: u64,
@@ -30,11 +30,11 @@ pub(super) struct Freshness {
     is_reading: bool,
     recheck: Recheck,
     read_at: Option<Duration>,
-    begun: Duration,
+    started_at: Duration,
 }
 
 impl Freshness {
-    pub(super) fn new(now: Duration) -> Self {
+    pub(crate) fn new(now: Duration) -> Self {
         Self {
             read: None,
             committed: 0,
@@ -43,21 +43,21 @@ impl Freshness {
             is_reading: false,
             recheck: Recheck::NotNeeded,
             read_at: None,
-            begun: now,
+            started_at: now,
         }
     }
 
     /// Whether the mail shows every commit of this session.
-    pub(super) fn is_fresh(&self) -> bool {
+    pub(crate) fn is_fresh(&self) -> bool {
         self.read.is_some_and(|head| head >= self.committed)
     }
 
     /// Whether no newer mail is known of.
-    pub(super) fn is_current(&self) -> bool {
+    pub(crate) fn is_current(&self) -> bool {
         !self.needs_read() && !self.is_reading
     }
 
-    pub(super) fn is_about_to_read(&self) -> bool {
+    pub(crate) fn is_about_to_read(&self) -> bool {
         !self.is_current() || !self.is_fresh()
     }
 
@@ -67,30 +67,33 @@ impl Freshness {
     }
 
     /// Note that a read is due, whatever the head.
-    pub(super) fn set_read_due(&mut self) {
+    pub(crate) fn set_read_due(&mut self) {
         self.is_read_due = true;
     }
 
     /// Note that the journal has reached `head`.
-    pub(super) fn notice(&mut self, head: u64) {
+    pub(crate) fn notice(&mut self, head: u64) {
         self.noticed = self.noticed.max(head);
         self.is_read_due |= self.read.is_none();
     }
 
     /// Note the head of a commit of this session.
-    pub(super) fn commit(&mut self, head: u64) {
+    pub(crate) fn commit(&mut self, head: u64) {
         self.committed = self.committed.max(head);
         self.is_read_due |= self.read.is_none();
     }
 
     /// When the next read is due.
-    pub(super) fn next_read(&self) -> Option<Duration> {
+    pub(crate) fn next_read(&self) -> Option<Duration> {
         let is_due = self.needs_read() && !self.is_reading;
-        is_due.then(|| self.read_at.map_or(self.begun, |at| at + READ_INTERVAL))
+        is_due.then(|| {
+            self.read_at
+                .map_or(self.started_at, |at| at + READ_INTERVAL)
+        })
     }
 
     /// Begin a read if one is due. Return whether one was begun.
-    pub(super) fn begin_due_read(&mut self, now: Duration) -> bool {
+    pub(crate) fn begin_due_read(&mut self, now: Duration) -> bool {
         let is_due = self.next_read().is_some_and(|at| at <= now);
         if is_due {
             self.begin_read(now);
@@ -109,7 +112,7 @@ impl Freshness {
 
     /// End the read. `head` is `None` if the journal could not be read; then nothing is begun until
     /// the next periodic check or change notice has caused another read.
-    pub(super) fn finish_read(&mut self, head: Option<u64>) {
+    pub(crate) fn finish_read(&mut self, head: Option<u64>) {
         self.is_reading = false;
         self.read = head;
         self.recheck = match (self.recheck, head) {
@@ -121,7 +124,7 @@ impl Freshness {
 
     /// Ask whether a turn that is due may begin. If newer mail could go before it, the turn waits for
     /// one more read. Return whether that read is to be begun now.
-    pub(super) fn recheck(&mut self, now: Duration) -> bool {
+    pub(crate) fn recheck(&mut self, now: Duration) -> bool {
         if self.recheck != Recheck::Reading {
             self.recheck = Recheck::Wanted;
         }
@@ -132,8 +135,8 @@ impl Freshness {
         begins
     }
 
-    /// Whether the one more read has ended, if that is asked for the first time since.
-    pub(super) fn take_rechecked(&mut self) -> bool {
+    /// Return whether the extra read has ended, and clear the result.
+    pub(crate) fn take_rechecked(&mut self) -> bool {
         let is_done = self.recheck == Recheck::Done;
         if is_done {
             self.recheck = Recheck::NotNeeded;
@@ -142,7 +145,7 @@ impl Freshness {
     }
 
     /// Note that nothing is due, so that no turn waits for a read.
-    pub(super) fn needs_no_recheck(&mut self) {
+    pub(crate) fn needs_no_recheck(&mut self) {
         self.recheck = Recheck::NotNeeded;
     }
 }

@@ -1,9 +1,9 @@
 //! The routes that bypass the terminal: mail that a hook call passes on to the agent, and mail for
-//! the agent's API. Each offer is recorded before its mail is handed over.
+//! the agent's API. Each offer is recorded before its mail is sent.
 
-use super::commits::For;
-use super::{Action, HookCall, HookMail, Observer, Operation, SessionDriver, pick};
-use crate::delivery::Event;
+use super::journal::commits::CommitPurpose;
+use super::{Action, HookCall, HookMail, JournalOperation, Observer, SessionDriver, pick};
+use crate::delivery::DeliveryEvent;
 use crate::harness::{Report, Route};
 use crate::id::MessageId;
 use crate::mail::MessageState;
@@ -16,9 +16,9 @@ use std::time::Duration;
 const HOOK_COMMITTED_WITHIN: Duration = Duration::from_millis(120);
 const TOO_LATE: &str = "the journal took longer than a hook waits";
 
-/// Where the mail of an offer goes.
+/// The receiver of an offer.
 #[derive(Debug, Clone)]
-enum To {
+enum Destination {
     Hook {
         call: HookCall,
         /// When the hook is answered without mail; `None` once it was.
@@ -31,41 +31,41 @@ enum To {
 
 /// Mail on its way to a hook or the API.
 #[derive(Debug, Clone)]
-struct Handover {
+struct DirectDelivery {
     offer: u64,
     messages: Vec<MessageState>,
-    to: To,
+    to: Destination,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Handovers(Vec<Handover>);
+pub(super) struct DirectDeliveries(Vec<DirectDelivery>);
 
-impl Handovers {
+impl DirectDeliveries {
     pub(super) fn has(&self, id: MessageId) -> bool {
-        let mut messages = self.0.iter().flat_map(|handover| &handover.messages);
-        messages.any(|state| state.message.id == id)
+        let mut messages = self.0.iter().flat_map(|delivery| &delivery.messages);
+        messages.any(|mail| mail.message.id == id)
     }
 
     pub(super) fn next_timeout(&self) -> Option<Duration> {
-        let answer_by = |handover: &Handover| match handover.to {
-            To::Hook { answer_by, .. } => answer_by,
-            To::Api { .. } => None,
+        let answer_by = |delivery: &DirectDelivery| match delivery.to {
+            Destination::Hook { answer_by, .. } => answer_by,
+            Destination::Api { .. } => None,
         };
         self.0.iter().filter_map(answer_by).min()
     }
 
     pub(super) fn end(&mut self, offer: u64) -> bool {
         let before = self.0.len();
-        self.0.retain(|handover| handover.offer != offer);
+        self.0.retain(|delivery| delivery.offer != offer);
         self.0.len() < before
     }
 
-    fn get_mut(&mut self, offer: u64) -> Option<&mut Handover> {
-        self.0.iter_mut().find(|handover| handover.offer == offer)
+    fn get_mut(&mut self, offer: u64) -> Option<&mut DirectDelivery> {
+        self.0.iter_mut().find(|delivery| delivery.offer == offer)
     }
 
-    fn take(&mut self, offer: u64) -> Option<Handover> {
-        let at = self.0.iter().position(|handover| handover.offer == offer)?;
+    fn take(&mut self, offer: u64) -> Option<DirectDelivery> {
+        let at = self.0.iter().position(|delivery| delivery.offer == offer)?;
         Some(self.0.remove(at))
     }
 }
@@ -82,11 +82,15 @@ impl SessionDriver {
         if !takes_mail {
             self.answer_hook(call, None);
         }
-        self.tell(now, Event::Hook(Box::new(report.clone())), observer);
+        self.notify_delivery(
+            now,
+            DeliveryEvent::HookCalled(Box::new(report.clone())),
+            observer,
+        );
         if takes_mail {
             self.offer_to_hook(now, call, report);
         }
-        self.follow(now, report);
+        self.follow_conversation(now, report);
     }
 
     fn answer_hook(&mut self, call: HookCall, mail: Option<HookMail>) {
@@ -98,32 +102,39 @@ impl SessionDriver {
     fn offer_to_hook(&mut self, now: Moment, call: HookCall, report: &Report) {
         self.skip_transcripts();
         let is_fresh = self.freshness.is_fresh();
-        let handing = is_fresh.then(|| self.delivery.hand(now, report, &self.mail.pending));
-        let Some(handing) = handing.flatten() else {
+        let hook_offer =
+            is_fresh.then(|| self.delivery.offer_to_hook(now, report, &self.mail.pending));
+        let Some(hook_offer) = hook_offer.flatten() else {
             return self.answer_hook(call, None);
         };
         let answer_by = Some(now.mono + HOOK_COMMITTED_WITHIN);
-        let to = To::Hook { call, answer_by };
-        self.record_handover(handing.number, &handing.ids, Route::Hook, to);
+        let to = Destination::Hook { call, answer_by };
+        self.record_direct_offer(hook_offer.number, &hook_offer.ids, Route::Hook, to);
     }
 
-    fn record_handover(&mut self, offer: u64, ids: &[MessageId], route: Route, to: To) {
+    fn record_direct_offer(
+        &mut self,
+        offer: u64,
+        ids: &[MessageId],
+        route: Route,
+        to: Destination,
+    ) {
         let messages = pick(&self.mail.pending, ids);
         let operation = Self::offering(route, ids.to_vec(), &messages);
-        self.handovers.0.push(Handover {
+        self.direct_deliveries.0.push(DirectDelivery {
             offer,
             messages,
             to,
         });
-        self.commit(operation, For::Handover(offer));
+        self.commit(operation, CommitPurpose::DirectOffer(offer));
     }
 
     /// Answer each hook whose commit takes too long, without mail. The mail of such a hook is not
-    /// handed over.
+    /// sent.
     pub(super) fn answer_late_hooks(&mut self, now: Moment) {
         let mut late = Vec::new();
-        for handover in &mut self.handovers.0 {
-            if let To::Hook { call, answer_by } = &mut handover.to
+        for delivery in &mut self.direct_deliveries.0 {
+            if let Destination::Hook { call, answer_by } = &mut delivery.to
                 && answer_by.take_if(|at| *at <= now.mono).is_some()
             {
                 late.push(*call);
@@ -135,56 +146,61 @@ impl SessionDriver {
     }
 
     /// Drop an offer, and answer its hook without mail if the hook still waits.
-    pub(super) fn refuse_hook(&mut self, offer: u64) {
-        if let Some(To::Hook {
+    pub(super) fn refuse_direct(&mut self, offer: u64) {
+        if let Some(Destination::Hook {
             call,
             answer_by: Some(_),
-        }) = self.handovers.take(offer).map(|handover| handover.to)
+        }) = self
+            .direct_deliveries
+            .take(offer)
+            .map(|delivery| delivery.to)
         {
             self.answer_hook(call, None);
         }
     }
 
-    /// Hand over an offer that the journal has recorded, unless delivery refuses it now.
-    pub(super) fn hand_over(
+    /// Send an offer that the journal has recorded, unless delivery refuses it now.
+    pub(super) fn deliver_directly(
         &mut self,
         now: Moment,
         offer: u64,
         ids: Vec<MessageId>,
         observer: &mut impl Observer,
     ) {
-        let Some(handover) = self.handovers.get_mut(offer) else {
+        let Some(delivery) = self.direct_deliveries.get_mut(offer) else {
             return;
         };
         let is_late = matches!(
-            handover.to,
-            To::Hook {
+            delivery.to,
+            Destination::Hook {
                 answer_by: None,
                 ..
             }
         );
         let event = match is_late {
-            true => Event::NotHanded {
+            true => DeliveryEvent::DirectRefused {
                 number: offer,
                 ids,
                 why: TOO_LATE.to_owned(),
             },
-            false => Event::Handed { number: offer, ids },
+            false => DeliveryEvent::DirectRecorded { number: offer, ids },
         };
-        self.tell(now, event, observer);
-        // If delivery has given the mail, the offer is closed and this does nothing.
-        self.refuse_hook(offer);
+        self.notify_delivery(now, event, observer);
+        // If delivery has sent the mail, the offer is closed and this does nothing.
+        self.refuse_direct(offer);
     }
 
-    /// Give the messages of an offer to its hook or to the API.
-    pub(super) fn give(&mut self, offer: u64, ids: &[MessageId]) {
-        let Some(Handover { messages, to, .. }) = self.handovers.take(offer) else {
+    /// Send the messages of an offer to its hook or to the API.
+    pub(super) fn send_direct(&mut self, offer: u64, ids: &[MessageId]) {
+        let Some(DirectDelivery { messages, to, .. }) = self.direct_deliveries.take(offer) else {
             return;
         };
-        let messages = self.told(pick(&messages, ids));
+        let messages = self.turn_messages(pick(&messages, ids));
         match to {
-            To::Hook { call, .. } => self.answer_hook(call, Some(HookMail { offer, messages })),
-            To::Api { conversation } => self.actions.ask(Action::PutMail {
+            Destination::Hook { call, .. } => {
+                self.answer_hook(call, Some(HookMail { offer, messages }))
+            }
+            Destination::Api { conversation } => self.actions.push_counted(Action::PutMail {
                 offer,
                 messages,
                 conversation,
@@ -196,44 +212,45 @@ impl SessionDriver {
     /// agent's.
     pub(super) fn call_api(&mut self, offer: u64, ids: &[MessageId]) {
         let conversation = self.api_conversation();
-        let to = To::Api {
+        let to = Destination::Api {
             conversation: conversation.clone(),
         };
         let messages = pick(&self.mail.pending, ids);
-        self.handovers.0.push(Handover {
+        self.direct_deliveries.0.push(DirectDelivery {
             offer,
             messages,
             to,
         });
-        self.actions.ask(Action::CheckApi {
+        self.actions.push_counted(Action::CheckApi {
             offer,
             conversation,
         });
     }
 
     pub(super) fn api_confirmed(&mut self, offer: u64) {
-        let Some(handover) = self.handovers.get_mut(offer) else {
+        let Some(delivery) = self.direct_deliveries.get_mut(offer) else {
             return;
         };
-        let ids = handover.messages.iter().map(|state| state.message.id);
-        let operation: Operation = Self::offering(Route::Http, ids.collect(), &handover.messages);
-        self.commit(operation, For::Handover(offer));
+        let ids = delivery.messages.iter().map(|mail| mail.message.id);
+        let operation: JournalOperation =
+            Self::offering(Route::Http, ids.collect(), &delivery.messages);
+        self.commit(operation, CommitPurpose::DirectOffer(offer));
     }
 
-    /// Return the id of the conversation for API actions. If no conversation is known, the id is empty
-    /// and matches none.
+    /// Return the id of the conversation for API actions. If no conversation is known, the id is
+    /// empty and matches none.
     pub(super) fn api_conversation(&self) -> String {
         self.delivery.conversation().unwrap_or_default().to_owned()
     }
 
     /// Follow the transcript and the conversation that one of the agent's own hooks names.
-    fn follow(&mut self, now: Moment, report: &Report) {
+    fn follow_conversation(&mut self, now: Moment, report: &Report) {
         if !self.delivery.is_own(report) {
             return;
         }
         if let Some(path) = report.transcript() {
             self.transcripts.is_named = true;
-            let from_start = self.delivery.asks_transcript();
+            let from_start = self.delivery.needs_transcript();
             let path = path.to_owned();
             self.actions
                 .push(Action::FollowTranscript { path, from_start });
@@ -253,7 +270,10 @@ impl SessionDriver {
         };
         if self.conversation.as_ref() != Some(&conversation) {
             self.conversation = Some(conversation.clone());
-            self.commit(Operation::Converse(conversation), For::Nothing);
+            self.commit(
+                JournalOperation::RecordConversation(conversation),
+                CommitPurpose::Nothing,
+            );
         }
     }
 }

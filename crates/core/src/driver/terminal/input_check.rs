@@ -1,7 +1,7 @@
-//! The check for unread input that precedes a decision, and what a person's keys have left.
+//! The check for unread input before a decision, and the check whether a person's keys left a draft.
 
-use super::{Action, Observer, SessionDriver};
-use crate::delivery::Event;
+use crate::delivery::DeliveryEvent;
+use crate::driver::{Action, Observer, SessionDriver};
 use crate::moment::Moment;
 use std::time::Duration;
 
@@ -25,25 +25,25 @@ enum Check {
 }
 
 #[derive(Debug)]
-pub(super) struct InputCheck {
+pub(crate) struct InputCheck {
     check: Check,
     /// When the last key of an unsubmitted draft was typed.
     draft_typed_at: Option<Duration>,
 }
 
 impl InputCheck {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             check: Check::Open,
             draft_typed_at: None,
         }
     }
 
-    pub(super) fn finish(&mut self, is_unread: bool) {
+    pub(crate) fn finish(&mut self, is_unread: bool) {
         self.check = Check::Done { is_unread };
     }
 
-    pub(super) fn note_keys(&mut self, at: Duration, is_draft: bool) {
+    pub(crate) fn note_keys(&mut self, at: Duration, is_draft: bool) {
         self.draft_typed_at = is_draft.then_some(at);
     }
 }
@@ -51,7 +51,7 @@ impl InputCheck {
 impl SessionDriver {
     /// When unread input is checked again. The driver polls, because no event reports that the
     /// program has read its input.
-    pub(super) fn next_input_check(&self, now: Moment) -> Option<Duration> {
+    pub(crate) fn next_input_check(&self, now: Moment) -> Option<Duration> {
         let unread_for = self.delivery.unread_for(now)?;
         let interval = match unread_for < INPUT_CHECKED_OFTEN_FOR {
             true => INPUT_CHECK_INTERVAL,
@@ -62,14 +62,14 @@ impl SessionDriver {
     }
 
     /// When the keys of a draft are next asked about.
-    pub(super) fn next_keys_check(&self, now: Moment) -> Option<Duration> {
+    pub(crate) fn next_keys_check(&self, now: Moment) -> Option<Duration> {
         let soonest = now.mono + INPUT_CHECK_INTERVAL;
         self.forgets_keys_at().map(|at| at.max(soonest))
     }
 
     /// Whether mail waits, or a reminder may be due.
     pub fn has_more_to_type(&self) -> bool {
-        !self.mail.pending.is_empty() || !self.mail.owed.is_empty()
+        !self.mail.pending.is_empty() || !self.mail.pending_replies.is_empty()
     }
 
     fn input_matters(&self) -> bool {
@@ -80,14 +80,14 @@ impl SessionDriver {
     /// When the keys of a draft can be forgotten, because the input box has shown no trace of them
     /// for [`KEYS_SHOWN_WITHIN`].
     fn forgets_keys_at(&self) -> Option<Duration> {
-        let is_void = self.delivery.is_field_ours();
+        let is_void = self.delivery.keys_missed_box();
         let typed_at = self.input_check.draft_typed_at.filter(|_| is_void);
         typed_at.map(|at| at + KEYS_SHOWN_WITHIN)
     }
 
     /// Check whether the program has unread input, if that matters now, and act on the result.
     /// Return whether the result is known or not needed.
-    pub(super) fn check_input(&mut self, now: Moment, observer: &mut impl Observer) -> bool {
+    pub(crate) fn check_input(&mut self, now: Moment, observer: &mut impl Observer) -> bool {
         let forgets = self.forgets_keys_at().is_some_and(|at| at <= now.mono);
         let matters = self.input_matters();
         if !matters && !forgets {
@@ -105,9 +105,9 @@ impl SessionDriver {
                 false
             }
             Check::Done { is_unread } => {
-                let is_told = self.delivery.unread_for(now).is_some();
-                if matters && is_unread != is_told {
-                    self.tell(now, Event::Unread(is_unread), observer);
+                let is_known_unread = self.delivery.unread_for(now).is_some();
+                if matters && is_unread != is_known_unread {
+                    self.notify_delivery(now, DeliveryEvent::UnreadInput(is_unread), observer);
                 }
                 if forgets && !is_unread {
                     self.actions.push(Action::ForgetKeys);
