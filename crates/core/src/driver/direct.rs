@@ -198,7 +198,7 @@ impl SessionDriver {
         let messages = self.turn_messages(pick(&messages, ids));
         match to {
             Destination::Hook { call, .. } => {
-                self.answer_hook(call, Some(HookMail { offer, messages }))
+                self.answer_hook(call, Some(HookMail { offer, messages }));
             }
             Destination::Api { conversation } => self.actions.push_counted(Action::PutMail {
                 offer,

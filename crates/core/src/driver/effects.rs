@@ -106,10 +106,10 @@ impl SessionDriver {
                 self.record(now, ids, OfferReport::Accepted { route, evidence });
             }
             Effect::Withdraw { ids, reason } => {
-                self.record(now, ids, OfferReport::Withdrawn { reason })
+                self.record(now, ids, OfferReport::Withdrawn { reason });
             }
             Effect::Uncertain { ids, reason } => {
-                self.record(now, ids, OfferReport::Uncertain { reason })
+                self.record(now, ids, OfferReport::Uncertain { reason });
             }
             Effect::Fail { ids, reason } => {
                 self.record(now, ids, OfferReport::Failed { reason });

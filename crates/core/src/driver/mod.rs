@@ -182,23 +182,23 @@ impl SessionDriver {
             Input::EnterPressed(KeyboardUser::Nudge) => self.nudge_entered(observer),
             Input::TerminalFailed { by, why } => match by {
                 KeyboardUser::Turn => {
-                    self.finish_typing(now, DeliveryEvent::WriteFailed(why), observer)
+                    self.finish_typing(now, DeliveryEvent::WriteFailed(why), observer);
                 }
                 KeyboardUser::Nudge => self.nudge_failed(observer),
             },
             Input::KeysDropped => self.notify_delivery(now, DeliveryEvent::KeysDropped, observer),
             Input::Looked { by, sighting } => match by {
                 KeyboardUser::Turn => {
-                    self.notify_delivery(now, DeliveryEvent::Looked(sighting), observer)
+                    self.notify_delivery(now, DeliveryEvent::Looked(sighting), observer);
                 }
                 KeyboardUser::Nudge => self.nudge_looked(now, sighting, observer),
             },
             Input::InputChecked { is_unread } => self.input_check.finish(is_unread),
             Input::ScreenChanged(sighting) => {
-                self.notify_delivery(now, DeliveryEvent::ScreenChanged(sighting), observer)
+                self.notify_delivery(now, DeliveryEvent::ScreenChanged(sighting), observer);
             }
             Input::DialogChanged(what) => {
-                self.notify_delivery(now, DeliveryEvent::DialogChanged(what), observer)
+                self.notify_delivery(now, DeliveryEvent::DialogChanged(what), observer);
             }
             Input::OutputSeen => self.notify_delivery(now, DeliveryEvent::Output, observer),
             Input::KeysTyped { is_draft } => {
@@ -210,7 +210,7 @@ impl SessionDriver {
                 self.notify_delivery(now, event, observer);
             }
             Input::PasteMode(on) => {
-                self.notify_delivery(now, DeliveryEvent::PasteMode(on), observer)
+                self.notify_delivery(now, DeliveryEvent::PasteMode(on), observer);
             }
             Input::HookCalled {
                 call,
@@ -223,7 +223,7 @@ impl SessionDriver {
                 self.transcripts.read_soon(now.mono);
             }
             Input::HookGone(offer) => {
-                self.notify_delivery(now, DeliveryEvent::DirectUnconfirmed(offer), observer)
+                self.notify_delivery(now, DeliveryEvent::DirectUnconfirmed(offer), observer);
             }
             Input::HookUnanswered { offer, ids, why } | Input::ApiRefused { offer, ids, why } => {
                 self.direct_deliveries.end(offer);
@@ -236,14 +236,14 @@ impl SessionDriver {
             }
             Input::ApiConfirmed(offer) => self.api_confirmed(offer),
             Input::ApiAccepted(offer) => {
-                self.notify_delivery(now, DeliveryEvent::DirectConfirmed(offer), observer)
+                self.notify_delivery(now, DeliveryEvent::DirectConfirmed(offer), observer);
             }
             Input::ApiSilent(offer) => {
-                self.notify_delivery(now, DeliveryEvent::DirectUnconfirmed(offer), observer)
+                self.notify_delivery(now, DeliveryEvent::DirectUnconfirmed(offer), observer);
             }
             Input::ApiDone => {}
             Input::ApiNotContinued { why } => {
-                self.notify_delivery(now, DeliveryEvent::ContinueFailed { why }, observer)
+                self.notify_delivery(now, DeliveryEvent::ContinueFailed { why }, observer);
             }
             Input::TranscriptsRead(shown) => {
                 self.notify_delivery(now, DeliveryEvent::TranscriptRead(shown), observer);
@@ -253,9 +253,9 @@ impl SessionDriver {
             Input::Paused(by) => self.notify_delivery(now, DeliveryEvent::Paused(by), observer),
             Input::Unpaused(by) => self.notify_delivery(now, DeliveryEvent::Unpaused(by), observer),
             Input::LoopChanged(wait) => {
-                self.notify_delivery(now, DeliveryEvent::LoopChanged(wait), observer)
+                self.notify_delivery(now, DeliveryEvent::LoopChanged(wait), observer);
             }
-            Input::NudgeRequested(request) => self.nudge_requested(now, request, observer),
+            Input::NudgeRequested(request) => self.nudge_requested(now, &request, observer),
             Input::AnswerRequested { token, asked_at } => {
                 self.answer_requested(now, token, asked_at, observer);
             }

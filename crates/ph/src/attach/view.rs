@@ -232,7 +232,7 @@ impl View {
                 });
             }
             ToClient::Switch { name } => {
-                self.notify(now, format!("continue with 'ph attach {name}'"))
+                self.notify(now, format!("continue with 'ph attach {name}'"));
             }
             ToClient::Notice { text } => self.notify(now, text),
             ToClient::Keyboard { taken, yours } => self.keyboard_is(now, taken, yours),

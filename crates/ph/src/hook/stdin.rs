@@ -49,7 +49,7 @@ fn read_until(deadline: Instant) -> Vec<u8> {
         match rustix::io::read(stdin, &mut buffer[..]) {
             Ok(0) => break,
             Ok(count) if kept.len() + count <= MAX_INPUT_BYTES => {
-                kept.extend_from_slice(&buffer[..count])
+                kept.extend_from_slice(&buffer[..count]);
             }
             Ok(_) => is_too_long = true,
             Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}

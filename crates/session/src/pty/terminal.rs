@@ -376,7 +376,7 @@ impl Task {
                 let _ = reply.send(self.viewers.is_empty());
             }
             TerminalRequest::Recognise(reply) => {
-                self.parts.screen_watch.request(reply, &self.parts.screen)
+                self.parts.screen_watch.request(reply, &self.parts.screen);
             }
             TerminalRequest::End => {}
         }

@@ -261,7 +261,7 @@ impl ViewerInput<'_> {
                 Ok(FromClient::Release) => {
                     self.shared
                         .request(StateRequest::ReleaseKeyboard(self.id))
-                        .await
+                        .await;
                 }
                 Ok(FromClient::Redraw) => {
                     self.shared

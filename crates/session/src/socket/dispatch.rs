@@ -198,7 +198,7 @@ async fn carry_out(shared: &Rc<Shared>, outbox: &Rc<Outbox>, peer: &Peer, call: 
         Call::Resume(_) => {
             shared
                 .request(StateRequest::Pause { on: false, sink })
-                .await
+                .await;
         }
         Call::Session(_) => {
             let tell = move |session| sink.answer::<method::Session>(&session);

@@ -85,7 +85,7 @@ pub(crate) async fn interactive(shared: &Shared, peer: &Peer, enabled: bool, sin
         Ok(()) => {
             shared
                 .request(StateRequest::Interactive { enabled, sink })
-                .await
+                .await;
         }
         Err(failure) => sink.refuse(failure),
     }

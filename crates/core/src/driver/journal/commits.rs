@@ -109,7 +109,7 @@ impl SessionDriver {
                 self.notify_delivery(now, DeliveryEvent::Recorded(ids), observer);
             }
             Some(CommitPurpose::DirectOffer(offer)) => {
-                self.deliver_directly(now, offer, ids, observer)
+                self.deliver_directly(now, offer, ids, observer);
             }
             Some(CommitPurpose::Nothing | CommitPurpose::Receipt { .. }) | None => {}
         }

@@ -160,7 +160,7 @@ impl SessionDriver {
     pub(crate) fn nudge_requested(
         &mut self,
         now: Moment,
-        request: NudgeRequest,
+        request: &NudgeRequest,
         observer: &mut impl Observer,
     ) {
         let nudge = Nudge {

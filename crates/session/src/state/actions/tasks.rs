@@ -129,7 +129,7 @@ pub(crate) async fn commit(
         }
         JournalOperation::Expire => expire(&shared).await,
         JournalOperation::RecordConversation(conversation) => {
-            record_conversation(&shared, conversation).await
+            record_conversation(&shared, conversation).await;
         }
         JournalOperation::SettleEarlierOffers(resumed) => settle(&shared, resumed).await,
         JournalOperation::CloseKilledHooks => close_killed_hooks(&shared).await,
