@@ -94,7 +94,7 @@ impl TurnContent {
 /// Mail for one call of a hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookMail {
-    /// The number by which [`Input::HookPassedOn`] and [`Input::HookGone`] name this offer.
+    /// The number by which `Input::HookPassedOn` and `Input::HookGone` name this offer.
     pub offer: u64,
     pub messages: Vec<TurnMessage>,
 }

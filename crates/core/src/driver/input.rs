@@ -16,45 +16,45 @@ pub enum Input {
     PeriodicCheck,
     /// The journal has changed, and its last fact has this number by now.
     JournalChanged { head: u64 },
-    /// Result of [`Action::ReadMail`].
+    /// Result of `Action::ReadMail`.
     MailRead(MailView),
-    /// Result of [`Action::ReadMail`]: the journal could not be read.
+    /// Result of `Action::ReadMail`: the journal could not be read.
     MailUnreadable,
-    /// Result of [`Action::Commit`]: the journal has recorded the operation for these messages.
+    /// Result of `Action::Commit`: the journal has recorded the operation for these messages.
     /// `head` is the number of its last fact, at least.
     Committed {
         commit: CommitId,
         ids: Vec<MessageId>,
         head: u64,
     },
-    /// Result of [`Action::Commit`]: nothing was recorded. If `is_final`, a retry cannot succeed.
+    /// Result of `Action::Commit`: nothing was recorded. If `is_final`, a retry cannot succeed.
     NotCommitted {
         commit: CommitId,
         why: String,
         is_final: bool,
     },
-    /// Result of [`Action::LeaseKeyboard`].
+    /// Result of `Action::LeaseKeyboard`.
     KeyboardLeased(KeyboardUser),
-    /// Result of [`Action::LeaseKeyboard`]: a person has typed something and not submitted it.
+    /// Result of `Action::LeaseKeyboard`: a person has typed something and not submitted it.
     KeyboardRefused(KeyboardUser),
-    /// Result of [`Action::LeaseKeyboard`]: the terminal is gone.
+    /// Result of `Action::LeaseKeyboard`: the terminal is gone.
     KeyboardGone(KeyboardUser),
-    /// Result of [`Action::Type`]: the terminal has all of this text.
+    /// Result of `Action::Type`: the terminal has all of this text.
     Typed(String),
-    /// Result of [`Action::TypeLine`]: the terminal has all of the line.
+    /// Result of `Action::TypeLine`: the terminal has all of the line.
     LineTyped,
-    /// Result of [`Action::PressEnter`].
+    /// Result of `Action::PressEnter`.
     EnterPressed(KeyboardUser),
-    /// Result of [`Action::Type`], [`Action::TypeLine`], [`Action::PressEnter`] or [`Action::Look`].
+    /// Result of `Action::Type`, `Action::TypeLine`, `Action::PressEnter` or `Action::Look`.
     TerminalFailed { by: KeyboardUser, why: String },
-    /// Result of [`Action::PressKeys`]: the keyboard's queue was full.
+    /// Result of `Action::PressKeys`: the keyboard's queue was full.
     KeysDropped,
-    /// Result of [`Action::Look`].
+    /// Result of `Action::Look`.
     Looked {
         by: KeyboardUser,
         sighting: Sighting,
     },
-    /// Result of [`Action::CheckInput`]: whether the program has left input unread.
+    /// Result of `Action::CheckInput`: whether the program has left input unread.
     InputChecked { is_unread: bool },
     /// The screen now shows something else to the manifest.
     ScreenChanged(Sighting),
@@ -77,30 +77,30 @@ pub enum Input {
     HookPassedOn(u64),
     /// A hook has ended without reporting that it passed its mail on.
     HookGone(u64),
-    /// Result of [`Action::AnswerHook`]: the mail could not be rendered, and was not passed on.
+    /// Result of `Action::AnswerHook`: the mail could not be rendered, and was not passed on.
     HookUnanswered {
         offer: u64,
         ids: Vec<MessageId>,
         why: String,
     },
-    /// Result of [`Action::CheckApi`]: the API leads to this conversation.
+    /// Result of `Action::CheckApi`: the API leads to this conversation.
     ApiConfirmed(u64),
-    /// Result of [`Action::PutMail`].
+    /// Result of `Action::PutMail`.
     ApiAccepted(u64),
-    /// Result of [`Action::PutMail`]: it is unknown whether the API has the messages.
+    /// Result of `Action::PutMail`: it is unknown whether the API has the messages.
     ApiSilent(u64),
-    /// Result of [`Action::CheckApi`], [`Action::PutMail`] or [`Action::ApiInterrupt`] (offer 0):
+    /// Result of `Action::CheckApi`, `Action::PutMail` or `Action::ApiInterrupt` (offer 0):
     /// the API was given nothing.
     ApiRefused {
         offer: u64,
         ids: Vec<MessageId>,
         why: String,
     },
-    /// Result of [`Action::ApiInterrupt`] or [`Action::ApiContinue`].
+    /// Result of `Action::ApiInterrupt` or `Action::ApiContinue`.
     ApiDone,
-    /// Result of [`Action::ApiContinue`]: it is unknown whether the agent continues.
+    /// Result of `Action::ApiContinue`: it is unknown whether the agent continues.
     ApiNotContinued { why: String },
-    /// Result of [`Action::ReadTranscripts`].
+    /// Result of `Action::ReadTranscripts`.
     TranscriptsRead(transcript::Shown),
     /// Delivery is paused for this reason.
     Paused(PausedBy),
@@ -108,9 +108,9 @@ pub enum Input {
     Unpaused(PausedBy),
     /// The state of a loop has changed.
     LoopChanged(LoopWait),
-    /// A client requests a nudge. [`Action::EndNudge`] follows.
+    /// A client requests a nudge. `Action::EndNudge` follows.
     NudgeRequested(NudgeRequest),
-    /// A client wants to answer the question that was open at this time. [`Action::EndAnswerCheck`]
+    /// A client wants to answer the question that was open at this time. `Action::EndAnswerCheck`
     /// follows.
     AnswerRequested {
         token: RequestToken,

@@ -1,7 +1,7 @@
 //! The session's sockets: listening, connections, requests and subscriptions. This file has the
 //! socket of one connection.
 //!
-//! [`Socket`] is registered for reading alone. A stream of the runtime is registered for writing
+//! `Socket` is registered for reading alone. A stream of the runtime is registered for writing
 //! too, and every read by the peer makes room to write: it would wake this process for nothing.
 //! Writability is registered only while the socket is full.
 

@@ -291,7 +291,7 @@ impl Journal {
         }
     }
 
-    /// Bring the views to head, releasing the writers' lock every [`FACTS_PER_TURN`] facts.
+    /// Bring the views to head, releasing the writers' lock every `FACTS_PER_TURN` facts.
     pub fn catch_up(&mut self) -> Result<()> {
         let path = self.home.journal();
         let version = self.views_version;

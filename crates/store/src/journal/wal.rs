@@ -77,7 +77,7 @@ impl Journal {
         tidied
     }
 
-    /// Checkpoint and restart the WAL, if it has more than [`SHORT_WAL_FRAMES`] pages. Called after
+    /// Checkpoint and restart the WAL, if it has more than `SHORT_WAL_FRAMES` pages. Called after
     /// the acknowledgement, by a process that is about to end.
     pub fn tidy(&self) -> Result<()> {
         if self.wal_frames.load(Ordering::Relaxed) < SHORT_WAL_FRAMES {
