@@ -45,7 +45,7 @@ impl Delivery {
         if self.agent.activity() != Activity::Idle {
             turn.interruption.avoided_harm = Some(ENDS_PROGRAM);
         }
-        self.record(turn)
+        self.clear_or_record(now, turn, keys)
     }
 
     /// Press the interrupt key only if a dialog is open or the agent may be working. Our own typing
@@ -59,7 +59,7 @@ impl Delivery {
         let may_be_reading = self.input_box.unread.is_none();
         if !self.agent.is_asking() && may_be_reading && !self.agent.judge.may_work() {
             turn.interruption.avoided_harm = Some(ENDS_PROGRAM);
-            return self.record(turn);
+            return self.clear_or_record(now, turn, keys);
         }
         self.interrupt_now(now, turn, keys)
     }
@@ -108,6 +108,20 @@ impl Delivery {
         vec![Effect::Key(clear)]
     }
 
+    /// Record the offer, after clearing a prompt that the program has restored.
+    fn clear_or_record(&mut self, now: Moment, turn: OutgoingTurn, keys: u8) -> Vec<Effect> {
+        if !self.must_clear() {
+            return self.record(turn);
+        }
+        if turn.interruption.has_cleared {
+            // The keys did not empty the box: its text is treated as a draft.
+            self.input_box.forget_restored();
+            self.terminal.state = State::Free;
+            return Vec::new();
+        }
+        self.clear(now, turn, keys)
+    }
+
     pub(super) fn continue_interrupting(
         &mut self,
         now: Moment,
@@ -121,15 +135,9 @@ impl Delivery {
         }
         if let Some(at) = self.settles_at() {
             let has_cleared = turn.interruption.has_cleared;
-            return match at <= now.mono {
-                true if self.must_clear() && has_cleared && until <= now.mono => {
-                    // The keys did not empty the box: its text is treated as a draft.
-                    self.input_box.forget_restored();
-                    self.terminal.state = State::Free;
-                    Vec::new()
-                }
-                true if self.must_clear() => self.clear(now, turn, keys),
-                true => self.record(turn),
+            let is_clearing = self.must_clear() && has_cleared && now.mono < until;
+            return match at <= now.mono && !is_clearing {
+                true => self.clear_or_record(now, turn, keys),
                 false => Vec::new(),
             };
         }
@@ -160,7 +168,7 @@ impl Delivery {
                 | Activity::Blocked(_)
                 | Activity::Exited,
                 _,
-            ) => self.record(turn),
+            ) => self.clear_or_record(now, turn, keys),
         }
     }
 
