@@ -29,6 +29,7 @@ pub use observer::Observer;
 pub use terminal::nudge::{NudgeOutcome, NudgeRequest, RequestToken, TOO_LATE};
 
 use crate::delivery::{Delivery, DeliveryConfig, DeliveryEvent};
+use crate::harness::Sighting;
 use crate::id::MessageId;
 use crate::moment::Moment;
 use crate::session::Conversation;
@@ -67,6 +68,8 @@ pub struct SessionDriver {
     direct_deliveries: DirectDeliveries,
     transcripts: TranscriptSchedule,
     input_check: InputCheck,
+    /// The newest look at the screen.
+    screen: Sighting,
     nudges: Nudges,
     answer_checks: AnswerChecks,
     actions: ActionQueue,
@@ -90,6 +93,7 @@ impl SessionDriver {
             direct_deliveries: DirectDeliveries::default(),
             transcripts: TranscriptSchedule::default(),
             input_check: InputCheck::new(),
+            screen: Sighting::default(),
             nudges: Nudges::default(),
             answer_checks: AnswerChecks::default(),
             actions: ActionQueue::default(),
@@ -187,14 +191,18 @@ impl SessionDriver {
                 KeyboardUser::Nudge => self.nudge_failed(observer),
             },
             Input::KeysDropped => self.notify_delivery(now, DeliveryEvent::KeysDropped, observer),
-            Input::Looked { by, sighting } => match by {
-                KeyboardUser::Turn => {
-                    self.notify_delivery(now, DeliveryEvent::Looked(sighting), observer);
+            Input::Looked { by, sighting } => {
+                let sighting = self.newest_screen(sighting);
+                match by {
+                    KeyboardUser::Turn => {
+                        self.notify_delivery(now, DeliveryEvent::Looked(sighting), observer);
+                    }
+                    KeyboardUser::Nudge => self.nudge_looked(now, sighting, observer),
                 }
-                KeyboardUser::Nudge => self.nudge_looked(now, sighting, observer),
-            },
+            }
             Input::InputChecked { is_unread } => self.input_check.finish(is_unread),
             Input::ScreenChanged(sighting) => {
+                let sighting = self.newest_screen(sighting);
                 self.notify_delivery(now, DeliveryEvent::ScreenChanged(sighting), observer);
             }
             Input::DialogChanged(what) => {
@@ -265,6 +273,14 @@ impl SessionDriver {
                 self.refuse_all_nudges(observer);
             }
         }
+    }
+
+    /// Return this look at the screen, or a newer one if that has arrived before it.
+    fn newest_screen(&mut self, sighting: Sighting) -> Sighting {
+        if sighting.output >= self.screen.output {
+            self.screen = sighting;
+        }
+        self.screen.clone()
     }
 
     /// Return the next action at `now`, if any. Call this until it returns `None`, after each input
