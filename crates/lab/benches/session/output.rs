@@ -64,8 +64,14 @@ fn attached(table: &mut Table, stage: &mut Stage) {
                 by_dtach.show(kind, round, &mut dtach.player, window);
             }
         }
-        by_ph.compare(table, kind, "tmux", &by_tmux, kind.against_tmux);
-        by_ph.compare(table, kind, "dtach", &by_dtach, 0.6);
+        by_ph.compare(
+            table,
+            kind,
+            "tmux",
+            &by_tmux,
+            &Goal::AtLeast(kind.against_tmux),
+        );
+        by_ph.compare(table, kind, "dtach", &by_dtach, &Goal::None);
         table.line(&format!(
             "  of the program's bytes the client got: ph {}, tmux {}, dtach {}",
             by_ph.part(),
@@ -97,12 +103,11 @@ impl Shown {
             .push((window.got - before) as f64 / kind.bytes as f64);
     }
 
-    fn compare(&self, table: &mut Table, kind: &Kind, who: &str, peer: &Self, least: f64) {
+    fn compare(&self, table: &mut Table, kind: &Kind, who: &str, peer: &Self, goal: &Goal) {
         if !peer.rates.is_empty() {
             let what = format!("{} to ph attach, against {who}", kind.name);
-            let goal = Goal::AtLeast(least);
             let unit = Unit::BytesPerSecond;
-            table.turns(&what, unit, &self.rates, &peer.rates, &goal);
+            table.turns(&what, unit, &self.rates, &peer.rates, goal);
         }
     }
 
@@ -142,7 +147,7 @@ fn alone(table: &mut Table, stage: &mut Stage) {
             Unit::BytesPerSecond,
             &ours,
             &limits,
-            &Goal::AtLeast(0.8),
+            &Goal::None,
         );
     }
 }

@@ -160,8 +160,9 @@ impl Ph {
         shown
     }
 
-    /// Ids become `[id1]`, `[id2]` in the order in which they are seen, the short form like the
-    /// long one; times become `[time]`, temporary paths `[home]` and `[dir]`.
+    /// Replace ids by `[id1]`, `[id2]` in the order in which they appear, times by `[time]`, and
+    /// temporary paths by `[home]` and `[dir]`. Filters of insta cannot number the ids, and a
+    /// snapshot must show which ids are equal.
     pub(crate) fn redact(&self, text: &str) -> String {
         let text = text
             .replace(&path_text(&self.home()), "[home]")
