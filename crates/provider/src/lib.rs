@@ -1,10 +1,11 @@
-//! Mail providers: scripts that keep the mail behind us, and us as such a script for others.
+//! Mail providers: scripts that keep the mail instead of the journal.
 //!
-//! `call` runs a script once (`stream` reads it, `stop` ends it), `script` knows what its
-//! operations mean, and `trouble` what went wrong. `intake` makes its mail facts of ours; `answer`
-//! is the other side of the same protocol, `asking` keeps a home from asking itself, and `suite`
-//! tells authors whether their script keeps to it. A script is one executable; no shell is
-//! involved, and nothing that it says is ever run, looked up as a path, or shown unfiltered.
+//! `call` runs a script once (`stream` reads its output, `stop` ends it), `script` defines the
+//! operations, and `trouble` describes failures. `intake` turns its messages into facts, `asking`
+//! keeps a home from calling itself, and `suite` tests whether a script follows the protocol. The
+//! other side of the protocol, `ph provider`, is in `ph/cli/admin/provider/`. A script is one
+//! executable: no shell is involved, and its output is never run, used as a path, or shown
+//! unfiltered.
 
 pub mod asking;
 pub mod call;

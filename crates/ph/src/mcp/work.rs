@@ -1,4 +1,4 @@
-//! The tools for tasks, notes and completion. Like the verbs, they use `worklist.rs`.
+//! The tools for tasks, notes and completion. Like the verbs, they use `cli::loop_::worklist`.
 
 use super::Reply;
 use super::tool::Given;
