@@ -243,7 +243,7 @@ fn a_healthy_home() {
     ok     version      ph 0.1.0
     ok     home         [home] (from PH_HOME)
     -      journal      nothing stored yet
-    ok     settings     no file; the defaults hold
+    ok     settings     no file; the defaults apply
     -      claude       not installed
     -      codex        not installed
     -      gemini       not installed
@@ -260,7 +260,7 @@ fn a_healthy_home() {
     ok     permissions  private to its user
     ok     journal      1 fact, …
     ok     views        version 7; …
-    ok     settings     no file; the defaults hold
+    ok     settings     no file; the defaults apply
     -      claude       not installed
     -      codex        not installed
     -      gemini       not installed
@@ -293,8 +293,8 @@ fn a_corrupt_journal() {
     ok     home         [home] (from PH_HOME)
     ok     permissions  private to its user
     WRONG  journal      the journal in [home]/journal.db is damaged: file is not a database
-           hint: bring an export into a new home with 'ph import'
-    ok     settings     no file; the defaults hold
+           hint: import an export into a new home with 'ph import'
+    ok     settings     no file; the defaults apply
     -      claude       not installed
     -      codex        not installed
     -      gemini       not installed

@@ -213,7 +213,7 @@ fn what_there_is_can_be_listed_and_shown() {
     lab       lab-tui          no         [dir]/user/.config/posthaste/harness/lab.toml
     none      no-such-command  no         [dir]/user/.config/posthaste/harness/none.toml
     opencode  opencode         no         built in
-    wrong     -                not right  [dir]/user/.config/posthaste/harness/wrong.toml
+    wrong     -                invalid    [dir]/user/.config/posthaste/harness/wrong.toml
     note: the harness wrong ([dir]/user/.config/posthaste/harness/wrong.toml, line 1) is invalid: invalid type: integer `1`, expected a string
     ");
     let all = stage.call(&["harness", "ls", "--json"]).run().json();

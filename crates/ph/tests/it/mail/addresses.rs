@@ -282,7 +282,7 @@ fn who_is_written_to_can_be_nudged_once() {
     insta::assert_snapshot!(done.err(), @"
     note: nudged bot
     note: nudged set
-    note: gone was not nudged: gone does not run
+    note: gone was not nudged: gone is not running
     ");
     bot.until_heard("You have mail from alice");
     set.until_heard("Look at your mail");

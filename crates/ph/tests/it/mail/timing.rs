@@ -14,7 +14,7 @@ fn what_is_not_due_is_in_no_inbox_yet() {
     $ ph inbox bob --all
     [id3]  human → bob  [time]  stored  was due long ago
     $ ph count bob
-    1 in all, 1 unread
+    1 in total, 1 unread
     ");
     let why = ph.run("why {2}").ok();
     assert!(why.contains("no sooner than 2999-01-01T12:00:00Z"), "{why}");
@@ -99,16 +99,16 @@ fn what_nobody_sees_in_time_expires() {
     $ ph inbox bob --all
     no mail for bob
     $ ph count bob
-    0 in all, 0 unread
+    0 in total, 0 unread
     $ ph check bob
     [exit 1]
     $ ph cancel [id1]
     ! error: message [id1]: it has ended already: expired
-    ! hint: 'ph show [id1]' tells its whole journey
+    ! hint: 'ph show [id1]' shows its receipts
     [exit 4]
     $ ph mark-read [id1]
     ! error: message [id1]: it has ended already: expired
-    ! hint: 'ph show [id1]' tells its whole journey
+    ! hint: 'ph show [id1]' shows its receipts
     [exit 4]
     ");
     assert_eq!(ph.run("check --inject bob").ok(), "");
@@ -147,7 +147,7 @@ fn a_key_is_sent_once() {
     ! note: a message with this key was sent to bob already; nothing new was stored
     $ ph send bob other words --key nightly-42 --json
     {"id":"[id1]","from":"human","from_evidence":"default","to":"bob","subject":null,"body":"the build failed","created_at":"[time]","read":false,"thread_id":"[id1]","reply_to":null,"priority":"normal","receipt":"stored","reason":"no session of bob has offered it; it waits in the inbox","receipts":[{"state":"stored","at":"[time]","route":null,"evidence":null}]}
-    ! note: a message with this key was sent to bob already, with another text; nothing new was stored
+    ! note: a message with this key was sent to bob already, with a different text; nothing new was stored
     $ ph send bob the build failed --key nightly-43
     [id2]
     $ ph send bob,carol the build failed --key nightly-42

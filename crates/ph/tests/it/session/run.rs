@@ -498,9 +498,9 @@ fn what_is_said_of_sessions() {
     $ ph stop bot
     bot has ended: signal 1 (HUP)
     ");
-    insta::assert_snapshot!(said("stop bot"), @r"
+    insta::assert_snapshot!(said("stop bot"), @"
     $ ph stop bot
-    bot does not run
+    bot is not running
     ");
     insta::assert_snapshot!(said("status bot"), @r"
     $ ph status bot
@@ -520,10 +520,10 @@ fn what_is_said_of_sessions() {
     NAME ACTIVITY FOR UNREAD QUEUED COMMAND
     bot exited: signal 1 (HUP) [age] 0 0 /bin/sh -c echo hello; exec sleep 1000
     ");
-    insta::assert_snapshot!(said("attach bot"), @r"
+    insta::assert_snapshot!(said("attach bot"), @"
     $ ph attach bot
     ! error: no session of bot is running
-    ! hint: 'ph peek bot' shows what it showed last; 'ph restart bot' starts it again
+    ! hint: 'ph peek bot' shows its last screen; 'ph restart bot' starts it again
     [exit 4]
     ");
 }
