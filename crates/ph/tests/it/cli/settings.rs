@@ -270,7 +270,7 @@ fn a_healthy_home() {
     let facts = ph.facts();
     assert_eq!(doctor(&ph, &["--rebuild-views"]).0, 0);
     assert_eq!(ph.facts(), facts);
-    assert_eq!(ph.run("count bob").ok(), "1 in all, 1 unread\n");
+    assert_eq!(ph.run("count bob").ok(), "1 in total, 1 unread\n");
     let findings = ph.run("doctor --json").json();
     assert_eq!(
         (&findings[0]["check"], &findings[0]["verdict"]),
@@ -456,7 +456,7 @@ fn a_journal_that_was_lost_is_missed() {
     ph.send("alice new");
     let told = ph.run("doctor");
     assert_eq!(
-        told.out().matches("1 message file of no message").count(),
+        told.out().matches("1 message file without a message in the journal").count(),
         1,
         "{}",
         told.out()

@@ -121,7 +121,7 @@ fn what_is_wrong_is_told_before_anything_starts() {
     }
     stage
         .run("harness test good")
-        .fails(2, "for no command in particular");
+        .fails(2, "this harness has no command of its own");
     stage
         .run("harness test good --for soon -- cat")
         .fails(2, "soon");
@@ -145,8 +145,8 @@ fn what_is_no_file_is_told_and_not_waited_for() {
         Done::of(child)
     };
     let listed = run("harness ls");
-    assert!(listed.out().contains("not right"), "{}", listed.out());
-    let says = "pipe.toml: it is no file";
+    assert!(listed.out().contains("pipe      -         invalid "), "{}", listed.out());
+    let says = "pipe.toml: it is not a regular file";
     assert!(listed.err().contains(says), "{}", listed.err());
     for line in ["harness show pipe", "harness test pipe -- cat"] {
         run(line).fails(2, says);

@@ -52,7 +52,7 @@ fn an_agent_can_only_be_itself() {
     ph.call(&["reply", &id, "hi"])
         .agent("No Name")
         .run()
-        .fails(2, "PH_AGENT says which agent is asking");
+        .fails(2, "PH_AGENT names the agent that runs ph");
     assert_eq!(ph.facts(), before);
 }
 
@@ -172,7 +172,7 @@ fn the_person_marks_what_it_reads() {
     let read = ph.run("read {1} --json").json();
     assert_eq!(read["read"], true);
     assert_eq!(read["receipts"][1]["evidence"], "by human");
-    assert_eq!(ph.run("count bob").ok(), "1 in all, 0 unread\n");
+    assert_eq!(ph.run("count bob").ok(), "1 in total, 0 unread\n");
 }
 
 #[test]

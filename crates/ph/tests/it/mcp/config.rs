@@ -141,8 +141,8 @@ fn a_home_that_is_named_is_named_there_whatever_it_is_called() {
 fn another_kind_of_agent_is_not_known() {
     let ph = Ph::new();
     let done = ph.run("mcp config emacs");
-    done.fails(3, "it is not known how emacs is told of an MCP server");
-    done.fails(3, "hint: known are: claude, codex, opencode, gemini");
+    done.fails(3, "the settings of emacs for MCP servers are not known");
+    done.fails(3, "hint: supported: claude, codex, opencode, gemini; in any other client, set the command 'ph mcp'");
     ph.run("mcp config").fails(2, "<HARNESS>");
     ph.run("mcp serve")
         .fails(2, "unrecognized subcommand 'serve'");
