@@ -182,7 +182,7 @@ pub(crate) async fn send_plain(
             reason: Some(reason),
             ..
         } => Err(Failure::invalid_params(format!(
-            "message {} was stored and is not delivered: {reason}",
+            "message {} was stored but will not be delivered: {reason}",
             message_state.message.id
         ))),
         Why::Arrived { reason: None, .. } | Why::Held(_) => Ok(message_state.message.id),

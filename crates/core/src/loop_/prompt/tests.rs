@@ -312,7 +312,7 @@ fn what_grows_is_bounded_and_the_rest_is_pointed_to() {
         assert!(least.len() < 160 << 10, "{}", least.len());
         for prompt in [&middle, &least] {
             assert!(prompt.contains("older notes are omitted"), "{prompt}");
-            assert!(prompt.contains("more open ones have no room"), "{prompt}");
+            assert!(prompt.contains("more open tasks are omitted"), "{prompt}");
         }
         assert!(least.contains("(too long for this prompt: read the file)"));
     }

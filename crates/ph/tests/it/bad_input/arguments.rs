@@ -16,34 +16,34 @@ fn names() {
             2,
             "at most 64 characters; this one has 65",
         ),
-        (&["send", "Bob", "hi"], 2, "'bob' would do"),
-        (&["send", "my bot", "hi"], 2, "'my-bot' would do"),
+        (&["send", "Bob", "hi"], 2, "'bob' is a valid name"),
+        (&["send", "my bot", "hi"], 2, "'my-bot' is a valid name"),
         (&["send", "bob,No", "hi"], 2, "starts with a-z or 0-9"),
         (
             &["send", "../../etc/passwd", "hi"],
             2,
-            "'etc-passwd' would do",
+            "'etc-passwd' is a valid name",
         ),
         (
             &["send", "/etc/passwd", "hi"],
             2,
             "starts with a-z or 0-9, not with '/'",
         ),
-        (&["send", "a/../b", "hi"], 2, "'/' is none of them"),
+        (&["send", "a/../b", "hi"], 2, "may contain only a-z, 0-9, '.', '_' and '-', not '/'"),
         (&["send", "..", "hi"], 2, "not with '.'"),
-        (&["send", "bött", "hi"], 2, "'ö' is none of them"),
+        (&["send", "bött", "hi"], 2, "may contain only a-z, 0-9, '.', '_' and '-', not 'ö'"),
         (&["send", "-bob", "hi"], 2, "unexpected argument '-bob'"),
         (
             &["send", "bob", "hi", "--from", "A"],
             2,
-            "\nhint: 'a' would do",
+            "\nhint: 'a' is a valid name",
         ),
         (&["inbox", "../x"], 2, "starts with a-z or 0-9"),
         (&["count", "X"], 2, "starts with a-z or 0-9"),
         (&["check", "X"], 2, "starts with a-z or 0-9"),
         (&["log", "--agent", "X"], 2, "starts with a-z or 0-9"),
         (&["search", "x", "--to", "X"], 2, "starts with a-z or 0-9"),
-        (&["message", "-n", "../x", "hi"], 2, "hint: 'x' would do"),
+        (&["message", "-n", "../x", "hi"], 2, "hint: 'x' is a valid name"),
     ]);
 }
 
@@ -159,7 +159,7 @@ fn bodies() {
         (
             &["send", "bob", "-x"],
             2,
-            "hint: a text that begins with '-' goes after '--', or in -m",
+            "hint: text that begins with '-' goes after '--', or in -m",
         ),
         (
             &["send", "bob", "- a list"],
@@ -170,17 +170,17 @@ fn bodies() {
         (
             &["reply", "0", "-1"],
             2,
-            "hint: a text that begins with '-'",
+            "hint: text that begins with '-'",
         ),
         (
             &["message", "-n", "bob", "- x"],
             2,
-            "hint: a text that begins with '-' goes after '--'",
+            "hint: text that begins with '-' goes after '--'",
         ),
         (
             &["send", "bob", "one", "two"],
             2,
-            "hint: a text of several words goes in quotes",
+            "hint: put text of several words in quotes",
         ),
         (&["send", "bob", "one", "-m", "two"], 2, both),
         (&["send", "bob", "one", "--file", "two"], 2, both),
@@ -216,7 +216,7 @@ fn bodies() {
             2,
             "interrupt, normal, idle-first, idle",
         ),
-        (&["search", "*"], 2, "there is no word to look for"),
+        (&["search", "*"], 2, "the query has no words"),
         (&["search", "x", "--limit", "-1"], 2, "unexpected argument"),
         (&["log", "--after", "x"], 2, "invalid"),
     ]);

@@ -20,7 +20,7 @@ fn all_or_none_of_several_recipients_and_ids() {
     ph.run("archive {1} ffffffff")
         .fails(3, "no message ffffffff");
     ph.run_as("bob", "cancel {1} {2}")
-        .fails(4, "cannot call back");
+        .fails(4, "bob cannot cancel a message that human sent");
     assert!(
         (ph.facts(), ph.files()) == before,
         "something was half done"
@@ -52,7 +52,7 @@ fn output_that_cannot_be_written() {
     let read = ph.call(&["read", &ph.send("bob again")]).agent("bob");
     let read = read.stdout(full().unwrap()).run();
     read.fails(5, "cannot write the output: No space left");
-    assert_eq!(ph.run("count bob").ok(), "2 in all, 2 unread\n");
+    assert_eq!(ph.run("count bob").ok(), "2 in total, 2 unread\n");
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn a_journal_that_somebody_holds() {
     assert!(hook.err().contains("waited 200 ms"), "{}", hook.err());
     assert_eq!(
         ph.run("count bob").ok(),
-        "1 in all, 1 unread\n",
+        "1 in total, 1 unread\n",
         "reading waits for nobody"
     );
     assert_eq!(ph.facts(), before);
@@ -136,7 +136,7 @@ fn a_full_disk() {
         "{doctor}"
     );
     let notes = read("notes");
-    let unfiled = "is stored; its file is not there yet";
+    let unfiled = "is stored, but its file is not written yet";
     assert!(notes.contains(unfiled), "{notes}");
     assert!(notes.lines().all(|line| line.contains(unfiled)), "{notes}");
     let (acknowledged, stored) = (read("acknowledged"), read("stored"));

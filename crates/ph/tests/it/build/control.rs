@@ -70,7 +70,7 @@ fn stop_now_does_not_wait_for_it() {
     assert_eq!(looped.outcomes(), ["1 \"stopped\""]);
     // And it goes on where it was.
     let again = looped.ph().run("stop bot").ok();
-    assert!(again.contains("does not run"), "{again}");
+    assert!(again.contains("is not running"), "{again}");
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn an_agent_that_stops_its_own_loop_is_not_kept_waiting() {
     let told = std::fs::read_to_string(looped.ph().dir().join("told")).expect("its answer");
     assert_eq!(
         told,
-        "asked; bot ends after iteration 1 ('--now' ends it at once)\n"
+        "stop requested; bot ends after iteration 1 ('--now' ends it at once)\n"
     );
 }
 
@@ -94,7 +94,7 @@ fn who_stops_a_loop_is_told_what_it_waits_for() {
     let mut waits = looped.ph().call(&["stop", "bot"]).spawn();
     let stderr = waits.stderr.take().expect("its words");
     let told = first_line(stderr);
-    let want = "asked; bot ends after iteration 1 ('--now' ends it at once)";
+    let want = "stop requested; bot ends after iteration 1 ('--now' ends it at once)";
     if told.as_deref() != Some(&format!("note: {want}\n")) {
         // Else it waits for a loop that nobody ends.
         waits.kill().expect("it can be ended");
@@ -182,7 +182,7 @@ fn a_checkpoint_pauses_and_a_resume_goes_on() {
     let list = looped.ph().run("ls").ok();
     assert!(list.contains("paused at a checkpoint"), "{list}");
     looped.session.wait_for_text("ph resume bot");
-    assert!(looped.ph().run("resume bot").ok().contains("goes on"));
+    assert!(looped.ph().run("resume bot").ok().contains("bot continues"));
     let change = wire.wait_for_event("state_change", "status");
     assert_eq!(change["status"], "running");
     looped.prompt(2);
@@ -194,7 +194,7 @@ fn a_checkpoint_can_be_taken_back_and_is_not_asked_for_twice() {
     looped.prompt(1);
     let told = looped.ph().run("checkpoint bot").ok();
     assert!(told.contains("pauses after this"), "{told}");
-    assert!(looped.ph().run("resume bot").ok().contains("goes on"));
+    assert!(looped.ph().run("resume bot").ok().contains("bot continues"));
     looped.ph().run("resume bot").fails(4, "ph status bot");
     looped.go("true");
     looped.prompt(2);
@@ -202,7 +202,7 @@ fn a_checkpoint_can_be_taken_back_and_is_not_asked_for_twice() {
     looped.go("true");
     looped.wait_for_status("checkpointed");
     let told = looped.ph().run("checkpoint bot").ok();
-    assert_eq!(told, "bot is paused; 'ph resume bot' goes on\n");
+    assert_eq!(told, "bot is paused; 'ph resume bot' continues it\n");
     let told = looped.ph().run("checkpoint bot --json").json();
     assert_eq!(told, json!({"name": "bot", "status": "checkpointed"}));
     looped.ph().run("resume bot").ok();
@@ -401,7 +401,7 @@ fn verbs_say_it_as_programs_read_it() {
     looped
         .ph()
         .run("inject bot ''")
-        .fails(2, "nothing to inject");
+        .fails(2, "the instructions are empty");
     looped.ph().run("interactive bot maybe").fails(2, "maybe");
 }
 

@@ -83,7 +83,7 @@ fn what_comes_after_the_end_waits_for_the_next_loop() {
         .ph()
         .call(&["restart", "bot", "--detach", "--json"])
         .run();
-    let _ends = crate::common::session::Ends::with(&again);
+    let ends = crate::common::session::Ends::with(&again);
     let second = looped.prompt(2);
     assert!(second.contains("are you there"), "{second}");
     looped.go("true");
@@ -94,6 +94,7 @@ fn what_comes_after_the_end_waits_for_the_next_loop() {
         let session = looped.ph().run("status bot --json").json();
         (session["activity"] == "exited").then_some(())
     });
+    ends.wait_gone();
 }
 
 #[test]

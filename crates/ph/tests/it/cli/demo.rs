@@ -47,7 +47,7 @@ fn it_shows_an_exchange_and_leaves_nothing() {
         "archived   by coder\n",
         "\nnot held   it is read\n",
         "\ncoder has ended: ",
-        "\n# What happened: ",
+        "\n# No message was lost, duplicated or typed at the wrong moment, ",
     ] {
         let Some((_, after)) = rest.split_once(key) else {
             panic!("no {key:?} in:\n{rest}\nof:\n{shown}");
@@ -117,5 +117,5 @@ fn the_user_s_own_settings_are_none_of_its_business() {
         .agent("somebody")
         .env("PH_SEND_PRIORITY", "nonsense")
         .run();
-    assert!(done.ok().contains("What happened: "));
+    assert!(done.ok().contains("No message was lost, duplicated or typed at the wrong moment"));
 }

@@ -142,14 +142,14 @@ fn every_verb_s_help_shows_an_example() {
 #[test]
 fn exit_codes_are_written_down() {
     insta::assert_snapshot!(Ph::new().run("help exit-codes").ok(), @"
-    0  ok
-    1  the answer is no, or empty where something was asked for ('check' without mail, 'doctor' with a finding, 'send --wait' where it does not come so far)
-    2  usage: the command line, a setting, or a file named on it is not right
-    3  not found: no such message, task, session or harness, or a prefix that fits more than one
+    0  success
+    1  the answer is no, or nothing was found ('check' without mail, 'doctor' with a problem, 'send --wait' if the state is not reached)
+    2  usage: the command line, a setting, or a file named on the command line is invalid
+    3  not found: no such message, task, session or harness, or a prefix that matches more than one
     4  refused: the rules do not allow it
     5  storage: the home, or the script that keeps the mail, could not be read or written
 
-    With 2, 3 and 4 nothing was changed; only 'import' keeps the facts that it could take, and 'send' a message that is part of a storm, as failed.
+    With 2, 3 and 4 nothing was changed, except that 'import' keeps the facts that it could import, and 'send' stores a message that is part of a storm as failed.
     ");
 }
 
@@ -171,30 +171,30 @@ fn what_there_is_not() {
     [exit 2]
     $ ph man nope
     ! error: there is no verb nope
-    ! hint: 'ph' lists them all
+    ! hint: 'ph' lists all verbs
     [exit 2]
     $ ph config
-    ! Show the settings and where each value comes from
+    ! Show the settings and the source of each value
     !
     ! Usage: ph config [OPTIONS] <COMMAND>
     !
     ! Commands:
-    !   show  Show every setting, its value, and where that came from
+    !   show  Show every setting, its value and the source of the value
     !
     ! Options:
     !   -h, --help  Print help
     !
     ! Options of every verb:
-    !       --home <DIR>    Where the mail is kept [default: PH_HOME, else the nearest .posthaste/, else
-    !                       the XDG data directory]
+    !       --home <DIR>    Home directory, which stores the mail [default: PH_HOME, else the nearest
+    !                       .posthaste/, else the XDG data directory]
     !       --json          Print JSON
-    !       --color <WHEN>  When to use colour: auto, always or never
+    !       --color <WHEN>  Use colour: auto, always or never
     !
     ! Examples:
     !   ph config show
     !   ph config show --json | jq -r '.settings[].key'
     !
-    ! Settings are read from, each overriding the one before: the defaults, the user's file
+    ! Sources, each overriding the one before: the defaults, the user's file
     ! (~/.config/posthaste/config.toml), the home's file (<home>/config.toml), the environment, flags.
     !
     !   [output]
@@ -212,7 +212,7 @@ fn what_there_is_not() {
     !   [agents.coder-1]
     !   nudge = "Check your mail"
     !
-    ! Some harnesses list the rows that may appear below the input box. While any other row is there,
+    ! Some harnesses list the rows that may appear below the input box. While any other row is shown,
     ! messages are held. If your agent shows a status line there, set its number of rows:
     !
     !   [harness.codex]

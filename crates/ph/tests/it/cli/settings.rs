@@ -243,7 +243,7 @@ fn a_healthy_home() {
     ok     version      ph 0.1.0
     ok     home         [home] (from PH_HOME)
     -      journal      nothing stored yet
-    ok     settings     no file; the defaults hold
+    ok     settings     no file; the defaults apply
     -      claude       not installed
     -      codex        not installed
     -      gemini       not installed
@@ -260,7 +260,7 @@ fn a_healthy_home() {
     ok     permissions  private to its user
     ok     journal      1 fact, …
     ok     views        version 7; …
-    ok     settings     no file; the defaults hold
+    ok     settings     no file; the defaults apply
     -      claude       not installed
     -      codex        not installed
     -      gemini       not installed
@@ -270,7 +270,7 @@ fn a_healthy_home() {
     let facts = ph.facts();
     assert_eq!(doctor(&ph, &["--rebuild-views"]).0, 0);
     assert_eq!(ph.facts(), facts);
-    assert_eq!(ph.run("count bob").ok(), "1 in all, 1 unread\n");
+    assert_eq!(ph.run("count bob").ok(), "1 in total, 1 unread\n");
     let findings = ph.run("doctor --json").json();
     assert_eq!(
         (&findings[0]["check"], &findings[0]["verdict"]),
@@ -293,8 +293,8 @@ fn a_corrupt_journal() {
     ok     home         [home] (from PH_HOME)
     ok     permissions  private to its user
     WRONG  journal      the journal in [home]/journal.db is damaged: file is not a database
-           hint: bring an export into a new home with 'ph import'
-    ok     settings     no file; the defaults hold
+           hint: import an export into a new home with 'ph import'
+    ok     settings     no file; the defaults apply
     -      claude       not installed
     -      codex        not installed
     -      gemini       not installed
@@ -456,7 +456,7 @@ fn a_journal_that_was_lost_is_missed() {
     ph.send("alice new");
     let told = ph.run("doctor");
     assert_eq!(
-        told.out().matches("1 message file of no message").count(),
+        told.out().matches("1 message file without a message in the journal").count(),
         1,
         "{}",
         told.out()

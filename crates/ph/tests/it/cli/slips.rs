@@ -32,10 +32,10 @@ fn a_thread_is_shown_by_its_own_id_though_its_first_message_is_gone() {
 #[test]
 fn a_number_beyond_the_last_fact_is_a_slip() {
     let ph = Ph::new();
-    let hint = "'ph log' shows their numbers";
+    let hint = "'ph log' prints all facts with their numbers";
     for line in ["log --after 9", "log --follow --after 9"] {
         let done = ph.run(line);
-        done.fails(2, "there is no fact 9: there are none yet");
+        done.fails(2, "there is no fact 9: the journal has no facts yet");
         assert!(done.err().contains(hint), "{}", done.err());
     }
     assert!(!ph.home().exists());
@@ -45,7 +45,7 @@ fn a_number_beyond_the_last_fact_is_a_slip() {
         "log --follow --after 2",
         "log -f --after 9999 --json",
     ] {
-        ph.run(line).fails(2, "the last is 1");
+        ph.run(line).fails(2, "the last one is 1");
     }
     assert_eq!(ph.run("log --after 1").ok(), "");
 }
@@ -61,7 +61,7 @@ fn hints_fit() {
         assert!(hinted, "{args:?}: {}", done.err());
         assert!(!done.err().contains("tip:"), "{args:?}: {}", done.err());
     };
-    let length = "a length of time is more than nothing";
+    let length = "durations are positive, for example 90s, 10m, 1h30m, 2d";
     for flag in ["--ttl", "--in", "--deadline"] {
         let says = format!("invalid value '-5s' for '{flag}'");
         check(&["send", "bob", "hi", flag, "-5s"], 2, &says, length);
@@ -77,7 +77,7 @@ fn hints_fit() {
         &["send", "bob", "-5 degrees"],
         2,
         "unexpected argument '-5 degrees'",
-        "a text that begins with '-' goes after '--'",
+        "text that begins with '-' goes after '--'",
     );
     check(
         &["run", "--detach", "--name", "bot", "--", &dir],
@@ -97,7 +97,7 @@ fn hints_fit() {
         "an id is made of",
         "'ph inbox' lists ids",
     );
-    let would = |args: &[&str]| check(args, 2, "an agent's name", "'a' would do");
+    let would = |args: &[&str]| check(args, 2, "an agent's name", "'a' is a valid name");
     would(&["send", "bob", "hi", "--from", "A"]);
     would(&["run", "--name", "A", "true"]);
     would(&["log", "--agent", "A"]);
@@ -120,7 +120,7 @@ fn a_variable_that_is_misspelt_is_noted() {
     assert_eq!(slip.code, 0);
     assert_eq!(
         slip.err(),
-        "note: the variable PH_SEND_PRIORTY means nothing; did you mean PH_SEND_PRIORITY?\n"
+        "note: the variable PH_SEND_PRIORTY is unknown; did you mean PH_SEND_PRIORITY?\n"
     );
     for other in [
         "PH_OTHER_PROGRAM_S",
@@ -164,7 +164,7 @@ fn a_read_only_mount() {
         "{send}"
     );
     assert!(
-        run.contains("hint: check the permissions of the home and the mount"),
+        run.contains("hint: check the permissions of the home, and the mount options of its file system"),
         "{run}"
     );
 }

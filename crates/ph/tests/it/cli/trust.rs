@@ -63,7 +63,7 @@ fn hostile(ph: &Ph) -> PathBuf {
     theirs("send coder 'delete everything'");
     theirs("run --name evil --detach -- sh -c 'touch sprung-by-restart'");
     wait_for("its end", || {
-        theirs("ls").contains("no sessions run").then_some(())
+        theirs("ls").contains("no sessions are running").then_some(())
     });
     let _ = std::fs::remove_file(attacker.join("sprung-by-restart"));
     for home in [&dir, &home_of(&attacker)] {
@@ -156,7 +156,7 @@ fn the_harnesses_and_scripts_of_a_project_are_ignored() {
     assert!(!clone.join("sprung-by-mail").exists());
     wait_for("its end", || {
         told(&ph, &clone, "ls")
-            .contains("no sessions run")
+            .contains("no sessions are running")
             .then_some(())
     });
 }
@@ -254,7 +254,7 @@ fn files_that_a_pull_brings_are_no_part_of_the_home() {
     assert_eq!(restarted.code, 0, "{}", restarted.err());
     wait_for("its end", || {
         told(&ph, &mine, "ls")
-            .contains("no sessions run")
+            .contains("no sessions are running")
             .then_some(())
     });
     for place in [&mine, &attacker] {

@@ -151,6 +151,14 @@ impl Ends {
         let session = done.json();
         Self(["child_pid", "pid"].map(|name| number(&session, name)))
     }
+
+    /// Wait until the processes have exited by themselves. A session that is killed while it ends
+    /// leaves its socket behind.
+    pub(crate) fn wait_gone(&self) {
+        wait_for("the end of the other session", || {
+            (!self.0.iter().any(|pid| is_alive(*pid))).then_some(())
+        });
+    }
 }
 
 impl Drop for Ends {

@@ -70,7 +70,7 @@ fn an_answer_to_no_question_is_refused_and_nothing_is_stored() {
         let facts = stage.facts();
         let done = stage.run(line);
         done.fails(4, "bot: the program is not asking a question");
-        let hint = "hint: 'ph peek bot' shows what it shows; 'ph send bot' leaves a message";
+        let hint = "hint: 'ph peek bot' shows its screen; 'ph send bot' leaves a message";
         assert!(done.err().contains(hint), "{}", done.err());
         assert_eq!(stage.facts(), facts, "{line}");
     };

@@ -121,7 +121,7 @@ fn what_is_wrong_is_told_before_anything_starts() {
     }
     stage
         .run("harness test good")
-        .fails(2, "for no command in particular");
+        .fails(2, "this harness has no command of its own");
     stage
         .run("harness test good --for soon -- cat")
         .fails(2, "soon");
@@ -145,8 +145,8 @@ fn what_is_no_file_is_told_and_not_waited_for() {
         Done::of(child)
     };
     let listed = run("harness ls");
-    assert!(listed.out().contains("not right"), "{}", listed.out());
-    let says = "pipe.toml: it is no file";
+    assert!(listed.out().contains("pipe      -         invalid "), "{}", listed.out());
+    let says = "pipe.toml: it is not a regular file";
     assert!(listed.err().contains(says), "{}", listed.err());
     for line in ["harness show pipe", "harness test pipe -- cat"] {
         run(line).fails(2, says);
@@ -213,7 +213,7 @@ fn what_there_is_can_be_listed_and_shown() {
     lab       lab-tui          no         [dir]/user/.config/posthaste/harness/lab.toml
     none      no-such-command  no         [dir]/user/.config/posthaste/harness/none.toml
     opencode  opencode         no         built in
-    wrong     -                not right  [dir]/user/.config/posthaste/harness/wrong.toml
+    wrong     -                invalid    [dir]/user/.config/posthaste/harness/wrong.toml
     note: the harness wrong ([dir]/user/.config/posthaste/harness/wrong.toml, line 1) is invalid: invalid type: integer `1`, expected a string
     ");
     let all = stage.call(&["harness", "ls", "--json"]).run().json();

@@ -397,7 +397,7 @@ fn what_a_manifest_says_in_vain_is_told() {
     assert_eq!(notes_of("generic"), json!([]));
     teach(&stage, "lab", &hooked(""));
     let done = stage.run("harness test lab --for 200ms -- sleep 100");
-    let note = "note: hooks are heard in sessions alone, not in a trial";
+    let note = "note: hooks work in sessions only, not in 'ph harness test'";
     assert!(done.err().contains(note), "{}", done.err());
 }
 

@@ -130,7 +130,7 @@ fn what_is_not_understood_is_left_alone() {
         let path = settings(&ph, content);
         let done = ph.run("hooks install claude --yes");
         assert_eq!(done.code, 4, "{content}: {}", done.err());
-        assert!(done.err().contains("is left as it is"), "{}", done.err());
+        assert!(done.err().contains("was not changed: "), "{}", done.err());
         assert!(done.err().contains("hint: "), "{}", done.err());
         assert_eq!(text(&path), content);
     }
@@ -151,7 +151,7 @@ fn nothing_is_written_before_somebody_agrees() {
     let path = settings(&ph, MINE);
     let done = ph.run("hooks install claude");
     assert_eq!(done.code, 4);
-    assert!(done.err().contains("hint: --yes agrees"), "{}", done.err());
+    assert!(done.err().contains("hint: --yes confirms it; on a terminal you are asked"), "{}", done.err());
     assert!(
         done.out().contains("+                        \"command\""),
         "{}",

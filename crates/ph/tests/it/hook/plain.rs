@@ -140,7 +140,7 @@ fn nothing_makes_it_fail_or_speak() {
     let told = call("hook claude").stdin(stop).env("PH_LOG", "1").run();
     assert_eq!(
         told.err(),
-        "note: there is no session, and neither PH_AGENT nor --agent names one\n"
+        "note: there is no session, and neither PH_AGENT nor --agent names an agent\n"
     );
     assert!(!ph.home().exists());
 }

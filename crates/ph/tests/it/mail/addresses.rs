@@ -69,7 +69,7 @@ fn who_writes_to_its_own_group_gets_no_copy() {
     assert_eq!(ph.run_as("a", "send team hi").ok().lines().count(), 1);
     assert_eq!(mail(&ph), has(&[("b", 1)]));
     ph.run_as("a", "send alone hi")
-        .fails(4, "nobody to write to but the sender");
+        .fails(4, "the sender is the only recipient");
     ph.run_as("a", "send a hi")
         .fails(4, "a cannot send to itself");
     ph.run_as("a", "send team hi --allow-self").ok();
@@ -81,11 +81,11 @@ fn unknown_names_are_refused_before_anything_is_sent() {
     let ph = Ph::new();
     ph.file("home/config.toml", BOOK);
     ph.run("send a,@nobody hi")
-        .fails(2, "no alias or group is called 'nobody'");
+        .fails(2, "no alias or group is named 'nobody'");
     ph.run("send a,@reviewer hi")
         .fails(2, "did you mean @reviewers?");
     ph.run("send a,@a hi")
-        .fails(2, "no alias or group is called 'a'");
+        .fails(2, "no alias or group is named 'a'");
     ph.run("send a,reviewer hi")
         .fails(2, "did you mean reviewers?");
     ph.run("message --name reviewer hi")
@@ -113,7 +113,7 @@ fn an_alias_is_asked_about_as_it_is_written_to() {
     }
     for verb in ["inbox", "count", "check", "status"] {
         let line = format!("{verb} @nobody");
-        stage.run(&line).fails(2, "no alias or group is called");
+        stage.run(&line).fails(2, "no alias or group is named");
     }
     assert_eq!(stage.run("count lead --json").json()["total"], 1);
     assert_eq!(stage.run("check lead").ok(), "1 unread message(s) for a\n");
@@ -125,7 +125,7 @@ fn an_alias_is_asked_about_as_it_is_written_to() {
     for name in ["lead", "reviewers"] {
         stage
             .run(&format!("run --name {name} --detach -- true"))
-            .fails(2, "mail to it would go elsewhere");
+            .fails(2, "is an alias or a group in the settings: mail to it would go to other agents");
     }
 }
 
@@ -154,15 +154,15 @@ fn the_book_is_shown_and_checked() {
     let json = ph.run("config show --json").json();
     assert_eq!(json["book"][0]["key"], "agents.a.nudge");
     for (book, says) in [
-        ("[groups]\nx = ['y']\ny = ['x']\n", "leads back to itself"),
+        ("[groups]\nx = ['y']\ny = ['x']\n", "'x' refers to itself"),
         ("[groups]\nhuman = ['y']\n", "'human' is the person"),
         ("[groups]\nx = []\n", "groups.x in"),
-        ("[groups]\nx = ['@y']\n", "no alias or group is called 'y'"),
+        ("[groups]\nx = ['@y']\n", "no alias or group is named 'y'"),
         (
             "[agents.a]\nnudge = \"a\\u001bb\"\n",
-            "is a text of one line",
+            "must be a text of one line",
         ),
-        ("[groups]\nx = ['No Name']\n", "cannot be so"),
+        ("[groups]\nx = ['No Name']\n", "is invalid: an agent's name"),
         (
             "[agents.a]\nnoodge = 'x'\n",
             "unknown setting agents.a.noodge",
@@ -179,7 +179,7 @@ fn all_is_everybody_who_runs_but_the_sender() {
     let stage = Stage::new();
     stage
         .run("send --all hi")
-        .fails(4, "no agent runs besides human");
+        .fails(4, "no agent other than human is running");
     stage.run("send gone before").ok();
     stage.script("a", "sleep 1000");
     stage.script("b", "sleep 1000");
@@ -195,8 +195,8 @@ fn all_is_everybody_who_runs_but_the_sender() {
     assert_eq!(both.as_array().unwrap().len(), 2);
     stage
         .run("send --all bob hi")
-        .fails(2, "with --all nobody else is named");
-    stage.run("send --all").fails(2, "there is no text to send");
+        .fails(2, "--all cannot be used with a recipient");
+    stage.run("send --all").fails(2, "the message text is missing");
     assert_eq!(stage.run("count human --json").json()["total"], 0);
     assert_eq!(stage.run("count c --json").json()["total"], 0);
 }
@@ -209,14 +209,14 @@ fn who_nudges_nobody_is_told_what_else_there_is() {
         (done.code, done.out().as_str(), done.err().as_str()),
         (
             1,
-            "not nudged: nobody does not run\n",
+            "not nudged: nobody is not running\n",
             "note: 'ph send nobody' leaves a message; 'ph run --name nobody COMMAND' starts it\n"
         )
     );
     // What a program reads stands alone.
     let done = stage.run("nudge nobody hi --json");
     assert_eq!((done.code, done.err().as_str()), (1, ""));
-    assert_eq!(done.json()["reason"], "nobody does not run");
+    assert_eq!(done.json()["reason"], "nobody is not running");
     assert!(!stage.home().exists());
 }
 
@@ -236,7 +236,7 @@ fn the_text_of_a_nudge_is_set_for_each_agent() {
     agent.until_heard("Listed");
     stage
         .run("nudge @bot hey")
-        .fails(2, "no alias or group is called 'bot'");
+        .fails(2, "no alias or group is named 'bot'");
     stage
         .call(&["nudge", "bot", "a\nb"])
         .run()
@@ -245,14 +245,14 @@ fn the_text_of_a_nudge_is_set_for_each_agent() {
     assert_eq!(team.code, 1);
     let nudged: Vec<Value> = team.json().as_array().unwrap().clone();
     assert_eq!(nudged[0]["nudged"], json!(true));
-    assert_eq!(nudged[1]["reason"], json!("gone does not run"));
+    assert_eq!(nudged[1]["reason"], json!("gone is not running"));
     stage
         .run("nudge other")
         .fails(2, "the settings have none for other");
     let gone = stage.run("nudge gone");
     assert_eq!(
         (gone.code, gone.out().as_str()),
-        (1, "not nudged: gone does not run\n")
+        (1, "not nudged: gone is not running\n")
     );
     // Nothing of it is kept.
     assert!(!stage.facts().contains("Look at"), "{}", stage.facts());
@@ -282,7 +282,7 @@ fn who_is_written_to_can_be_nudged_once() {
     insta::assert_snapshot!(done.err(), @"
     note: nudged bot
     note: nudged set
-    note: gone was not nudged: gone does not run
+    note: gone was not nudged: gone is not running
     ");
     bot.until_heard("You have mail from alice");
     set.until_heard("Look at your mail");

@@ -209,7 +209,7 @@ fn searching() {
     []
     [exit 1]
     $ ph search "
-    ! error: there is no word to look for
+    ! error: the query has no words
     [exit 2]
     $ ph search a OR b
     [exit 1]

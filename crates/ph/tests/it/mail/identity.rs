@@ -38,21 +38,21 @@ fn an_agent_can_only_be_itself() {
     ]), @"
     alice$ ph send bob hi --from carol
     ! error: this is alice; it cannot send as carol
-    ! hint: leave --from out, or unset PH_AGENT if you are not that agent
+    ! hint: omit --from, or unset PH_AGENT if you are not that agent
     [exit 4]
     alice$ ph send bob hi --from human
     ! error: this is alice; it cannot send as human
-    ! hint: leave --from out, or unset PH_AGENT if you are not that agent
+    ! hint: omit --from, or unset PH_AGENT if you are not that agent
     [exit 4]
     alice$ ph reply [id1] hi --from bob
     ! error: this is alice; it cannot send as bob
-    ! hint: leave --from out, or unset PH_AGENT if you are not that agent
+    ! hint: omit --from, or unset PH_AGENT if you are not that agent
     [exit 4]
     ");
     ph.call(&["reply", &id, "hi"])
         .agent("No Name")
         .run()
-        .fails(2, "PH_AGENT says which agent is asking");
+        .fails(2, "PH_AGENT names the agent that runs ph");
     assert_eq!(ph.facts(), before);
 }
 
@@ -70,23 +70,23 @@ fn nobody_writes_to_itself_unasked() {
     ]), @"
     $ ph send human note
     ! error: human cannot send to itself
-    ! hint: 'ph send --allow-self' sends it all the same
+    ! hint: 'ph send --allow-self' sends it
     [exit 4]
     bob$ ph send bob note
     ! error: bob cannot send to itself
-    ! hint: 'ph send --allow-self' sends it all the same
+    ! hint: 'ph send --allow-self' sends it
     [exit 4]
     $ ph send bob note --from bob
     ! error: bob cannot send to itself
-    ! hint: 'ph send --allow-self' sends it all the same
+    ! hint: 'ph send --allow-self' sends it
     [exit 4]
     bob$ ph send alice,bob note
     ! error: bob cannot send to itself
-    ! hint: 'ph send --allow-self' sends it all the same
+    ! hint: 'ph send --allow-self' sends it
     [exit 4]
     bob$ ph message -n bob note
     ! error: bob cannot send to itself
-    ! hint: 'ph send --allow-self' sends it all the same
+    ! hint: 'ph send --allow-self' sends it
     [exit 4]
     ");
     assert_eq!(ph.facts(), before, "one of several refused is none sent");
@@ -151,9 +151,9 @@ fn an_agent_reads_another_s_mail_without_marking_it_and_is_told_so() {
     sent       [time]
 
     for bob alone
-    ! note: this is bob's mail; alice reading it does not mark it read
+    ! note: this message is for bob; it is not marked as read when alice reads it
     alice$ ph check --inject bob
-    ! note: no mail was shown: alice cannot be shown the mail of bob
+    ! note: no mail was shown: alice cannot view the mail of bob
     ");
     let read = ph.run_as("alice", "read {1} --json");
     assert_eq!(read.json()["read"], false);
@@ -172,7 +172,7 @@ fn the_person_marks_what_it_reads() {
     let read = ph.run("read {1} --json").json();
     assert_eq!(read["read"], true);
     assert_eq!(read["receipts"][1]["evidence"], "by human");
-    assert_eq!(ph.run("count bob").ok(), "1 in all, 0 unread\n");
+    assert_eq!(ph.run("count bob").ok(), "1 in total, 0 unread\n");
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn a_sender_calls_back_what_nobody_has_seen() {
     bob$ ph read [id2] --body
     secondalice$ ph cancel [id2]
     ! error: message [id2]: it can no longer be cancelled: read
-    ! hint: 'ph show [id2]' tells its whole journey
+    ! hint: 'ph show [id2]' shows its receipts
     [exit 4]
     bob$ ph inbox
     no unread mail for bob

@@ -54,7 +54,7 @@ fn an_inbox_from_first_to_last() {
     [id1]  human → bob  [time]  read                [first] one thing
     [id2]  alice → bob  [time]  stored (interrupt)  Stop: main is broken
     bob$ ph count
-    2 in all, 1 unread
+    2 in total, 1 unread
     bob$ ph mark-unread [id1]
     [id1] marked as unread
     bob$ ph mark-unread [id1]
@@ -73,7 +73,7 @@ fn an_inbox_from_first_to_last() {
     [id2] archived
     bob$ ph mark-read [id1]
     ! error: message [id1]: it has ended already: archived
-    ! hint: 'ph show [id1]' tells its whole journey
+    ! hint: 'ph show [id1]' shows its receipts
     [exit 4]
     bob$ ph inbox --all
     no mail for bob
@@ -172,13 +172,13 @@ fn counting_and_checking() {
     ! note: nothing has been stored in [home] yet
     [exit 1]
     $ ph count bob
-    0 in all, 0 unread
+    0 in total, 0 unread
     ! note: nothing has been stored in [home] yet
     $ ph send bob hi
     [id1]
     $ ph send bob hi again
     ! error: unexpected argument 'again'
-    ! hint: a text of several words goes in quotes
+    ! hint: put text of several words in quotes
     [exit 2]
     $ ph send bob hi again
     [id2]
@@ -191,7 +191,7 @@ fn counting_and_checking() {
     $ ph count bob --json
     {"total":2,"unread":2}
     bob$ ph count
-    2 in all, 2 unread
+    2 in total, 2 unread
     $ ph read [id1] --body
     hi$ ph check bob
     1 unread message(s) for bob

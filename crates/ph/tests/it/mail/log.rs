@@ -27,8 +27,8 @@ fn the_log() {
          2  [time]  alice         message    [id2]  from human: two lines
          4  [time]  alice         archived   [id2]  by human
     $ ph log --after 9
-    ! error: there is no fact 9: the last is 4
-    ! hint: 'ph log' shows their numbers; without --after it begins with the first
+    ! error: there is no fact 9: the last one is 4
+    ! hint: 'ph log' prints all facts with their numbers
     [exit 2]
     $ ph log --agent nobody
     ");

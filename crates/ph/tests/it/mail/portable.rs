@@ -20,7 +20,7 @@ fn an_export_comes_back_byte_for_byte() {
     assert!(exported.code == 0, "{}", exported.err());
     let file = common::path_text(&other.file("backup.ndjson", &exported.stdout));
     let imported = other.run(&format!("import {file}")).ok();
-    assert_eq!(imported, "4 facts added, 0 known already\n");
+    assert_eq!(imported, "4 facts added, 0 already present\n");
     assert_eq!(other.run("export").stdout, exported.stdout);
     assert_eq!(other.facts(), ph.facts());
     assert_eq!(
@@ -48,7 +48,7 @@ fn an_export_to_a_file_is_private_and_overwrites_nothing() {
     let content = std::fs::read(&path).unwrap();
     assert_eq!(content, ph.run("export").stdout);
     ph.send("bob two");
-    ph.run(&line).fails(4, "an export overwrites nothing");
+    ph.run(&line).fails(4, "already exists\nhint: choose another file name");
     assert_eq!(std::fs::read(&path).unwrap(), content);
 }
 
@@ -77,7 +77,7 @@ fn what_cannot_be_imported_is_named() {
     assert_eq!(done.code, 4);
     assert!(
         done.err()
-            .contains("stands in the journal with other content"),
+            .contains("is in the journal with different content"),
         "{}",
         done.err()
     );

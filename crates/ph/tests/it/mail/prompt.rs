@@ -151,7 +151,7 @@ fn a_hook_shows_each_message_once_most_urgent_first_and_bounded() {
     assert_eq!(ph.run_as("bob", "check --inject").ok(), "");
     assert_eq!(
         ph.run("count bob").ok(),
-        "4 in all, 4 unread\n",
+        "4 in total, 4 unread\n",
         "shown is not read"
     );
     assert_eq!(ph.run("show {4} --json").json()["receipt"], "offered");

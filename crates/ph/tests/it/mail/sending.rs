@@ -79,12 +79,12 @@ fn the_message_verb_of_the_loop() {
     ! hint: for example: ph message --name my-feature 'text'
     [exit 2]
     $ ph message --name my-feature
-    ! error: there is no text to send
+    ! error: the message text is missing
     ! hint: for example: ph message --name my-feature 'text'
     [exit 2]
     $ ph message --name My Feature hello
     ! error: an agent's name starts with a-z or 0-9, not with 'M'
-    ! hint: 'my-feature' would do
+    ! hint: 'my-feature' is a valid name
     [exit 2]
     $ ph message -n my-feature third --json
     {"id":"[id3]","from":"human","from_evidence":"default","to":"my-feature","subject":null,"body":"third","created_at":"[time]","read":false,"thread_id":"[id3]","reply_to":null,"priority":"normal","receipt":"stored","reason":"no session of my-feature has offered it; it waits in the inbox","receipts":[{"state":"stored","at":"[time]","route":null,"evidence":null}]}

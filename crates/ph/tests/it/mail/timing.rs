@@ -14,10 +14,10 @@ fn what_is_not_due_is_in_no_inbox_yet() {
     $ ph inbox bob --all
     [id3]  human → bob  [time]  stored  was due long ago
     $ ph count bob
-    1 in all, 1 unread
+    1 in total, 1 unread
     ");
     let why = ph.run("why {2}").ok();
-    assert!(why.contains("no sooner than 2999-01-01T12:00:00Z"), "{why}");
+    assert!(why.contains("its sender scheduled it for 2999-01-01T12:00:00Z"), "{why}");
     let shown = ph.run_as("bob", "check --inject").ok();
     assert_eq!(shown.matches("- ").count(), 1);
     ph.run("cancel {1}").ok();
@@ -75,13 +75,13 @@ fn what_is_no_time_is_refused_and_nothing_sent() {
         check("--at", value, "is not a time");
     }
     for flag in ["--in", "--ttl"] {
-        check(flag, "soon", "is not a length of time such as 90s");
-        check(flag, "10", "is not a length of time such as 90s");
-        check(flag, "0s", "must be more than nothing");
+        check(flag, "soon", "is not a duration such as 90s");
+        check(flag, "10", "is not a duration such as 90s");
+        check(flag, "0s", "a duration must be more than zero");
         check(flag, "1 month", "months and years have no fixed length");
     }
-    check("--in", "7304484d", "past the end of the calendar");
-    check("--in", "99999999999999999999d", "is not a length of time");
+    check("--in", "7304484d", "the time given by --in is out of range");
+    check("--in", "99999999999999999999d", "is not a duration");
     let both = ph.run("send bob hi --in 1h --at 14:30");
     both.fails(2, "cannot be used with");
     assert_eq!(ph.facts(), before);
@@ -99,16 +99,16 @@ fn what_nobody_sees_in_time_expires() {
     $ ph inbox bob --all
     no mail for bob
     $ ph count bob
-    0 in all, 0 unread
+    0 in total, 0 unread
     $ ph check bob
     [exit 1]
     $ ph cancel [id1]
     ! error: message [id1]: it has ended already: expired
-    ! hint: 'ph show [id1]' tells its whole journey
+    ! hint: 'ph show [id1]' shows its receipts
     [exit 4]
     $ ph mark-read [id1]
     ! error: message [id1]: it has ended already: expired
-    ! hint: 'ph show [id1]' tells its whole journey
+    ! hint: 'ph show [id1]' shows its receipts
     [exit 4]
     ");
     assert_eq!(ph.run("check --inject bob").ok(), "");
@@ -147,7 +147,7 @@ fn a_key_is_sent_once() {
     ! note: a message with this key was sent to bob already; nothing new was stored
     $ ph send bob other words --key nightly-42 --json
     {"id":"[id1]","from":"human","from_evidence":"default","to":"bob","subject":null,"body":"the build failed","created_at":"[time]","read":false,"thread_id":"[id1]","reply_to":null,"priority":"normal","receipt":"stored","reason":"no session of bob has offered it; it waits in the inbox","receipts":[{"state":"stored","at":"[time]","route":null,"evidence":null}]}
-    ! note: a message with this key was sent to bob already, with another text; nothing new was stored
+    ! note: a message with this key was sent to bob already, with a different text; nothing new was stored
     $ ph send bob the build failed --key nightly-43
     [id2]
     $ ph send bob,carol the build failed --key nightly-42

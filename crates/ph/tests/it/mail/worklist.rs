@@ -173,7 +173,7 @@ fn what_is_not_right_is_said_and_changes_nothing() {
             "../x",
             &["task", "add", "x"],
             2,
-            "PH_AGENT says which agent is asking",
+            "PH_AGENT names the agent that runs ph",
         ),
     ];
     for (agent, words, code, says) in cases {
@@ -245,7 +245,7 @@ fn who_names_an_agent_is_taken_at_its_word() {
     for (verb, says) in [("mark-read", "as read"), ("mark-unread", "as unread")] {
         let facts = ph.facts();
         let refused = ph.run(&format!("{verb} --agent other {id}"));
-        refused.fails(3, "that message is to coder");
+        refused.fails(3, "the recipient of that message is coder");
         assert_eq!(ph.facts(), facts, "nothing is changed");
         let done = ph.run(&format!("{verb} --agent coder {id}")).ok();
         assert!(done.contains(says), "{done}");

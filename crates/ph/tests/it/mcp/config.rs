@@ -24,14 +24,14 @@ fn a_snippet_for_each() {
         }
       }
     }
-    note: merge this into .mcp.json of the project, or a file for 'claude --mcp-config FILE', beside what stands there; '>' would overwrite that
+    note: merge this into .mcp.json of the project, or a file for 'claude --mcp-config FILE'; '>' would overwrite the settings there
     "#);
     insta::assert_snapshot!(print("mcp config codex"), @r#"
     [mcp_servers.ph]
     args = ["mcp"]
     command = "ph"
     env_vars = ["PH_AGENT", "PH_HOME", "PH_SOCKET", "PH_ITERATION"]
-    note: merge this into ~/.codex/config.toml, beside what stands there; '>' would overwrite that
+    note: merge this into ~/.codex/config.toml; '>' would overwrite the settings there
     "#);
     insta::assert_snapshot!(print("mcp config opencode"), @r#"
     {
@@ -47,7 +47,7 @@ fn a_snippet_for_each() {
         }
       }
     }
-    note: merge this into ~/.config/opencode/opencode.json, or opencode.json of the project, beside what stands there; '>' would overwrite that
+    note: merge this into ~/.config/opencode/opencode.json, or opencode.json of the project; '>' would overwrite the settings there
     "#);
     insta::assert_snapshot!(print("mcp config gemini"), @r#"
     {
@@ -60,7 +60,7 @@ fn a_snippet_for_each() {
         }
       }
     }
-    note: merge this into ~/.gemini/settings.json, or .gemini/settings.json of the project, beside what stands there; '>' would overwrite that
+    note: merge this into ~/.gemini/settings.json, or .gemini/settings.json of the project; '>' would overwrite the settings there
     "#);
     insta::assert_snapshot!(print("mcp config codex --agent coder --home /x/y"), @r#"
     [mcp_servers.ph]
@@ -70,7 +70,7 @@ fn a_snippet_for_each() {
 
     [mcp_servers.ph.env]
     PH_AGENT = "coder"
-    note: merge this into ~/.codex/config.toml, beside what stands there; '>' would overwrite that
+    note: merge this into ~/.codex/config.toml; '>' would overwrite the settings there
     "#);
     insta::assert_snapshot!(print("mcp config opencode --agent coder --home /x/y"), @r#"
     {
@@ -91,7 +91,7 @@ fn a_snippet_for_each() {
         }
       }
     }
-    note: merge this into ~/.config/opencode/opencode.json, or opencode.json of the project, beside what stands there; '>' would overwrite that
+    note: merge this into ~/.config/opencode/opencode.json, or opencode.json of the project; '>' would overwrite the settings there
     "#);
 }
 
@@ -141,8 +141,8 @@ fn a_home_that_is_named_is_named_there_whatever_it_is_called() {
 fn another_kind_of_agent_is_not_known() {
     let ph = Ph::new();
     let done = ph.run("mcp config emacs");
-    done.fails(3, "it is not known how emacs is told of an MCP server");
-    done.fails(3, "hint: known are: claude, codex, opencode, gemini");
+    done.fails(3, "the settings of emacs for MCP servers are not known");
+    done.fails(3, "hint: supported: claude, codex, opencode, gemini; in any other client, set the command 'ph mcp'");
     ph.run("mcp config").fails(2, "<HARNESS>");
     ph.run("mcp serve")
         .fails(2, "unrecognized subcommand 'serve'");

@@ -24,7 +24,7 @@ fn it_ends_with_its_input() {
     let (mut mcp, wait) = waiting(&ph);
     mcp.hang_up();
     // Let go at once, not when its time is up.
-    mcp.answer(wait).fails("the client is gone");
+    mcp.answer(wait).fails("the client has disconnected");
     assert_eq!(mcp.end(), Some(0));
 }
 

@@ -120,7 +120,7 @@ fn what_is_sent_is_data() {
     );
     check(
         json!({"to": "Bad Name", "body": "x"}),
-        "hint: 'bad-name' would do",
+        "hint: 'bad-name' is a valid name",
     );
     check(json!({"to": "--all", "body": "x"}), "ERROR: ");
     check(json!({"to": "", "body": "x"}), "ERROR: ");
@@ -153,7 +153,7 @@ fn an_answer_goes_to_who_asked_and_is_found() {
     let none = json!({"query": "feature", "from": "human"});
     assert_eq!(mcp.ok("search_messages", &none), "No messages found");
     mcp.tool("search_messages", &json!({"query": "!"}))
-        .fails("there is no word to look for");
+        .fails("the query has no words");
     assert_eq!(
         mcp.list("search_messages", &json!({"query": "branch", "limit": 1}))
             .len(),
@@ -200,8 +200,8 @@ fn ten_megabytes_go_in_and_come_out_in_parts() {
         let part = json!({"id": id, "offset": offset});
         bob.tool("read_message", &part).fails(says);
     };
-    check(12, "byte 12 is inside of a character");
-    check(body.len() + 1, "it ends before");
+    check(12, "offset 12 is inside a character\nhint: use the offset in the previous reply");
+    check(body.len() + 1, "is past the end: the text has ");
 }
 
 #[test]

@@ -84,7 +84,7 @@ fn what_is_not_right_is_a_tool_s_error() {
     check(
         "task_add",
         json!({"content": "x", "state": "y"}),
-        "it takes: session_name, content, status",
+        "task_add has no argument 'state'\nhint: its arguments are: session_name, content, status",
     );
     check(
         "task_add",
@@ -129,7 +129,7 @@ fn what_is_not_of_the_protocol_does_not_end_it() {
         json!({}),
     ] {
         let id = mcp.ask("tools/call", &params);
-        mcp.answer(id).fails("a call has the name of a tool");
+        mcp.answer(id).fails("a call needs the name of a tool, and an object with its arguments");
     }
     let id = mcp.ask("no/such/method", &json!({}));
     assert!(mcp.hear(id)["error"]["code"].is_i64());
@@ -166,7 +166,7 @@ fn where_it_cannot_begin_it_says_so_and_writes_nothing() {
         let call = ph.call(&["mcp"]).env(name, value).stdin("");
         call.run().fails(2, says);
     };
-    check("PH_AGENT", "No Name", "PH_AGENT says which agent is asking");
+    check("PH_AGENT", "No Name", "PH_AGENT names the agent that runs ph");
     check("PH_ITERATION", "three", "PH_ITERATION is not a number");
     ph.file("user/.config/posthaste/config.toml", "nonsense");
     check("PH_AGENT", "coder", "config.toml");

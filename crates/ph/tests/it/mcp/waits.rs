@@ -59,10 +59,10 @@ fn a_wait_is_for_what_was_asked_for() {
     let mut check = |arguments: serde_json::Value, says: &str| {
         mcp.tool("wait_for_message", &arguments).fails(says);
     };
-    check(json!({"from": "No Name"}), "hint: 'no-name' would do");
+    check(json!({"from": "No Name"}), "hint: 'no-name' is a valid name");
     check(
         json!({"reply_to": "xyz"}),
-        "'reply_to' is no message of yours",
+        "'reply_to' is not the ID of a message from you",
     );
     check(json!({"reply_to": "00000000"}), "no message 00000000");
     check(json!({"reply_to": digit}), "matches more than one message");
@@ -95,7 +95,7 @@ fn waits_are_bounded_and_can_be_called_off() {
         .collect();
     // They come in order: by now, all have begun.
     let ninth = mcp.tool("wait_for_message", &wait);
-    ninth.fails("too many calls are under way");
+    ninth.fails("too many calls are in progress");
     mcp.ok("task_list", &json!({}));
     let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": waits[0]}});
     mcp.say(&cancel.to_string());

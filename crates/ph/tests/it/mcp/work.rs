@@ -66,7 +66,7 @@ fn a_task_that_is_not_there_is_an_error() {
     mcp.tool("task_status", &set(""))
         .fails("an id cannot be empty");
     mcp.tool("task_status", &set("../x"))
-        .fails("hint: task_list shows the ids");
+        .fails("hint: task_list shows the IDs");
     // Somebody else's, added by somebody else.
     let other = ph.run("task add --agent other x").ok();
     let mine = mcp.tool("task_status", &set(&other[..8]));
@@ -103,7 +103,7 @@ fn notes_carry_their_iteration() {
     );
     assert_eq!(
         mcp.ok("note_list", &json!({"type": "tip"})),
-        "No notes of type tip; there are 2 of others"
+        "No notes of type tip; there are 2 of other types"
     );
     let id = mcp.ok("task_add", &json!({"content": "x"}));
     assert!(id.ends_with("added as remaining"));

@@ -56,13 +56,13 @@ fn what_waits_here_and_is_listed_no_more_is_seen() {
     assert_eq!(bodies(&ph, "inbox bob --all --json"), both);
     assert_eq!(ph.run("check bob").ok(), "2 unread message(s) for bob\n");
     there.lists("");
-    assert_eq!(ph.run("count bob").ok(), "1 in all, 1 unread\n");
+    assert_eq!(ph.run("count bob").ok(), "1 in total, 1 unread\n");
     assert!(ph.run("inbox bob --prompt").ok().contains("the first"));
     // Once its agent has it, the script's word is all there is.
     let shown = ph.run_as("bob", "check --inject").ok();
     assert!(shown.contains("the first"), "{shown}");
     assert_eq!(ph.run("inbox bob").ok(), "no unread mail for bob\n");
-    assert_eq!(ph.run("count bob").ok(), "0 in all, 0 unread\n");
+    assert_eq!(ph.run("count bob").ok(), "0 in total, 0 unread\n");
 }
 
 #[test]

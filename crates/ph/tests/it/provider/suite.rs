@@ -386,7 +386,7 @@ fn a_service_that_answers_rubbish_is_told_in_a_line() {
     for (answer, says) in [
         (
             "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>",
-            "no JSON",
+            "with invalid JSON: ",
         ),
         (
             "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n[",
@@ -427,5 +427,5 @@ fn what_is_no_script_is_refused() {
     let done = ph
         .call(&["provider", "test", &me, "--timeout", "soon"])
         .run();
-    done.fails(2, "is not a length of time");
+    done.fails(2, "is not a duration");
 }

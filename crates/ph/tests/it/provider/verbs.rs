@@ -61,7 +61,7 @@ fn it_is_sent_listed_read_and_answered(ph: &Ph) {
     $ ph check carol
     [exit 1]
     $ ph count bob
-    2 in all, 2 unread
+    2 in total, 2 unread
     bob$ ph read m1
     message    m1
     from       human

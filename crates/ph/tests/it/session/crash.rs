@@ -74,7 +74,7 @@ fn a_killed_session_hurts_nobody_else_and_is_put_away() {
         "its lock is free, and the journal has no end of it"
     );
     assert_eq!(status["unread"], 1);
-    assert_eq!(stage.run("stop soft").ok(), "soft does not run\n");
+    assert_eq!(stage.run("stop soft").ok(), "soft is not running\n");
     assert_eq!(stage.run("attach bad").code, 4);
     assert_eq!(stage.run("nudge bad hi").code, 1);
     assert_eq!((stage.pid("other"), stage.child("other")), other);
@@ -132,7 +132,7 @@ fn a_stop_ends_the_program_of_a_crashed_session() {
         assert!(said.starts_with(&says), "{said}");
         until_dead(child);
         let again = stage.run(&format!("stop {name}")).ok();
-        assert_eq!(again, format!("{name} does not run\n"));
+        assert_eq!(again, format!("{name} is not running\n"));
     }
     stage.assert_no_zombies();
 }
@@ -284,7 +284,7 @@ fn a_home_that_vanishes() {
     line.write_all(format!("{send}\n").as_bytes()).unwrap();
     let mut answer = String::new();
     BufReader::new(line).read_line(&mut answer).unwrap();
-    let trouble = "it was removed or replaced";
+    let trouble = "journal.db was removed or replaced while this process had it open";
     assert!(
         answer.contains("error") && answer.contains(trouble),
         "{answer}"
@@ -445,7 +445,7 @@ fn a_full_disk() {
         return skip("this machine lets nobody mount a small disk");
     }
     assert!(output.status.success(), "{}: {said}{errors}", output.status);
-    let want = "bot runs; 'ph attach bot' shows it\nrun 5\nstatus 0\npeek 0\n\
+    let want = "bot is running; 'ph attach bot' shows it\nrun 5\nstatus 0\npeek 0\n\
         receipt    offered\nstop 0\n";
     assert!(said.starts_with(want), "{said}{errors}");
     for name in ["send", "run"] {

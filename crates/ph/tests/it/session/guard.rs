@@ -24,7 +24,7 @@ fn a_pipe_of_the_starter_s_is_not_kept() {
     let mut said = String::new();
     let mut pipe = shell.stdout.take().expect("a pipe");
     pipe.read_to_string(&mut said).expect("its end");
-    assert_eq!(said, "bot runs; 'ph attach bot' shows it\n");
+    assert_eq!(said, "bot is running; 'ph attach bot' shows it\n");
     assert!(shell.wait().expect("a child").success());
 }
 

@@ -54,19 +54,19 @@ fn a_start_that_cannot_be_is_refused_and_leaves_no_trace() {
     check(&[""], 2, &["the command is empty"]);
     check(&["--name", "human", "sleep"], 2, &["'human' is the person"]);
     check(&["--name", "../x", "sleep"], 2, &["name"]);
-    check(&["--name", "UPPER", "sleep"], 2, &["'upper' would do"]);
+    check(&["--name", "UPPER", "sleep"], 2, &["'upper' is a valid name"]);
     check(&["--name", "", "sleep"], 2, &["name"]);
     check(&["--name", ".hidden", "sleep"], 2, &["name"]);
     check(&["--name", &"x".repeat(65), "sleep"], 2, &["name"]);
     check(
         &["--cwd", "DIR/none", "sleep", "1"],
         2,
-        &["is no directory"],
+        &["is not a directory"],
     );
     check(
         &["--cwd", "DIR/bin/plain", "sleep", "1"],
         2,
-        &["is no directory"],
+        &["is not a directory"],
     );
     check(
         &["--harness", "none", "sleep", "1"],
@@ -91,7 +91,7 @@ fn a_start_that_cannot_be_is_refused_and_leaves_no_trace() {
         &["is not a socket"],
     );
     assert_eq!(stage.run("ls --all --json").json(), json!([]));
-    assert_eq!(stage.run("ls").ok(), "no sessions run\n");
+    assert_eq!(stage.run("ls").ok(), "no sessions are running\n");
     for dir in ["sockets", "sessions", "sessions/.children"] {
         let names = std::fs::read_dir(stage.home().join(dir))
             .into_iter()
@@ -156,8 +156,8 @@ fn of_a_name_that_never_ran_everybody_says_so() {
         check("peek nobody", 3, "nobody has never run");
         check("stop nobody", 3, "nobody has never run");
         check("restart nobody", 3, "nobody has never run");
-        check("nudge nobody hi", 1, "not nudged: nobody does not run");
-        check("nudge nobody ' '", 2, "there is nothing to type");
+        check("nudge nobody hi", 1, "not nudged: nobody is not running");
+        check("nudge nobody ' '", 2, "the text to type is empty");
         // With mail, it is still not one that ran.
         stage.send("nobody hi");
     }
@@ -205,7 +205,7 @@ fn what_a_session_is_started_with() {
         .env("TMUX", "/tmp/tmux,1,0")
         .env("COLUMNS", "17")
         .run();
-    assert_eq!(done.ok(), "bot runs; 'ph attach bot' shows it\n");
+    assert_eq!(done.ok(), "bot is running; 'ph attach bot' shows it\n");
     stage.until_shown("bot", "[1=2][kept][]");
     let socket = path_text(&stage.home().join("sockets/bot.sock"));
     let shown = stage.run("peek bot --lines 500").ok().replace('\n', "");
@@ -227,7 +227,7 @@ fn one_name_one_session() {
     let stage = Stage::new();
     assert_eq!(
         stage.run("run --detach sleep 1000").ok(),
-        "sleep runs; 'ph attach sleep' shows it\n"
+        "sleep is running; 'ph attach sleep' shows it\n"
     );
     let again = stage.run("run --detach sleep 1000");
     again.fails(4, "sleep is already running");
@@ -281,8 +281,8 @@ fn who_looks_does_not_stand_in_the_way() {
 fn without_a_terminal_it_runs_in_the_background() {
     let stage = Stage::new();
     let done = stage.run("run --name bot sleep 1000");
-    assert_eq!(done.out(), "bot runs; 'ph attach bot' shows it\n");
-    assert!(done.err().contains("this is no terminal"), "{}", done.err());
+    assert_eq!(done.out(), "bot is running; 'ph attach bot' shows it\n");
+    assert!(done.err().contains("this is not a terminal"), "{}", done.err());
     let session = stage.run("run --name json --json sleep 1000");
     assert_eq!(session.err(), "");
     let session = session.json();
@@ -376,7 +376,7 @@ fn where_it_listens() {
     }
     // Nor does a strange file stand in anybody's way.
     std::fs::write(stage.home().join("sessions/junk"), "").unwrap();
-    assert_eq!(stage.run("ls").ok(), "no sessions run\n");
+    assert_eq!(stage.run("ls").ok(), "no sessions are running\n");
     stage.run("status junk").fails(3, "junk has never run");
 }
 
@@ -398,7 +398,7 @@ fn how_it_ended_is_known() {
         let nudged = stage.run(&format!("nudge {name} hi"));
         assert_eq!(
             (nudged.code, nudged.out()),
-            (1, format!("not nudged: {name} does not run\n"))
+            (1, format!("not nudged: {name} is not running\n"))
         );
     };
     check("ok", "exit 0", "exit 0");
@@ -414,9 +414,9 @@ fn how_it_ended_is_known() {
         );
         until_so("its end", || stage.run("ls --json").json() == json!([]));
     }
-    assert_eq!(stage.run("stop ok").ok(), "ok does not run\n");
+    assert_eq!(stage.run("stop ok").ok(), "ok is not running\n");
     assert_eq!(stage.run("stop ok --json").json()["exit"], "exit 0");
-    assert_eq!(stage.run("ls").ok(), "no sessions run\n");
+    assert_eq!(stage.run("ls").ok(), "no sessions are running\n");
     let shown = stage.run("ls --all").ok();
     for row in ["exited: exit 7", "exited: signal 9 (KILL)", "NAME"] {
         assert!(shown.contains(row), "{shown}");
@@ -498,9 +498,9 @@ fn what_is_said_of_sessions() {
     $ ph stop bot
     bot has ended: signal 1 (HUP)
     ");
-    insta::assert_snapshot!(said("stop bot"), @r"
+    insta::assert_snapshot!(said("stop bot"), @"
     $ ph stop bot
-    bot does not run
+    bot is not running
     ");
     insta::assert_snapshot!(said("status bot"), @r"
     $ ph status bot
@@ -520,10 +520,10 @@ fn what_is_said_of_sessions() {
     NAME ACTIVITY FOR UNREAD QUEUED COMMAND
     bot exited: signal 1 (HUP) [age] 0 0 /bin/sh -c echo hello; exec sleep 1000
     ");
-    insta::assert_snapshot!(said("attach bot"), @r"
+    insta::assert_snapshot!(said("attach bot"), @"
     $ ph attach bot
     ! error: no session of bot is running
-    ! hint: 'ph peek bot' shows what it showed last; 'ph restart bot' starts it again
+    ! hint: 'ph peek bot' shows its last screen; 'ph restart bot' starts it again
     [exit 4]
     ");
 }

@@ -69,10 +69,10 @@ fn one_that_hangs_is_told_soon() {
         ("peek bot", 5, "bot: the session does not answer"),
         ("nudge bot hi", 1, "not nudged: the session does not answer"),
         ("answer bot y", 5, "the session of bot does not answer"),
-        ("pause bot", 5, "hint: 'ph stop bot' ends it"),
+        ("pause bot", 5, "hint: 'ph status bot' shows whether it is paused; 'ph stop bot' ends it"),
         ("checkpoint bot", 5, "the session does not answer"),
         (&why, 0, "runs and does not respond"),
-        ("stop bot", 0, "it is told to end by signals"),
+        ("stop bot", 0, "stopping it by signals"),
     ];
     for (line, code, says) in asked {
         let begun = Instant::now();
@@ -172,7 +172,7 @@ fn one_that_hangs_is_not_waited_for() {
     assert!(shown.contains("the session does not answer"), "{shown}");
     let answered = within("answer bot y", Duration::from_secs(12));
     answered.fails(5, "the session of bot does not answer");
-    let hint = "hint: nothing was stored; 'ph status bot' says more";
+    let hint = "hint: nothing was stored; 'ph status bot' shows more, 'ph stop bot' ends it";
     assert!(answered.err().contains(hint), "{}", answered.err());
     kill(pid, Signal::CONT);
     stage.run("stop bot").ok();
@@ -338,7 +338,7 @@ fn what_one_that_hangs_was_asked_for_is_not_typed_when_it_goes_on() {
     let paused = Done::of(pause);
     paused.fails(5, "bot: the session does not answer");
     assert!(
-        paused.err().contains("hint: 'ph stop bot' ends it"),
+        paused.err().contains("hint: 'ph status bot' shows whether it is paused; 'ph stop bot' ends it"),
         "{}",
         paused.err()
     );
@@ -354,7 +354,7 @@ fn what_one_that_hangs_was_asked_for_is_not_typed_when_it_goes_on() {
         said("reason"),
         "the session of bot runs and does not respond"
     );
-    assert!(said("release").contains("'ph stop bot'"), "{why}");
+    assert!(said("release").contains("'ph restart bot'"), "{why}");
     let answered = Done::of(answer);
     answered.fails(5, "the session of bot does not answer");
 

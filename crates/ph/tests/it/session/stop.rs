@@ -103,7 +103,7 @@ fn a_restart_is_the_same_again() {
         .call(&["restart", "bot", "--detach"])
         .within(stage.dir())
         .run();
-    assert_eq!(done.ok(), "bot runs; 'ph attach bot' shows it\n");
+    assert_eq!(done.ok(), "bot is running; 'ph attach bot' shows it\n");
     assert_eq!(lines(2), "zero --one / x y\n".repeat(2));
     until_dead(first);
     assert_ne!(stage.pid("bot"), first);

@@ -114,7 +114,7 @@ fn a_pause_is_asked_for_by_name_and_ended_by_name() {
     assert!(agent.heard().is_empty());
     assert_eq!(
         stage.run("unpause bot").ok(),
-        "bot is not paused any more\n"
+        "bot is no longer paused\n"
     );
     stage.until_receipt(&id, "offered");
     // Who has the keyboard keeps it.
@@ -131,7 +131,7 @@ fn a_pause_is_asked_for_by_name_and_ended_by_name() {
     stage.run("stop bot --kill").ok();
     let done = stage.run("unpause bot");
     done.fails(4, "no session of bot is running");
-    assert!(done.err().contains("hint: its mail waits in any case"));
+    assert!(done.err().contains("hint: its mail waits in the inbox; 'ph restart bot' starts it again"));
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn an_answer_goes_in_as_it_is_and_only_to_what_runs() {
     let done = stage.run("answer bot y");
     done.fails(
         4,
-        "no session of bot is running: there is nothing to answer",
+        "no session of bot is running: there is no question to answer",
     );
     for empty in ["", " "] {
         let done = stage.call(&["answer", "bot", empty]).run();
@@ -167,7 +167,7 @@ fn an_answer_goes_in_as_it_is_and_only_to_what_runs() {
     let facts = stage.facts();
     stage
         .run("send bot,other --raw y")
-        .fails(2, "one agent at a time");
+        .fails(2, "--raw takes only one recipient");
     stage
         .run("send bot --raw --priority idle y")
         .fails(2, "--raw");
@@ -249,7 +249,7 @@ fn a_deadline_promotes_visibly() {
     let text = stage.run(&format!("show {held}")).ok();
     assert!(text.contains("deadline   20"), "{text}");
     let bad = stage.run("send bot --ttl 1m --deadline 1h x");
-    bad.fails(2, "it would expire before its deadline");
+    bad.fails(2, "the message would expire (--ttl) before its --deadline");
 }
 
 /// What a message's time did while nobody ran is recorded by the next session, of all of them.

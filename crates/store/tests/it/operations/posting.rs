@@ -162,7 +162,7 @@ fn a_post_stores_all_messages_or_none() {
             body: Body::Inline("other".to_owned()),
             ..status.clone()
         },
-        "the same id",
+        "a different message already has this id",
     );
     assert_eq!(records(&journal), before);
     assert_eq!(journal.count(&name("bob"), at(1)).unwrap().total, 1);

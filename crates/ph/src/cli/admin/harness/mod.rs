@@ -21,7 +21,7 @@ use unicode_width::UnicodeWidthStr;
 ///
 /// A harness describes one kind of agent: how it is started, how to recognise that it is ready,
 /// idle, working or blocked, and how it gets messages. A file NAME.toml adds or replaces a
-/// harness. It belongs into ~/.config/posthaste/harness/, or into the directory harness/ of a home
+/// harness. It belongs in ~/.config/posthaste/harness/, or in the directory harness/ of a home
 /// outside of projects.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

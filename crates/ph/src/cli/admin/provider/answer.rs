@@ -191,7 +191,7 @@ fn tell(context: &mut Context, state: &MessageState) -> Result<()> {
     }
     let (id, reason) = (state.message.id, why.reason.unwrap_or_default());
     Err(Report::refused(format!(
-        "message {id} was stored and is not delivered: {reason}"
+        "message {id} was stored but will not be delivered: {reason}"
     )))
 }
 
