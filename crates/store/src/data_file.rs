@@ -26,17 +26,22 @@ pub fn read(path: &Path, flags: OFlags, max_bytes: u64) -> Result<String> {
     read_text(open(path, flags)?, max_bytes)
 }
 
-/// Read a file of a home, of at most `max_bytes`: not a link, and written by this user or by root.
-pub fn read_own(path: &Path, max_bytes: u64) -> Result<String> {
+/// Open a regular file of a home for reading: not a link, and written by this user or by root.
+pub(crate) fn open_own(path: &Path) -> Result<File> {
     let file = open(path, OFlags::NOFOLLOW)?;
     let uid = file.metadata()?.uid();
-    if !guard::is_this_user_or_root(uid) {
-        return Err(Error::new(
+    match guard::is_this_user_or_root(uid) {
+        true => Ok(file),
+        false => Err(Error::new(
             ErrorKind::PermissionDenied,
             format!("it belongs to another user (uid {uid})"),
-        ));
+        )),
     }
-    read_text(file, max_bytes)
+}
+
+/// Read a file of a home, of at most `max_bytes`.
+pub fn read_own(path: &Path, max_bytes: u64) -> Result<String> {
+    read_text(open_own(path)?, max_bytes)
 }
 
 fn read_text(file: File, max_bytes: u64) -> Result<String> {

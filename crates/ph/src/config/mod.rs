@@ -192,7 +192,7 @@ impl Layers {
             };
             match (read, file) {
                 (Ok(text), SettingsFile::Person(_) | SettingsFile::Home(_)) => {
-                    layers.add_file(file, &text)?
+                    layers.add_file(file, &text)?;
                 }
                 (Ok(text), SettingsFile::Project(_)) => layers.add_project(file, &text),
                 (Err(error), _)

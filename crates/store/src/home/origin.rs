@@ -261,8 +261,10 @@ fn record_path(state: &Path, id: Uuid) -> PathBuf {
 fn read_record(state: &Path, id: Uuid) -> Result<Option<PathBuf>> {
     let path = record_path(state, id);
     guard::check_above(&path)?;
-    match std::fs::read(&path) {
-        Ok(bytes) => Ok(Some(PathBuf::from(OsString::from_vec(bytes)))),
+    let mut bytes = Vec::new();
+    let read = data_file::open_own(&path).and_then(|mut file| file.read_to_end(&mut bytes));
+    match read {
+        Ok(_) => Ok(Some(PathBuf::from(OsString::from_vec(bytes)))),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(io("read", &path)(error)),
     }

@@ -2,7 +2,7 @@
 //! tests run as root, child processes take a user id that no account has.
 
 use super::trust::{HOME_COMMANDS, NEIGHBOUR, call, project, run, set_mode};
-use crate::common::session::{BOT, Session};
+use crate::common::session::{BOT, Ends, Session, run as start};
 use crate::common::{Done, Ph, path_text, skip, wait_for};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::process::CommandExt;
@@ -184,6 +184,30 @@ fn a_key_that_others_can_read_is_refused() {
     run(&ph, &project, "inbox bob").fails(4, "is writable by other users");
     set_mode(&state, 0o700);
     run(&ph, &project, "inbox bob").ok();
+}
+
+/// A neighbour who can write above the runtime directory could replace it, and the sockets in it.
+#[test]
+fn a_runtime_directory_that_a_neighbour_can_replace_is_not_used() {
+    let ph = Ph::new();
+    let shared = ph.dir().join("shared");
+    let runtime = shared.join("run");
+    std::fs::create_dir_all(&runtime).expect("a directory");
+    set_mode(&runtime, 0o700);
+    for (mode, is_used) in [(0o777, false), (0o755, true)] {
+        set_mode(&shared, mode);
+        let call = start(&ph, "bot", &[], &["/bin/sh", "-c", "exec cat"]);
+        let done = call.env("XDG_RUNTIME_DIR", &runtime).run();
+        let ends = Ends::with(&done);
+        let socket = done.json()["socket"].as_str().expect("a socket").to_owned();
+        assert_eq!(
+            socket.starts_with(&path_text(&runtime)),
+            is_used,
+            "{mode:o}: {socket}"
+        );
+        ph.run("stop bot").ok();
+        drop(ends);
+    }
 }
 
 /// A home may come with named pipes in place of files: whoever reads one would wait forever.
