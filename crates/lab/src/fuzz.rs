@@ -14,7 +14,7 @@ use crate::TempHome;
 use crate::samples::{at, draft, post};
 use posthaste_core::delivery::{Delivery, DeliveryConfig, DeliveryEvent, Effect, proven_by};
 use posthaste_core::harness::{Manifest, transcript};
-use posthaste_core::{Draft, MessageId, MessageState, Moment, text, turn};
+use posthaste_core::{Draft, MessageId, MessageState, Moment, text};
 use posthaste_screen::{Lines, QueryFilter, Screen, Size};
 use posthaste_store::transfer;
 use posthaste_wire::frames::Decoder;
@@ -228,8 +228,7 @@ pub fn headers(bytes: &[u8]) {
     let proven = proven_by(&given, &LETTERS);
     assert!(proven.is_empty() || given.contains("id: 00000001"));
     for line in text::lines(&given) {
-        let plain = turn::defused(&line);
-        assert_eq!(proven_by(&plain, &LETTERS), [], "{plain}");
-        assert_eq!(turn::defused(&plain), plain);
+        assert_eq!(proven_by(&line, &LETTERS), [], "{line}");
+        assert!(text::lines(&line).eq([line.clone()]), "{line:?}");
     }
 }

@@ -73,6 +73,8 @@ struct ConnectionCounts {
     viewers: Cell<u64>,
     /// Number of connections that have not sent their first line.
     silent: Cell<usize>,
+    /// Closes the connection that has been silent for longest.
+    shed: Notify,
 }
 
 /// Values of the session's state that connections watch.

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
 
 mod floor;
+mod samples;
 mod verdict;
 mod world;
 
@@ -43,8 +44,13 @@ fn main() -> ExitCode {
     world.start_all();
     let begun = Instant::now();
     let mut told_at = begun;
+    let mut sampled_at = begun;
     while begun.elapsed() < args.time {
         world.act();
+        if sampled_at.elapsed() > Duration::from_secs(2) {
+            sampled_at = Instant::now();
+            world.sample();
+        }
         if told_at.elapsed() > Duration::from_secs(30) {
             told_at = Instant::now();
             say(&format!(

@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::output::note;
 use anstyle::{AnsiColor, Style};
 use jiff::Timestamp;
-use posthaste_core::{Body, MessageState, Priority, owed, text, turn};
+use posthaste_core::{Body, MessageState, Priority, owed, text};
 use posthaste_store::report::Result;
 use posthaste_store::{Error, Home, files};
 use posthaste_wire as wire;
@@ -166,15 +166,14 @@ fn screen_width() -> Option<usize> {
     (size.ws_col > 0).then_some(usize::from(size.ws_col))
 }
 
-/// Print a message_state's text, each line after `indent`. Lines that imitate a header of ours are changed so
-/// that nobody takes them for one.
+/// Print a message's text, each line after `indent`.
 pub(crate) fn text(context: &mut Context, body: &str, indent: &str) -> Result<()> {
     let shown = text::visible(body.strip_suffix('\n').unwrap_or(body));
     context.out.line("")?;
     for line in shown.split('\n') {
         let indent = if line.is_empty() { "" } else { indent };
         context.out.bytes(indent.as_bytes())?;
-        context.out.bytes(turn::defused(line).as_bytes())?;
+        context.out.bytes(line.as_bytes())?;
         context.out.bytes(b"\n")?;
     }
     Ok(())

@@ -128,6 +128,34 @@ fn silent_connections_do_not_block_requests() {
 }
 
 #[test]
+fn silent_connections_make_room_if_no_descriptor_is_free() {
+    if !may_open(2_000) {
+        return skip("there may not be a thousand open files");
+    }
+    let session = Session::sh(ECHO);
+    session.wait_for_text("ready");
+    let few = Rlimit {
+        current: Some(256),
+        maximum: Some(256),
+    };
+    let pid = i32::try_from(session.pid).ok().and_then(Pid::from_raw);
+    rustix::process::prlimit(pid, Resource::Nofile, few).expect("a limit");
+    let mut crowd: Vec<Wire> = (0..1_000).map(|_| session.wire()).collect();
+    assert_eq!(session.ask("get_status", json!({}))["task_name"], BOT);
+    // The oldest are closed first.
+    for wire in &mut crowd[..500] {
+        let told = wire.json();
+        let why = told["error"]["message"].as_str().expect("a reason");
+        assert!(why.contains("too many connections are silent"), "{told}");
+        assert_eq!(wire.next_line(), None);
+    }
+    crowd[999].say(STATUS);
+    assert_eq!(crowd[999].json()["result"]["task_name"], BOT);
+    drop(crowd);
+    assert_well(&session);
+}
+
+#[test]
 fn a_thousand_at_once_are_all_answered() {
     if !may_open(6_000) {
         return skip("there may not be a thousand open files");

@@ -58,6 +58,22 @@ fn messages_dated_in_the_future_do_not_count_towards_the_rate_limit() {
     assert!(is_cut(at(0)));
 }
 
+/// Concurrent senders read the time before they wait for the lock, so the last to write may have the
+/// earliest time.
+#[test]
+fn a_storm_of_concurrent_senders_is_not_hidden_by_their_order() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    let limited = || Draft {
+        limits: Limits { hops: 16, rate: 60 },
+        ..draft("alice", "bob", "hello")
+    };
+    let mut is_cut = |now| post(&mut journal, now, &limited()).state.has_failed();
+    assert!(!(0..60).any(|_| is_cut(at(10))));
+    assert!(is_cut(at(0)));
+    assert!(!is_cut(at(-1)));
+}
+
 #[test]
 fn one_id_is_one_message() {
     let home = TempHome::new();
