@@ -15,6 +15,7 @@ pub(super) fn read(body: &Value) -> Result<ModelRequest, Malformed> {
             .map(|tool| text(tool, "name").map(str::to_owned))
             .collect::<Result<_, _>>()?,
         pieces: Vec::new(),
+        conversation: None,
         fields: fields(&body["output_config"]["format"]["schema"]),
     };
     content(&mut asked, Author::System, &body["system"])?;

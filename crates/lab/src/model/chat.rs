@@ -14,6 +14,7 @@ pub(super) fn read(body: &Value) -> Result<ModelRequest, Malformed> {
         stream: body["stream"] == true,
         tools: tools.map(named).collect::<Result<_, _>>()?,
         pieces: Vec::new(),
+        conversation: None,
         fields: Vec::new(),
     };
     for message in list(body, "messages")? {

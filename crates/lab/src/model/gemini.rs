@@ -14,6 +14,7 @@ pub(super) fn read(body: &Value, model: &str, stream: bool) -> Result<ModelReque
         stream,
         tools: Vec::new(),
         pieces: Vec::new(),
+        conversation: None,
         fields: ["responseJsonSchema", "responseSchema"]
             .iter()
             .flat_map(|schema| fields(&body["generationConfig"][schema]))

@@ -287,6 +287,7 @@ mod tests {
             stream: true,
             tools: tools.iter().map(|&tool| tool.to_owned()).collect(),
             pieces: Vec::new(),
+            conversation: None,
             fields: Vec::new(),
         };
         asked.say(Author::User, prompt);

@@ -48,6 +48,9 @@ pub struct ModelRequest {
     pub tools: Vec<String>,
     /// The whole conversation, oldest part first.
     pub pieces: Vec<Piece>,
+    /// The agent's id of the conversation. Gemini CLI sends none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<String>,
     /// Fields of the reply if it has to be JSON; such a request is for the agent's own use, too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<String>,
@@ -150,6 +153,7 @@ pub(super) fn claude_request(pieces: &[(Author, &str)]) -> ModelRequest {
         stream: true,
         tools: vec!["Bash".to_owned()],
         pieces: Vec::new(),
+        conversation: None,
         fields: Vec::new(),
     };
     for (voice, text) in pieces {

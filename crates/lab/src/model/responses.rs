@@ -15,6 +15,7 @@ pub(super) fn read(body: &Value) -> Result<ModelRequest, Malformed> {
         stream: body["stream"] == true,
         tools: Vec::new(),
         pieces: Vec::new(),
+        conversation: None,
         fields: fields(&body["text"]["format"]["schema"]),
     };
     for tool in list(body, "tools")? {

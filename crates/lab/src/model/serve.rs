@@ -9,7 +9,7 @@ use super::request::{Dialect, Malformed, ModelRequest};
 use super::{anthropic, chat, gemini, responses};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
-use hyper::header::CONTENT_TYPE;
+use hyper::header::{CONTENT_TYPE, HeaderMap};
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use jiff::Timestamp;
@@ -129,6 +129,7 @@ impl ModelServer {
         let said = format!("{} {}", request.method(), request.uri());
         let door = Door::at(request.method().as_str(), request.uri().path());
         let at = Timestamp::now();
+        let conversation = conversation(request.headers());
         match door {
             Door::Aside(value) => self.aside(at, number, said, &ModelReply::json(200, &value)),
             Door::Unknown => {
@@ -142,6 +143,10 @@ impl ModelServer {
                     Dialect::Codex => responses::read(&body),
                     Dialect::OpenCode => chat::read(&body),
                     Dialect::Gemini => gemini::read(&body, "", false),
+                });
+                let asked = asked.map(|asked| ModelRequest {
+                    conversation,
+                    ..asked
                 });
                 self.turn(at, number, dialect, said, asked).await
             }
@@ -259,6 +264,16 @@ fn refusal(dialect: Dialect, status: u16, reason: &str) -> ModelReply {
         Dialect::Codex | Dialect::OpenCode => responses::refusal(status, reason),
         Dialect::Gemini => gemini::refusal(status, reason),
     }
+}
+
+/// Headers in which an agent names its conversation: Claude Code, Codex, OpenCode.
+const CONVERSATION_HEADERS: [&str; 3] = ["x-claude-code-session-id", "session-id", "x-session-id"];
+
+fn conversation(headers: &HeaderMap) -> Option<String> {
+    let mut ids = CONVERSATION_HEADERS
+        .iter()
+        .filter_map(|name| headers.get(*name));
+    Some(ids.next()?.to_str().ok()?.to_owned())
 }
 
 async fn body(request: Request<Incoming>) -> Result<Value, Malformed> {

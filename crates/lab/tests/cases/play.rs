@@ -56,7 +56,7 @@ pub(crate) struct Play {
     ph: PathBuf,
     /// Model server, which replies until it is dropped.
     _model: Model,
-    facts: Facts,
+    pub(crate) facts: Facts,
     pub(crate) terminal: Terminal,
     /// All sent messages, each of which must arrive once.
     sent: Vec<Sent>,

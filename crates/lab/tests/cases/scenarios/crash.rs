@@ -3,7 +3,7 @@
 use crate::list::Told;
 use crate::play::{CLEAR, ESCAPE, Play, Sent};
 use posthaste_core::turn::REPEAT;
-use posthaste_lab::agents::Sign;
+use posthaste_lab::agents::{Agent, Sign};
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
 
@@ -60,23 +60,32 @@ pub(crate) fn mid_offer(play: &mut Play) -> Told {
     }
 }
 
-/// `ph restart` resumes the conversation; with --fresh it starts a new one.
+/// `ph restart` resumes the conversation; with --fresh it starts a new one. A conversation that the
+/// person has left does not come back, if the agent's hooks say so before the next prompt.
 pub(crate) fn restarted(play: &mut Play) -> Told {
     let first = play.send("lab: before the restart");
     play.settle(std::slice::from_ref(&first));
     play.restart(&[]);
     let second = play.send("lab: after the restart");
     let receipt = play.settle(std::slice::from_ref(&second));
-    let has_first = |play: &Play| {
+    let has = |play: &Play, sent: &Sent| {
         let last = play.tally.turns().last().expect("the model was asked");
-        last.count(&first.mark)
+        last.count(&sent.mark)
     };
-    assert_eq!(has_first(play), 1, "it is another conversation");
+    assert_eq!(has(play, &first), 1, "it is another conversation");
     play.restart(&["--fresh"]);
     let third = play.send("lab: after a fresh start");
     play.settle(std::slice::from_ref(&third));
-    assert_eq!(has_first(play), 0, "it is the same conversation");
-    let what = "the conversation went on, and --fresh began another".to_owned();
+    assert_eq!(has(play, &first), 0, "it is the same conversation");
+    if matches!(play.agent, Agent::Claude | Agent::Gemini) {
+        crate::scenarios::talks::anew(play, "lab: after a fresh start");
+        play.restart(&[]);
+        let fourth = play.send("lab: after the conversation was left");
+        play.settle(std::slice::from_ref(&fourth));
+        assert_eq!(has(play, &third), 0, "it came back");
+    }
+    let what = "the conversation went on, --fresh began another, and one that was left stayed away";
+    let what = what.to_owned();
     Told { what, receipt }
 }
 

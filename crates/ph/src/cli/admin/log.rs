@@ -143,7 +143,11 @@ fn summary(record: &Record, id8: &str) -> String {
             }
             posthaste_core::Event::Ended(ended) => ended.how.to_string(),
             posthaste_core::Event::Conversation(conversation) => {
-                text::one_line(&conversation.id, 80)
+                let id = text::one_line(&conversation.id, 80);
+                match conversation.not_resumed {
+                    true => format!("{id}  not resumed"),
+                    false => id,
+                }
             }
             posthaste_core::Event::Work(deed) => work_summary(&deed, id8),
             posthaste_core::Event::Loop(happened) => loop_summary(&happened, id8),

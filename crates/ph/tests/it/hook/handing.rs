@@ -25,7 +25,7 @@ context = ["UserPromptSubmit", "PostToolUse"]
 "#;
 
 /// An agent that works, as its hook says.
-fn working() -> Stage {
+pub(super) fn working() -> Stage {
     let stage = Stage::new();
     stage.file("user/.config/posthaste/harness/hooked.toml", MANIFEST);
     let args = ["run", "--detach", "--name", "bot", "--harness", "hooked"];
@@ -42,7 +42,7 @@ fn working() -> Stage {
     stage
 }
 
-fn socket(stage: &Stage) -> std::path::PathBuf {
+pub(super) fn socket(stage: &Stage) -> std::path::PathBuf {
     stage.home().join("sockets/bot.sock")
 }
 

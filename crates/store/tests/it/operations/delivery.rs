@@ -459,6 +459,7 @@ fn the_latest_conversation_of_an_agent_is_returned() {
         harness: "claude".to_owned(),
         cwd: "/work".to_owned(),
         transcript: Some("/t.jsonl".to_owned()),
+        not_resumed: false,
     };
     for id in ["one", "two", "two"] {
         let record = RecordConversation {

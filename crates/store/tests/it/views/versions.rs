@@ -421,6 +421,7 @@ fn write_unproven(journal: &mut Journal) {
         harness: "claude".to_owned(),
         cwd: "/home/erin".to_owned(),
         transcript: Some("/home/erin/conv-1.jsonl".to_owned()),
+        not_resumed: false,
     };
     commit(journal, say(30, offering("terminal")));
     commit(journal, say(30, offered("terminal", true)));
