@@ -9,8 +9,8 @@ use posthaste_store::report::{Code, Report, Result};
 ///
 /// ph refuses a .posthaste directory with mail that you did not create on this machine, because its
 /// mail would be delivered to your agents. 'ph trust' makes such a home private and gives it this
-/// project's id, so that ph uses it from then on. Its manifests, and settings that can run programs,
-/// stay ignored. A .posthaste directory with only settings becomes a home.
+/// project's id, so that ph uses it from then on. Its manifests, and settings that can run
+/// programs, stay ignored. A .posthaste directory with only settings becomes a home.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
