@@ -20,7 +20,7 @@ fn with_key(draft: Draft, key: &str) -> Draft {
 }
 
 #[test]
-fn one_key_between_two_agents_is_one_message() {
+fn a_repeated_key_between_two_agents_stores_one_message() {
     let home = TempHome::new();
     let mut journal = home.journal();
     let first = with_key(draft("alice", "bob", "first"), "k");
@@ -59,7 +59,7 @@ fn messages_dated_in_the_future_do_not_count_towards_the_rate_limit() {
 }
 
 #[test]
-fn one_id_is_one_message() {
+fn a_repeated_id_stores_one_message() {
     let home = TempHome::new();
     let mut journal = home.journal();
     let state = draft("alice", "bob", "hello");
@@ -97,7 +97,7 @@ fn one_id_is_one_message() {
 }
 
 #[test]
-fn the_id_of_another_kind_of_fact_is_taken() {
+fn a_message_cannot_have_the_id_of_another_fact() {
     let home = TempHome::new();
     let mut journal = home.journal();
     let state = draft("alice", "bob", "hello");
@@ -210,9 +210,9 @@ fn an_order_that_names_a_message_twice_applies_once() {
     let mut journal = home.journal();
     let state = draft("alice", "bob", "hi");
     post(&mut journal, at(0), &state);
-    let mut check = |deed: Order, want: [Outcome; 2]| {
+    let mut check = |requested: Order, want: [Outcome; 2]| {
         let twice = [state.id, state.id];
-        assert_eq!(order(&mut journal, at(1), "bob", deed, &twice), want);
+        assert_eq!(order(&mut journal, at(1), "bob", requested, &twice), want);
     };
     check(Order::MarkRead, [Outcome::Changed, Outcome::Unchanged]);
     check(Order::MarkRead, [Outcome::Unchanged, Outcome::Unchanged]);
