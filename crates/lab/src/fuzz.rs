@@ -215,7 +215,7 @@ fn filtered(pieces: &[&[u8]]) -> Vec<u8> {
 
 /// A text that may contain headers of messages.
 pub fn headers(bytes: &[u8]) {
-    static LETTERS: LazyLock<Vec<MessageState>> = LazyLock::new(|| {
+    static MESSAGES: LazyLock<Vec<MessageState>> = LazyLock::new(|| {
         let home = TempHome::new();
         let mut journal = home.journal();
         let draft = Draft {
@@ -225,11 +225,11 @@ pub fn headers(bytes: &[u8]) {
         vec![post(&mut journal, at(0), &draft).state]
     });
     let given = String::from_utf8_lossy(bytes);
-    let proven = proven_by(&given, &LETTERS);
+    let proven = proven_by(&given, &MESSAGES);
     assert!(proven.is_empty() || given.contains("id: 00000001"));
     for line in text::lines(&given) {
         let plain = turn::defused(&line);
-        assert_eq!(proven_by(&plain, &LETTERS), [], "{plain}");
+        assert_eq!(proven_by(&plain, &MESSAGES), [], "{plain}");
         assert_eq!(turn::defused(&plain), plain);
     }
 }
