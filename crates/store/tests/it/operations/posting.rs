@@ -66,7 +66,7 @@ fn a_repeated_id_stores_one_message() {
     post(&mut journal, at(0), &state);
     let keyed = with_key(draft("alice", "bob", "keyed"), "k");
     post(&mut journal, at(0), &keyed);
-    // The same draft again, a moment later, by another route.
+    // Post both drafts again, at a later time.
     assert!(!post(&mut journal, at(1), &state).is_new);
     assert!(!post(&mut journal, at(1), &keyed).is_new);
     let mut check = |other: Draft| {
