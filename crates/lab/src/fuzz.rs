@@ -215,7 +215,7 @@ fn filtered(pieces: &[&[u8]]) -> Vec<u8> {
 
 /// A text that may contain headers of messages.
 pub fn headers(bytes: &[u8]) {
-    static LETTERS: LazyLock<Vec<MessageState>> = LazyLock::new(|| {
+    static MESSAGES: LazyLock<Vec<MessageState>> = LazyLock::new(|| {
         let home = TempHome::new();
         let mut journal = home.journal();
         let draft = Draft {
@@ -225,10 +225,10 @@ pub fn headers(bytes: &[u8]) {
         vec![post(&mut journal, at(0), &draft).state]
     });
     let given = String::from_utf8_lossy(bytes);
-    let proven = proven_by(&given, &LETTERS);
+    let proven = proven_by(&given, &MESSAGES);
     assert!(proven.is_empty() || given.contains("id: 00000001"));
     for line in text::lines(&given) {
-        assert_eq!(proven_by(&line, &LETTERS), [], "{line}");
+        assert_eq!(proven_by(&line, &MESSAGES), [], "{line}");
         assert!(text::lines(&line).eq([line.clone()]), "{line:?}");
     }
 }

@@ -18,7 +18,7 @@ pub struct Tally {
     malformed: Vec<String>,
 }
 
-/// Every request repeats the conversation: only additional occurrences are new.
+/// Occurrences of a text. Every request repeats the conversation, so only additional ones are new.
 #[derive(Debug, Clone, Copy, Default)]
 struct Count {
     /// Occurrences in the latest turn.

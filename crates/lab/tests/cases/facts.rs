@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::JoinHandle;
 
 /// Limit for lines that wait; beyond it, `ph log` blocks.
-const WAITING: usize = 1024;
+const MAX_WAITING_LINES: usize = 1024;
 /// Time by which the record of a conversation can follow the request of its first prompt.
 const HOOK_DELAY: SignedDuration = SignedDuration::from_millis(500);
 
@@ -25,7 +25,7 @@ impl Facts {
         log.stdin(Stdio::null()).stdout(Stdio::piped());
         let mut follower = log.spawn().expect("ph can be started");
         let out = follower.stdout.take().expect("it was asked for");
-        let (sender, lines) = sync_channel(WAITING);
+        let (sender, lines) = sync_channel(MAX_WAITING_LINES);
         let reader = std::thread::spawn(move || {
             for line in BufReader::new(out).lines().map_while(Result::ok) {
                 let Ok(fact) = serde_json::from_str(&line) else {
@@ -91,9 +91,9 @@ impl Facts {
     /// Return all facts of a message, one per line.
     pub(crate) fn journey(&self, id: &str) -> String {
         let of = |fact: &&Value| fact["id"] == id || fact["data"]["message"] == id;
-        let told = self.all.iter().filter(of);
-        let told = told.map(|fact| format!("{} {} {}", fact["at"], fact["kind"], fact["data"]));
-        told.collect::<Vec<_>>().join("\n")
+        let facts = self.all.iter().filter(of);
+        let facts = facts.map(|fact| format!("{} {} {}", fact["at"], fact["kind"], fact["data"]));
+        facts.collect::<Vec<_>>().join("\n")
     }
 }
 

@@ -78,14 +78,14 @@ fn main() -> ExitCode {
     }
 }
 
-fn parse(mut said: impl Iterator<Item = String>) -> Result<Args, String> {
+fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
     let mut args = Args {
         time: Duration::from_secs(60),
         seed: 1,
         agents: 20,
     };
-    while let Some(flag) = said.next() {
-        let value = said.next().ok_or(format!("{flag} needs a value"))?;
+    while let Some(flag) = words.next() {
+        let value = words.next().ok_or(format!("{flag} needs a value"))?;
         let number: u64 = value
             .parse()
             .map_err(|_| format!("{flag} {value}: not a number"))?;

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 /// Timeout for the whole input, which the agent has ready when it runs the hook.
 const READ_TIMEOUT: Duration = Duration::from_secs(1);
-/// Maximum size of the input. A longer one is still read to its end, because the agent may wait until all
-/// of it is written, but is ignored.
+/// Maximum size of the input. A longer one is still read to its end, because the agent may wait
+/// until all of it is written, but is ignored.
 const MAX_INPUT_BYTES: usize = 32 << 20;
 /// Maximum size of input that is forwarded unchanged. Of a longer one, only fields of at most
 /// [`MAX_FIELD_BYTES`] are forwarded.

@@ -1,6 +1,6 @@
 //! Kills of the session and of the agent: receipts stay true, and each message arrives once.
 
-use crate::list::Told;
+use crate::list::CaseOutcome;
 use crate::play::{CLEAR, ESCAPE, Play, Sent};
 use posthaste_core::turn::REPEAT;
 use posthaste_lab::agents::{Agent, Sign};
@@ -10,7 +10,7 @@ use serde_json::Value;
 /// Kill the session with one message accepted, one partly written, and one sent while no session
 /// runs. `ph run` then resumes the conversation. The agent is stopped before the kill, so that the
 /// second message does not appear on its screen.
-pub(crate) fn killed(play: &mut Play) -> Told {
+pub(crate) fn killed(play: &mut Play) -> CaseOutcome {
     // A conversation of its own: Gemini resumes the one that was started last.
     let before = play.fresh("uncrashed");
     play.prompt(&before);
@@ -35,12 +35,12 @@ pub(crate) fn killed(play: &mut Play) -> Told {
     is_repeat(play, second);
     let what = "the first stays one, what was cut off came again and said so, the third came after";
     let what = what.to_owned();
-    Told { what, receipt }
+    CaseOutcome { what, receipt }
 }
 
 /// Kill the agent while a message is partly written: it must not be accepted unless the model had
 /// it. The agent is stopped before that, so that the text does not appear and Enter is withheld.
-pub(crate) fn mid_offer(play: &mut Play) -> Told {
+pub(crate) fn mid_offer(play: &mut Play) -> CaseOutcome {
     let agent = play.agents_pid();
     play.stop_agent(agent);
     let sent = play.send("lab: into a dying agent");
@@ -54,7 +54,7 @@ pub(crate) fn mid_offer(play: &mut Play) -> Told {
     let after = play.settle(std::slice::from_ref(&sent));
     is_repeat(play, &sent);
     let what = "uncertain at its death, came again and said so".to_owned();
-    Told {
+    CaseOutcome {
         what,
         receipt: after,
     }
@@ -62,7 +62,7 @@ pub(crate) fn mid_offer(play: &mut Play) -> Told {
 
 /// `ph restart` resumes the conversation; with --fresh it starts a new one. A conversation that the
 /// person has left does not come back, if the agent's hooks say so before the next prompt.
-pub(crate) fn restarted(play: &mut Play) -> Told {
+pub(crate) fn restarted(play: &mut Play) -> CaseOutcome {
     let first = play.send("lab: before the restart");
     play.settle(std::slice::from_ref(&first));
     play.restart(&[]);
@@ -86,7 +86,7 @@ pub(crate) fn restarted(play: &mut Play) -> Told {
     }
     let what = "the conversation went on, --fresh began another, and one that was left stayed away";
     let what = what.to_owned();
-    Told { what, receipt }
+    CaseOutcome { what, receipt }
 }
 
 /// Make the agent queue a message while its model streams a reply.
@@ -106,7 +106,7 @@ fn queue(play: &mut Play, body: &str) -> Sent {
 
 /// A person takes a queued message back and clears it: it is uncertain, and is offered again as a
 /// repeat.
-pub(crate) fn withdrawn(play: &mut Play) -> Told {
+pub(crate) fn withdrawn(play: &mut Play) -> CaseOutcome {
     let sent = queue(play, "lab: taken back from the queue");
     play.until("the queue on the screen", |play| {
         play.has_on_screen("edit queued messages")
@@ -121,12 +121,12 @@ pub(crate) fn withdrawn(play: &mut Play) -> Told {
     let receipt = play.settle(std::slice::from_ref(&sent));
     is_repeat(play, &sent);
     let what = "uncertain when it was taken back, came again and said so".to_owned();
-    Told { what, receipt }
+    CaseOutcome { what, receipt }
 }
 
 /// The session is killed while the agent has a queued message: the message is offered again as a
 /// repeat.
-pub(crate) fn queued(play: &mut Play) -> Told {
+pub(crate) fn queued(play: &mut Play) -> CaseOutcome {
     let sent = queue(play, "lab: queued at the crash");
     play.kill_session();
     play.reopen();
@@ -137,7 +137,7 @@ pub(crate) fn queued(play: &mut Play) -> Told {
     is_repeat(play, &sent);
     let what = "offered while it was queued, uncertain after the crash, came again and said so";
     let what = what.to_owned();
-    Told { what, receipt }
+    CaseOutcome { what, receipt }
 }
 
 /// Check that a message arrived once, marked as a possible repeat.

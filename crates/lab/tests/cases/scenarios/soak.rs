@@ -1,7 +1,7 @@
-//! Soak test: sends many messages and kills the session, the agent and its hooks at random. No message
-//! may be lost, arrive twice unmarked, or be accepted without the model having seen it.
+//! Soak test: sends many messages and kills the session, the agent and its hooks at random. No
+//! message may be lost, arrive twice unmarked, or be accepted without the model having seen it.
 
-use crate::list::Told;
+use crate::list::CaseOutcome;
 use crate::play::{Play, Sent};
 use jiff::{SignedDuration, Timestamp};
 use posthaste_lab::agents::{self, Agent};
@@ -38,7 +38,7 @@ impl Random {
     }
 }
 
-pub(crate) fn kills(play: &mut Play) -> Told {
+pub(crate) fn kills(play: &mut Play) -> CaseOutcome {
     let wanted = MESSAGES.load(Ordering::Relaxed) as usize;
     let mut random = Random(u32::try_from(wanted).expect("a number"));
     let (mut sent, mut kills) = (Vec::new(), Kills::default());
@@ -86,7 +86,7 @@ pub(crate) fn kills(play: &mut Play) -> Told {
         most.as_millis()
     );
     let receipt = "accepted".to_owned();
-    Told { what, receipt }
+    CaseOutcome { what, receipt }
 }
 
 /// Kill hooks of this agent as they appear.

@@ -134,8 +134,8 @@ fn summary(record: &Record, id8: &str) -> String {
             posthaste_core::Event::Progress(progress) => {
                 let by = progress.by.map(|name| format!("by {name}"));
                 let reason = progress.reason.map(|reason| text::one_line(&reason, 120));
-                let said: Vec<String> = by.into_iter().chain(reason).collect();
-                format!("{}  {}", progress.message.id8(), said.join(": "))
+                let details: Vec<String> = by.into_iter().chain(reason).collect();
+                format!("{}  {}", progress.message.id8(), details.join(": "))
             }
             posthaste_core::Event::Started(started) => {
                 let command = text::one_line(&started.command.join(" "), 80);

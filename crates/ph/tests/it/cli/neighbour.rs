@@ -2,7 +2,7 @@
 //! tests run as root, child processes take a user id that no account has.
 
 use super::trust::{HOME_COMMANDS, NEIGHBOUR, call, project, run, set_mode};
-use crate::common::session::{BOT, Ends, Session, run as start};
+use crate::common::session::{BOT, KillOnDrop, Session, run as start};
 use crate::common::{Done, Ph, path_text, skip, wait_for};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::process::CommandExt;
@@ -198,7 +198,7 @@ fn a_runtime_directory_that_a_neighbour_can_replace_is_not_used() {
         set_mode(&shared, mode);
         let call = start(&ph, "bot", &[], &["/bin/sh", "-c", "exec cat"]);
         let done = call.env("XDG_RUNTIME_DIR", &runtime).run();
-        let ends = Ends::with(&done);
+        let ends = KillOnDrop::processes_of(&done);
         let socket = done.json()["socket"].as_str().expect("a socket").to_owned();
         assert_eq!(
             socket.starts_with(&path_text(&runtime)),

@@ -2,7 +2,7 @@
 //! nothing else.
 
 use crate::common::stage::{Stage, until_so};
-use crate::common::tui::{LAB, Tui, teach};
+use crate::common::tui::{LAB, Tui, install_manifest};
 
 /// Fits the lab's agent that prints what it is handed.
 const ASKS: &str = r#"
@@ -22,7 +22,7 @@ const CLEAR: &str = "\x1b[2J\x1b[H";
 #[test]
 fn blocked_on_a_permission_normal_waits_raw_answers_and_an_interrupt_passes() {
     let stage = Stage::new();
-    teach(&stage, "asks", ASKS);
+    install_manifest(&stage, "asks", ASKS);
     let agent = stage.agent("bot", "--raw");
     stage.until_activity("bot", "idle");
     agent.say("May I run it?");
@@ -64,7 +64,7 @@ fn blocked_on_a_permission_normal_waits_raw_answers_and_an_interrupt_passes() {
 #[test]
 fn an_answer_to_no_question_is_refused_and_nothing_is_stored() {
     let stage = Stage::new();
-    teach(&stage, "lab", LAB);
+    install_manifest(&stage, "lab", LAB);
     let tui = Tui::ready(&stage, &["--title", "--paste", "--work"]);
     let check = |line: &str| {
         let facts = stage.facts();
@@ -80,7 +80,7 @@ fn an_answer_to_no_question_is_refused_and_nothing_is_stored() {
     // Nor while it works.
     let id = stage.send("bot hello");
     stage.until_receipt(&id, "offered");
-    tui.until_noted("turn");
+    tui.until_logged("turn");
     stage.until_activity("bot", "working");
     check("answer bot y");
     assert_eq!(tui.log(), [Tui::turn(&id, "hello")]);
@@ -89,7 +89,7 @@ fn an_answer_to_no_question_is_refused_and_nothing_is_stored() {
 #[test]
 fn an_answer_whose_question_has_gone_fails_and_is_never_typed() {
     let stage = Stage::new();
-    teach(&stage, "lab", LAB);
+    install_manifest(&stage, "lab", LAB);
     let tui = Tui::ready(&stage, &["--title", "--paste"]);
     for (order, verb) in [
         ("answer", "answer bot y"),
@@ -117,13 +117,13 @@ fn an_answer_whose_question_has_gone_fails_and_is_never_typed() {
     tui.order("answer");
     let next = stage.send("bot next");
     stage.until_receipt(&next, "offered");
-    assert_eq!(tui.until_noted("turn"), [Tui::turn(&next, "next")]);
+    assert_eq!(tui.until_logged("turn"), [Tui::turn(&next, "next")]);
 }
 
 #[test]
 fn an_answer_gets_no_enter_where_the_same_question_comes_again_at_once() {
     let stage = Stage::new();
-    teach(&stage, "lab", LAB);
+    install_manifest(&stage, "lab", LAB);
     let tui = Tui::ready(&stage, &["--title", "--paste", "--again"]);
     tui.order("ask push it");
     stage.until_activity("bot", "blocked");

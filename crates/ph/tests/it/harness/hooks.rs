@@ -2,7 +2,7 @@
 
 use crate::common::PATIENCE;
 use crate::common::stage::{Stage, until_so};
-use crate::common::tui::{LAB, Tui, teach};
+use crate::common::tui::{LAB, Tui, install_manifest};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -25,7 +25,7 @@ pub(crate) fn hooked(more: &str) -> String {
 
 /// A ready agent of that kind.
 fn agent<'a>(stage: &'a Stage, flags: &[&str]) -> Tui<'a> {
-    teach(stage, "lab", &hooked(""));
+    install_manifest(stage, "lab", &hooked(""));
     Tui::ready(stage, &[&["--title", "--paste"], flags].concat())
 }
 
@@ -173,7 +173,7 @@ fn a_manifest_may_trust_the_title_more() {
     let stage = Stage::new();
     let order = "[activity]\nsilence = \"300ms\"\norder = [\"title\", \"hook\"]\n";
     let manifest = hooked("").replace("[activity]\nsilence = \"300ms\"\n", order);
-    teach(&stage, "lab", &manifest);
+    install_manifest(&stage, "lab", &manifest);
     let tui = Tui::ready(&stage, &["--title", "--paste"]);
     hook(&stage, "PreToolUse", &json!({}));
     assert_eq!(evidence(&stage), "its title says: * lab");
@@ -190,7 +190,7 @@ fn a_question_by_hook_holds_mail_and_is_named() {
     let manifest = hooked("");
     let (head, rest) = manifest.split_once("[[dialog]]").expect("a dialog");
     let (_, rest) = rest.split_once("[input_box]").expect("a box");
-    teach(&stage, "lab", &format!("{head}[input_box]{rest}"));
+    install_manifest(&stage, "lab", &format!("{head}[input_box]{rest}"));
     Tui::ready(&stage, &["--title", "--paste"]);
     let mut listener = Listener::on(&stage);
     let asked = json!({"tool_name": "Bash", "session_id": "own"});
@@ -254,7 +254,7 @@ fn after_a_no_the_screen_tells_that_the_question_is_gone() {
     stage.until_shown("bot", "Do you want to remove it?");
     let mut person = tui.person();
     person.type_keys("n");
-    tui.until_noted("no \"remove it\"");
+    tui.until_logged("no \"remove it\"");
     // It goes on drawing; the message goes in once the screen is at rest.
     tui.order("rest");
     stage.until_receipt(&id, "accepted");
@@ -264,7 +264,7 @@ fn after_a_no_the_screen_tells_that_the_question_is_gone() {
 #[test]
 fn after_a_no_that_no_hook_tells_of_why_says_what_releases_the_mail() {
     let stage = Stage::new();
-    teach(&stage, "lab", &blind());
+    install_manifest(&stage, "lab", &blind());
     let tui = Tui::ready(&stage, &["--title", "--paste", "--hooks"]);
     tui.order("ask remove it");
     until_so("the hook", || {
@@ -274,7 +274,7 @@ fn after_a_no_that_no_hook_tells_of_why_says_what_releases_the_mail() {
     stage.until_rule(&id, "blocked");
     let mut person = tui.person();
     person.type_keys("n");
-    tui.until_noted("no \"remove it\"");
+    tui.until_logged("no \"remove it\"");
     // Its screen shows no question any more; nobody knows that of this program.
     stage.until_rule(&id, "blocked");
     let release = "a hook says that it continues; after a denial it may call none before its next prompt, \
@@ -351,7 +351,7 @@ fn a_cleared_agent_goes_on_under_another_id() {
 #[test]
 fn a_swallowed_enter_is_pressed_again_and_then_proven() {
     let stage = Stage::new();
-    teach(
+    install_manifest(
         &stage,
         "lab",
         &hooked("[submit]\nretry_after = \"200ms\"\n"),
@@ -371,7 +371,7 @@ fn what_a_manifest_says_in_vain_is_told() {
     let stage = Stage::new();
     let manifest = "name = \"vain\"\ndescription = \"A test's own\"\n\
                     routes = [\"hook\", \"http\", \"queue\", \"terminal\"]\nproof = [\"transcript\"]\n";
-    teach(&stage, "vain", manifest);
+    install_manifest(&stage, "vain", manifest);
     let notes = [
         "routes: 'hook' needs an event in [hook] context",
         "routes: 'http' needs [http] api",
@@ -395,7 +395,7 @@ fn what_a_manifest_says_in_vain_is_told() {
     };
     assert_eq!(notes_of("vain"), json!(notes));
     assert_eq!(notes_of("generic"), json!([]));
-    teach(&stage, "lab", &hooked(""));
+    install_manifest(&stage, "lab", &hooked(""));
     let done = stage.run("harness test lab --for 200ms -- sleep 100");
     let note = "note: hooks work in sessions only, not in 'ph harness test'";
     assert!(done.err().contains(note), "{}", done.err());
@@ -447,7 +447,7 @@ fn blind() -> String {
 #[test]
 fn a_nudge_gets_no_enter_where_a_hook_tells_of_a_question() {
     let stage = Stage::new();
-    teach(&stage, "lab", &blind());
+    install_manifest(&stage, "lab", &blind());
     let flags = ["--title", "--paste", "--hooks", "--ask-on-text", "drop it"];
     let tui = Tui::ready(&stage, &flags);
     let done = stage.run("nudge bot 'status please'");
@@ -463,7 +463,7 @@ fn a_nudge_gets_no_enter_where_a_hook_tells_of_a_question() {
 #[test]
 fn an_answer_gets_no_enter_where_a_hook_tells_of_the_next_question() {
     let stage = Stage::new();
-    teach(&stage, "lab", &blind());
+    install_manifest(&stage, "lab", &blind());
     let tui = Tui::ready(&stage, &["--title", "--paste", "--hooks", "--again"]);
     tui.order("ask push it");
     until_so("the hook", || {

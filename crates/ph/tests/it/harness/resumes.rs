@@ -1,7 +1,7 @@
 //! Conversations that are resumed, and messages whose proof did not come before the end of a run.
 
 use crate::common::stage::{Stage, kill, until, until_dead};
-use crate::common::tui::teach;
+use crate::common::tui::install_manifest;
 use crate::common::{executable, path_text};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ struct Talker<'a> {
 
 impl<'a> Talker<'a> {
     fn new(stage: &'a Stage) -> Self {
-        teach(stage, "talker", MANIFEST);
+        install_manifest(stage, "talker", MANIFEST);
         let log = path_text(&stage.dir().join("args"));
         let forbidden = path_text(&stage.dir().join("forbidden"));
         let slow = path_text(&stage.dir().join("slow"));
@@ -127,7 +127,7 @@ impl<'a> Talker<'a> {
     fn teach_slow_enter(&self, is_slow: bool) {
         let delay = if is_slow { "60s" } else { "10ms" };
         let manifest = format!("{MANIFEST}[submit]\ndelay = \"{delay}\"\n");
-        teach(self.stage, "talker", &manifest);
+        install_manifest(self.stage, "talker", &manifest);
     }
 
     /// Write a message into the transcript, as given to the model.
@@ -287,7 +287,7 @@ fn a_conversation_that_fails_slowly_begins_anew() {
     stage.file("slow", "");
     // Until its hook reports this event, it is starting, however long it is silent.
     let ready = "[hook]\nready = [\"Ready\"]";
-    teach(&stage, "talker", &MANIFEST.replace("[hook]", ready));
+    install_manifest(&stage, "talker", &MANIFEST.replace("[hook]", ready));
     let done = stage.run("restart bot --detach");
     assert_eq!(done.code, 0, "{}", done.err());
     let said = done.err();

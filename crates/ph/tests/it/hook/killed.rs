@@ -10,8 +10,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 const REPEAT: &str = "(repeat: may have been shown before)";
-/// How many hooks are killed; `PH_HOOK_KILLS` names another number.
-const KILLS: u32 = 300;
+/// Default number of hooks to kill; `PH_HOOK_KILLS` sets another.
+const DEFAULT_KILLS: u32 = 300;
 
 fn hook(ph: &Ph, stdout: Stdio) -> Child {
     Command::new(env!("CARGO_BIN_EXE_ph"))
@@ -29,7 +29,7 @@ fn hook(ph: &Ph, stdout: Stdio) -> Child {
 
 fn kills() -> u32 {
     let kills = std::env::var("PH_HOOK_KILLS").ok();
-    kills.map_or(KILLS, |kills| kills.parse().expect("a number"))
+    kills.map_or(DEFAULT_KILLS, |kills| kills.parse().expect("a number"))
 }
 
 /// Linear congruential generator.
@@ -62,7 +62,7 @@ fn killed_after(mut child: Child, time: Duration) -> String {
     printed
 }
 
-/// A pipe that holds no more bytes, and whose reader does not read.
+/// Return a full pipe and its reader, which does not read.
 fn full_pipe() -> (PipeReader, PipeWriter) {
     let (reader, mut writer) = std::io::pipe().expect("a pipe");
     rustix::io::ioctl_fionbio(&writer, true).expect("a pipe");
@@ -80,7 +80,7 @@ fn assert_shown_again(ph: &Ph, id: &str) {
 }
 
 #[test]
-fn a_hook_that_is_killed_with_a_full_pipe_leaves_its_mail_for_the_next() {
+fn mail_of_a_hook_killed_while_it_writes_is_shown_by_the_next_hook() {
     let ph = Ph::new();
     let id = ph.send("bob 'fix the login page'");
     let (_reader, writer) = full_pipe();
@@ -94,7 +94,7 @@ fn a_hook_that_is_killed_with_a_full_pipe_leaves_its_mail_for_the_next() {
 }
 
 #[test]
-fn a_hook_whose_output_nobody_reads_ends_and_leaves_its_mail_for_the_next() {
+fn a_hook_whose_reader_hangs_exits_and_the_next_hook_shows_its_mail() {
     let ph = Ph::new();
     let id = ph.send("bob 'fix the login page'");
     let (_reader, writer) = full_pipe();
@@ -108,7 +108,7 @@ fn a_hook_whose_output_nobody_reads_ends_and_leaves_its_mail_for_the_next() {
 }
 
 #[test]
-fn no_mail_is_lost_by_hooks_that_are_killed_at_random() {
+fn hooks_killed_at_random_lose_no_mail() {
     let kills = kills();
     let ph = Ph::new();
     let begun = Instant::now();
@@ -133,7 +133,7 @@ fn no_mail_is_lost_by_hooks_that_are_killed_at_random() {
     let mut repeats = 0;
     for id in &ids {
         let start = format!("- {} from ", &id[..8]);
-        // A line that was cut off was not shown whole, and does not count.
+        // A line that was cut off does not count as shown.
         let lines = printed.lines().filter(|line| line.starts_with(&start));
         let whole: Vec<_> = lines.filter(|line| line.ends_with("ends here")).collect();
         assert!(!whole.is_empty(), "{id} was lost");
