@@ -2,10 +2,10 @@
 //! recorded with what it means.
 
 use super::agent::{Agent, Call, PROMPT};
+use super::io::{Halt, News, Pump, Said, Stopped};
+use super::json_output::Reader;
 use super::plan;
 use super::prompt::{self, Prompt, Stories};
-use super::pump::{Halt, News, Pump, Said, Stopped};
-use super::readable::Reader;
 use super::runner::{Runner, Step};
 use crate::harness::{Catalogue, StatusRows};
 use crate::host::launch_files::{LaunchContext, PreparedLaunch};

@@ -7,16 +7,16 @@
 //! into its agent but the keys that a person types into the session.
 
 mod agent;
-mod ears;
-mod face;
 mod files;
+mod io;
 mod iteration;
+mod json_output;
 mod plan;
 mod prompt;
-mod pump;
-mod readable;
 mod runner;
 mod status;
+mod terminal_output;
+mod wakeups;
 
 pub use plan::{Plan, check, plan};
 pub use runner::main;

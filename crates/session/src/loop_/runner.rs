@@ -1,10 +1,10 @@
 //! The runner's own sequence: what comes next, by the journal; an iteration; and again.
 
-use super::ears::Ears;
-use super::face::Face;
 use super::files;
+use super::io::{self, Halt};
 use super::prompt::Stories;
-use super::pump::{self, Halt};
+use super::terminal_output::Face;
+use super::wakeups::Ears;
 use posthaste_core::AgentName;
 use posthaste_core::build::{
     Failure, LoopEnding, LoopOrder, LoopState, Next, Outcome, Past, policy, progress,
@@ -185,7 +185,7 @@ impl Runner {
 
     /// Waits for something to happen.
     fn rest(&mut self, due: Option<Instant>) -> Result<Step> {
-        match pump::rest(&mut self.ears, due) {
+        match io::rest(&mut self.ears, due) {
             None => Ok(Step::On),
             Some(Halt::Orphaned) => Ok(Step::Over),
             Some(Halt::Ended | Halt::Interrupted) => {

@@ -4,9 +4,9 @@
 //! go the other way. Whatever else happens, it says so and lets the runner decide.
 
 use super::agent::{Agent, Output};
-use super::ears::{Ears, Keys, TICK, keys};
-use super::face::Face;
-use super::readable::Reader;
+use super::json_output::Reader;
+use super::terminal_output::Face;
+use super::wakeups::{Ears, Keys, TICK, keys};
 use posthaste_core::build::completion::Detector;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::stdio::stdin;
