@@ -1,249 +1,248 @@
-//! Moves bytes between an agent's terminal and the session's until the agent has ended, or has to.
+//! Copies bytes between the agent's and the session's terminal until the agent exits or has to be
+//! ended.
 //!
-//! One thread, one wait. What the agent writes is shown and listened to as it comes; keys and sizes
-//! go the other way. Whatever else happens, it says so and lets the runner decide.
+//! One thread waits on all descriptors. Passes events on to the runner, which decides whether the
+//! agent has to be ended.
 
-use super::agent::{Agent, Output};
-use super::json_output::Reader;
-use super::terminal_output::Face;
-use super::wakeups::{Ears, Keys, TICK, keys};
-use posthaste_core::build::completion::Detector;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use super::agent::Agent;
+use super::json_output::JsonRenderer;
+use super::terminal_output::TerminalOutput;
+use super::wakeups::{CHECK_INTERVAL, WakeupSources};
+use crate::poll::{self, GONE, TerminalRead, read_terminal};
+use posthaste_core::loop_::completion::Detector;
+use rustix::event::PollFlags;
 use rustix::stdio::stdin;
-use std::os::fd::BorrowedFd;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-/// Read at a time.
-const PIECE: usize = 64 << 10;
+const READ_BUFFER_BYTES: usize = 64 << 10;
+/// How long output is read after the agent has exited. Other processes may still write.
+const LAST_OUTPUT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Why there is no more to wait for.
+/// Why [`AgentIo::run`] returned.
 #[derive(Debug)]
-pub(super) enum Stopped {
+pub(super) enum RunEnd {
     Exited(std::io::Result<ExitStatus>),
-    /// It wrote nothing for too long.
+    /// The agent wrote nothing for too long.
     Idle,
-    /// The runner wants it to end.
-    Halted(Halt),
+    Stopped(StopReason),
 }
 
-/// Why the runner ends an agent.
+/// Why the runner ends an agent, or the loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Halt {
-    /// A message cannot wait.
-    Interrupted,
-    /// We were asked to end.
-    Ended,
-    /// The session is gone: nobody is left to record anything for.
-    Orphaned,
+pub(super) enum StopReason {
+    /// An urgent message has arrived.
+    Interrupt,
+    /// The session asked the runner to end.
+    EndRequested,
+    /// The session is gone, so nothing can be recorded.
+    SessionGone,
 }
 
-/// What the runner says to that.
+/// The runner's reply to a [`RunEvent`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Said {
-    pub(super) halt: Option<Halt>,
-    /// Whether interactive mode is on, where it was looked up.
+pub(super) struct RunnerReply {
+    pub(super) stop: Option<StopReason>,
+    /// Whether interactive mode is on. `None` if the runner did not check.
     pub(super) is_interactive: Option<bool>,
 }
 
-/// What the runner is told while its agent runs.
+/// An event that the runner is told of while its agent runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum News {
-    /// All of the prompt is written.
-    Fed,
-    /// The journal may have something new.
-    Rung,
+pub(super) enum RunEvent {
+    /// The prompt is written completely.
+    PromptWritten,
+    /// The journal may have changed.
+    JournalMayHaveChanged,
 }
 
-pub(super) struct Pump<'a> {
-    pub(super) ears: &'a mut Ears,
-    pub(super) face: &'a mut Face,
+pub(super) struct AgentIo<'a> {
+    pub(super) wakeups: &'a mut WakeupSources,
+    pub(super) terminal: &'a mut TerminalOutput,
     pub(super) detector: &'a mut Detector,
-    /// What makes its output readable, where it is not.
-    pub(super) reader: Option<Reader>,
+    /// Renders output in JSON as text.
+    pub(super) renderer: Option<JsonRenderer>,
     /// How long the agent may write nothing.
-    pub(super) patience: Option<Duration>,
+    pub(super) idle_timeout: Option<Duration>,
 }
 
-/// Who has something for us.
-#[derive(Default)]
+/// Descriptors that are ready.
 struct Ready {
     signals: bool,
-    rings: bool,
+    bell: bool,
     keys: bool,
     output: bool,
     input: bool,
     prompt: bool,
 }
 
-impl Pump<'_> {
-    /// Until the agent has ended. `hear` is told what happens, and may want it to end.
-    pub(super) fn run(&mut self, agent: &mut Agent, mut hear: impl FnMut(News) -> Said) -> Stopped {
-        let mut piece = vec![0; PIECE];
-        let mut heard_at = Instant::now();
+impl AgentIo<'_> {
+    /// Run until the agent exits or has to be ended. `on_event` may ask for the agent's end.
+    pub(super) fn run(
+        &mut self,
+        agent: &mut Agent,
+        mut on_event: impl FnMut(RunEvent) -> RunnerReply,
+    ) -> RunEnd {
+        let mut buffer = vec![0; READ_BUFFER_BYTES];
+        let mut last_output = Instant::now();
+        let mut last_check = Instant::now();
         let mut is_closed = false;
-        let mut looked_at = Instant::now();
         loop {
-            let idle_at = self.patience.map(|patience| heard_at + patience);
+            let idle_at = self.idle_timeout.map(|timeout| last_output + timeout);
             if idle_at.is_some_and(|at| at <= Instant::now()) {
-                return Stopped::Idle;
+                return RunEnd::Idle;
             }
-            let tick = looked_at + TICK;
-            let due = idle_at.map_or(tick, |at| at.min(tick));
-            let ready = self.wait(agent, is_closed, due);
+            let check_at = last_check + CHECK_INTERVAL;
+            let ready = self.wait(
+                agent,
+                is_closed,
+                idle_at.map_or(check_at, |at| at.min(check_at)),
+            );
             if ready.signals {
-                let signalled = self.ears.signalled();
-                if signalled.end {
-                    return Stopped::Halted(Halt::Ended);
+                let signals = self.wakeups.take_signals();
+                if signals.end {
+                    return RunEnd::Stopped(StopReason::EndRequested);
                 }
-                if signalled.resized {
-                    agent.resize(self.face.size());
+                if signals.resize {
+                    agent.resize(self.terminal.size());
                 }
             }
             if ready.output {
-                match agent.read(&mut piece) {
-                    Output::Some(count) => {
-                        heard_at = Instant::now();
-                        self.show(&piece[..count]);
+                match agent.read(&mut buffer) {
+                    TerminalRead::Bytes(count) => {
+                        last_output = Instant::now();
+                        self.show(&buffer[..count]);
                     }
-                    Output::None => {}
-                    Output::Closed => is_closed = true,
+                    TerminalRead::Nothing => {}
+                    TerminalRead::Closed => is_closed = true,
                 }
             }
-            if let Some(halt) = self.keys(agent, &ready, &mut piece) {
-                return Stopped::Halted(halt);
+            if let Some(reason) = self.copy_keys(agent, &ready, &mut buffer) {
+                return RunEnd::Stopped(reason);
             }
-            if ready.prompt && agent.feed() {
-                hear(News::Fed);
+            if ready.prompt && agent.write_prompt() {
+                on_event(RunEvent::PromptWritten);
             }
-            let mut said = Said::default();
-            if ready.rings || looked_at.elapsed() >= TICK {
-                self.ears.hush();
-                looked_at = Instant::now();
-                said = hear(News::Rung);
+            let mut reply = RunnerReply::default();
+            if ready.bell || last_check.elapsed() >= CHECK_INTERVAL {
+                self.wakeups.clear_bell();
+                last_check = Instant::now();
+                reply = on_event(RunEvent::JournalMayHaveChanged);
             }
-            if let Some(is_interactive) = said.is_interactive {
+            if let Some(is_interactive) = reply.is_interactive {
                 self.detector.set_interactive(is_interactive);
             }
-            if let Some(status) = agent.status() {
-                self.drain(agent, &mut piece);
-                return Stopped::Exited(status);
+            if let Some(status) = agent.exit_status() {
+                self.show_last_output(agent, &mut buffer);
+                return RunEnd::Exited(status);
             }
-            if let Some(halt) = said.halt {
-                return Stopped::Halted(halt);
+            if let Some(reason) = reply.stop {
+                return RunEnd::Stopped(reason);
             }
         }
     }
 
-    fn wait(&self, agent: &Agent, is_closed: bool, due: Instant) -> Ready {
+    fn wait(&self, agent: &Agent, is_closed: bool, deadline: Instant) -> Ready {
         let when = |is_wanted, flags| if is_wanted { flags } else { PollFlags::empty() };
-        let terminal = when(!is_closed, PollFlags::IN) | when(agent.has_keys(), PollFlags::OUT);
-        let nobody = self.ears.rings();
-        let feeding = agent.feeding();
-        // A terminal that is closed would be ready for ever.
-        let shown = if is_closed { nobody } else { agent.terminal() };
         let wanted = [
-            (self.ears.signals(), PollFlags::IN),
-            (self.ears.rings(), PollFlags::IN),
-            // Its end is heard in any case.
+            (Some(self.wakeups.signals()), PollFlags::IN),
+            (Some(self.wakeups.bell()), PollFlags::IN),
             (
-                stdin(),
-                when(agent.room() > 0, PollFlags::IN) | PollFlags::HUP,
+                Some(stdin()),
+                when(agent.free_key_bytes() > 0, PollFlags::IN),
             ),
-            (shown, when(!is_closed, terminal)),
+            // A closed terminal would be ready forever.
             (
-                feeding.unwrap_or(nobody),
-                when(feeding.is_some(), PollFlags::OUT),
+                (!is_closed).then(|| agent.terminal()),
+                PollFlags::IN | when(agent.has_keys(), PollFlags::OUT),
             ),
+            (agent.prompt_pipe(), PollFlags::OUT),
         ];
-        let [signals, rings, keys, terminal, prompt] = wait_for(wanted, due);
+        // After an error, looking at everything is harmless.
+        let events = poll::wait(wanted, Some(deadline)).unwrap_or([PollFlags::empty(); 5]);
+        let [signals, bell, keys, terminal, prompt] =
+            events.map(|events| events.intersects(PollFlags::IN | PollFlags::OUT | GONE));
         Ready {
             signals,
-            rings,
+            bell,
             keys,
-            output: terminal && !is_closed,
+            output: terminal,
             input: terminal && agent.has_keys(),
-            prompt: prompt && feeding.is_some(),
+            prompt,
         }
     }
 
-    fn keys(&mut self, agent: &mut Agent, ready: &Ready, piece: &mut [u8]) -> Option<Halt> {
+    fn copy_keys(
+        &mut self,
+        agent: &mut Agent,
+        ready: &Ready,
+        buffer: &mut [u8],
+    ) -> Option<StopReason> {
         if ready.input {
-            agent.type_on();
+            agent.flush_keys();
         }
         if !ready.keys {
             return None;
         }
-        let room = agent.room();
-        if room == 0 {
-            return Some(Halt::Orphaned);
+        let free = agent.free_key_bytes();
+        if free == 0 {
+            // Keys were not waited for, so the terminal was closed.
+            return Some(StopReason::SessionGone);
         }
-        match keys(&mut piece[..room]) {
-            Keys::Some(count) => agent.press(&piece[..count]),
-            Keys::None => {}
-            Keys::Gone => return Some(Halt::Orphaned),
+        match read_terminal(stdin(), &mut buffer[..free]) {
+            TerminalRead::Bytes(count) => agent.send_keys(&buffer[..count]),
+            TerminalRead::Nothing => {}
+            TerminalRead::Closed => return Some(StopReason::SessionGone),
         }
         None
     }
 
     fn show(&mut self, bytes: &[u8]) {
-        match &mut self.reader {
-            Some(reader) => {
-                let width = usize::from(self.face.size().0);
-                self.face.pass(&reader.read(bytes, width));
+        match &mut self.renderer {
+            Some(renderer) => {
+                let width = usize::from(self.terminal.size().0);
+                self.terminal.forward(&renderer.render(bytes, width));
             }
-            None => self.face.pass(bytes),
+            None => self.terminal.forward(bytes),
         }
         self.detector.feed(bytes);
     }
 
-    /// Its last words: what its terminal holds when it has ended.
-    fn drain(&mut self, agent: &Agent, piece: &mut [u8]) {
-        // What it has left running may write on; that is not waited for.
-        let deadline = Instant::now() + Duration::from_secs(1);
-        while let Output::Some(count) = agent.read(piece) {
-            self.show(&piece[..count]);
+    /// Show the output that is left in the terminal of an agent that has exited.
+    fn show_last_output(&mut self, agent: &Agent, buffer: &mut [u8]) {
+        let deadline = Instant::now() + LAST_OUTPUT_TIMEOUT;
+        while let TerminalRead::Bytes(count) = agent.read(buffer) {
+            self.show(&buffer[..count]);
             if Instant::now() > deadline {
                 break;
             }
         }
-        if let Some(reader) = &mut self.reader {
-            let width = usize::from(self.face.size().0);
-            self.face.pass(&reader.finish(width));
+        if let Some(renderer) = &mut self.renderer {
+            let width = usize::from(self.terminal.size().0);
+            self.terminal.forward(&renderer.finish(width));
         }
     }
 }
 
-/// Waits, with no agent there, for a ring, a signal or the time.
-pub(super) fn rest(ears: &mut Ears, due: Option<Instant>) -> Option<Halt> {
-    let tick = Instant::now() + TICK;
-    let due = due.map_or(tick, |due| due.min(tick));
-    let wanted = [
-        (ears.signals(), PollFlags::IN),
-        (ears.rings(), PollFlags::IN),
-        (stdin(), PollFlags::IN),
-    ];
-    let [signals, _, typed] = wait_for(wanted, due);
-    ears.hush();
-    // Nobody is there to have it.
-    if typed && matches!(keys(&mut [0; 4 << 10]), Keys::Gone) {
-        return Some(Halt::Orphaned);
+/// Wait, while no agent runs, for the bell, a signal or `deadline`.
+pub(super) fn wait_without_agent(
+    wakeups: &mut WakeupSources,
+    deadline: Option<Instant>,
+) -> Option<StopReason> {
+    let check_at = Instant::now() + CHECK_INTERVAL;
+    let wanted = [wakeups.signals(), wakeups.bell(), stdin()].map(|fd| (Some(fd), PollFlags::IN));
+    let deadline = deadline.map_or(check_at, |deadline| deadline.min(check_at));
+    let events = poll::wait(wanted, Some(deadline)).unwrap_or([PollFlags::empty(); 3]);
+    let [signals, _, keys] = events.map(|events| events.intersects(PollFlags::IN | GONE));
+    wakeups.clear_bell();
+    // No agent runs, so the keys are discarded.
+    if keys
+        && matches!(
+            read_terminal(stdin(), &mut [0; 4 << 10]),
+            TerminalRead::Closed
+        )
+    {
+        return Some(StopReason::SessionGone);
     }
-    (signals && ears.signalled().end).then_some(Halt::Ended)
-}
-
-/// Which of these has something, at the latest when it is due.
-fn wait_for<const N: usize>(wanted: [(BorrowedFd<'_>, PollFlags); N], due: Instant) -> [bool; N] {
-    let mut fds = wanted.map(|(fd, flags)| PollFd::from_borrowed_fd(fd, flags));
-    let left = due.saturating_duration_since(Instant::now());
-    let left = Timespec::try_from(left).ok();
-    // Interrupted, or not possible at all: looking is harmless.
-    let _ = poll(&mut fds, left.as_ref());
-    let mut at = 0;
-    wanted.map(|(_, flags)| {
-        let seen = fds[at].revents();
-        at += 1;
-        let gone = PollFlags::HUP | PollFlags::ERR;
-        !flags.is_empty() && seen.intersects(flags | gone)
-    })
+    (signals && wakeups.take_signals().end).then_some(StopReason::EndRequested)
 }

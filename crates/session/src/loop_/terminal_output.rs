@@ -1,67 +1,68 @@
-//! What a loop shows of itself in its session's terminal: a line or two between iterations and the
-//! title. While an agent runs, its bytes pass, or what is made of them, and nothing of ours goes between.
+//! Writes to the session's terminal: the agent's output, and between iterations the runner's own
+//! lines and the window's title.
 
 use posthaste_core::text;
 use posthaste_store::report::{Report, Result};
 use rustix::stdio::{stdin, stdout};
 use rustix::termios::OptionalActions;
 
-/// The size of a terminal that does not know its own.
-const USUAL: (u16, u16) = (80, 24);
-const NARROWEST: usize = 20;
+/// Columns and rows of a terminal that reports no size.
+const DEFAULT_SIZE: (u16, u16) = (80, 24);
+/// Minimum width for the runner's own lines.
+const MIN_LINE_COLUMNS: usize = 20;
 
-/// The session's terminal, as the runner has it.
+/// The session's terminal.
 #[derive(Debug, Default)]
-pub(super) struct Face {
-    /// Whether the last byte that passed left the cursor behind something.
+pub(super) struct TerminalOutput {
+    /// Whether the last byte left the cursor behind some text.
     is_mid_line: bool,
 }
 
-impl Face {
-    /// Has keys come as they are typed: what they mean is for the agent's own terminal to say.
-    pub(super) fn take() -> Result<Self> {
-        let broken = |error: rustix::io::Errno| {
-            Report::usage(format!("this is for ph itself; see 'ph build' ({error})"))
+impl TerminalOutput {
+    /// Set raw mode: the agent's own terminal interprets the keys.
+    pub(super) fn enter_raw_mode() -> Result<Self> {
+        let failed = |error: rustix::io::Errno| {
+            Report::usage(format!("'ph __loop' is internal; use 'ph build' ({error})"))
         };
-        let mut raw = rustix::termios::tcgetattr(stdin()).map_err(broken)?;
+        let mut raw = rustix::termios::tcgetattr(stdin()).map_err(failed)?;
         raw.make_raw();
-        rustix::termios::tcsetattr(stdin(), OptionalActions::Now, &raw).map_err(broken)?;
+        rustix::termios::tcsetattr(stdin(), OptionalActions::Now, &raw).map_err(failed)?;
         Ok(Self::default())
     }
 
     pub(super) fn size(&self) -> (u16, u16) {
         match rustix::termios::tcgetwinsize(stdout()) {
             Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col, size.ws_row),
-            Ok(_) | Err(_) => USUAL,
+            Ok(_) | Err(_) => DEFAULT_SIZE,
         }
     }
 
-    /// Passes on what the agent writes. A terminal that is gone is found out by its keys.
-    pub(super) fn pass(&mut self, bytes: &[u8]) {
+    /// Write output of the agent. Errors are ignored: reading keys reveals a closed terminal.
+    pub(super) fn forward(&mut self, bytes: &[u8]) {
         if let Some(last) = bytes.last() {
             self.is_mid_line = !matches!(last, b'\n' | b'\r');
         }
         write(bytes);
     }
 
-    /// After an agent, whatever it may have left on is off again.
-    pub(super) fn wash(&mut self) {
-        // Ends a sequence that was cut in half first.
+    /// Turn off all modes that the agent may have left on.
+    pub(super) fn reset(&mut self) {
+        // End a sequence that was cut in half.
         write(b"\x1b\\");
         write(posthaste_screen::leave());
     }
 
-    /// A line of ours.
-    pub(super) fn line(&mut self, said: &str) {
-        let width = usize::from(self.size().0).max(NARROWEST);
-        let line = text::one_line(said, width.saturating_sub(4));
+    /// Print a line of the runner.
+    pub(super) fn print_line(&mut self, line: &str) {
+        let width = usize::from(self.size().0).max(MIN_LINE_COLUMNS);
+        let line = text::one_line(line, width.saturating_sub(4));
         let before = if self.is_mid_line { "\r\n" } else { "" };
         write(format!("{before}\x1b[2m-- {line}\x1b[0m\r\n").as_bytes());
         self.is_mid_line = false;
     }
 
-    pub(super) fn title(&mut self, said: &str) {
-        let title = text::one_line(said, 100);
+    pub(super) fn set_title(&mut self, title: &str) {
+        let title = text::one_line(title, 100);
         write(format!("\x1b]0;{title}\x07").as_bytes());
     }
 }

@@ -7,7 +7,7 @@ use super::process;
 use crate::home::guard::{is_private_dir, make_dirs};
 use crate::report::{Report, Result};
 use crate::{Error, Home};
-use posthaste_core::build::Settings;
+use posthaste_core::loop_::Settings;
 use posthaste_core::{AgentName, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};

@@ -22,7 +22,7 @@ fn nothing_is_started_and_nothing_changed() {
     let from = |file: &str| format!("--spec '{file}' -- true");
     let none = "a loop needs a spec or a prd";
     check("-- true".to_owned(), 2, none, "--spec");
-    check(from("no.md"), 2, "there is no such file", "");
+    check(from("no.md"), 2, "the file does not exist", "");
     check(from(&empty), 2, "the spec is empty", "");
     let dir = path_text(ph.dir());
     check(from(&dir), 2, "it is a directory", "--spec FILE");
@@ -40,10 +40,15 @@ fn nothing_is_started_and_nothing_changed() {
     check(with("--name human -- true"), 2, "human", "");
     let unknown = "no such command: no-such-agent";
     check(with("-- no-such-agent"), 4, unknown, "installed");
-    check(with("--harness generic"), 2, "without a terminal", "'--'");
+    check(with("--harness generic"), 2, "has no headless mode", "'--'");
     check(with("--harness nothing"), 3, "no harness", "");
-    check(with("--model m -- true"), 2, "its model", "");
-    check(with("--cwd nowhere -- true"), 2, "nowhere is not a directory", "");
+    check(with("--model m -- true"), 2, "no option for the model", "");
+    check(
+        with("--cwd nowhere -- true"),
+        2,
+        "nowhere is not a directory",
+        "",
+    );
     check(with("--iterations -1 -- true"), 2, "-1", "");
     its_agent_is_not_installed(&ph, &spec);
 }
@@ -136,7 +141,7 @@ fn a_spec_that_goes_away_is_a_failure_that_passes() {
     looped.go(&format!("rm '{spec}'"));
     let outcomes = looped.wait_for_outcomes(2);
     assert!(
-        outcomes[1].contains("there is no such file"),
+        outcomes[1].contains("the file does not exist"),
         "{outcomes:?}"
     );
     looped.ph().file("spec.md", "Build another.");

@@ -177,9 +177,9 @@ fn stories_are_read_again_and_end_it_when_all_pass() {
     looped.go(&format!("printf '{{\"userStories\": [' > '{path}'"));
     let third = begin(&looped, 3);
     assert!(third.contains("malformed"), "{third}");
-    looped.session.wait_for_text("is no prd");
+    looped.session.wait_for_text("is not a valid prd");
     let status = looped.ph().run("status bot").ok();
-    assert!(status.contains("is no prd: line 1"), "{status}");
+    assert!(status.contains("is not a valid prd: line 1"), "{status}");
     assert_eq!(
         std::fs::read_to_string(&path).expect("it is there"),
         "{\"userStories\": ["

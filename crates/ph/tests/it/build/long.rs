@@ -1,7 +1,7 @@
 //! What grows for as long as a loop runs, where a prompt is an argument and has its limit.
 
 use super::stage::{Loop, Stage, TAKES};
-use posthaste_core::build::Bounds;
+use posthaste_core::loop_::Bounds;
 use serde_json::json;
 
 /// The longest note, task and injected text.
@@ -91,6 +91,6 @@ fn words_that_leave_no_room_are_told_before_anything_starts() {
     let stage = by_argument().flags(&["--extra", &extra]);
     let done = stage.try_start();
     done.fails(2, "an argument can have 131071");
-    done.fails(2, "hint: say less by --prompt");
+    done.fails(2, "hint: move text from --prompt");
     assert!(!stage.ph.home().exists(), "nothing was changed");
 }

@@ -3,10 +3,10 @@
 use super::deeds::{AGENTS, Chore, Deed, Saying, Wish};
 use jiff::{SignedDuration, Timestamp};
 use posthaste_core::offer::OfferReport;
-use posthaste_core::work::{NewNote, NewTask};
+use posthaste_core::tasks::{NewNote, NewTask};
 use posthaste_core::{
     AgentName, Draft, Ended, Event, Evidence, Fact, Limits, Mail, MessageId, MessageState, NoteId,
-    Progress, Record, Step, Task, TaskId, inject, work,
+    Progress, Record, Step, Task, TaskId, inject, tasks,
 };
 use posthaste_lab::{id, name, records, started};
 use posthaste_store::operation::{
@@ -74,13 +74,13 @@ pub(super) fn carry_out(journal: &mut Journal, now: Timestamp, deed: &Deed) {
             deed.carry_out(journal, now, &before, name(AGENTS[*agent]));
         }
         Deed::BringMove { of, status } => {
-            let moved = work::Moved {
+            let moved = tasks::Moved {
                 task: task_numbered(*of),
                 status: *status,
                 iteration: None,
                 by: AgentName::human(),
             };
-            bring(journal, now, Event::Work(work::Deed::Moved(moved)));
+            bring(journal, now, Event::Work(tasks::Deed::Moved(moved)));
         }
         Deed::Bring { of, step } => {
             let event = Event::Progress(Progress::of(numbered(*of), *step));
