@@ -228,7 +228,7 @@ fn what_there_is_can_be_listed_and_shown() {
     "#);
     let generic = stage.run("harness show generic").ok();
     assert!(
-        generic.starts_with("# built in\n# For any program"),
+        generic.starts_with("# built in\n# The harness of unknown programs"),
         "{generic}"
     );
 }
