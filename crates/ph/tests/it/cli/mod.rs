@@ -1,4 +1,4 @@
-//! The command line itself: help, settings, colour, the home that it finds, and the demo.
+//! The command line: help, settings, colour, finding the home, and the demo.
 
 mod colour;
 mod demo;

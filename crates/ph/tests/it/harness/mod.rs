@@ -1,7 +1,7 @@
-//! What is known of an agent, on the real binary: a scripted agent in a real terminal, and a
-//! manifest in the user's own directory.
+//! Harnesses with the real binary: a scripted agent in a real terminal, and a manifest in the
+//! user's own directory.
 
-#![cfg(target_os = "linux")] // It looks for processes in /proc.
+#![cfg(target_os = "linux")] // Reads processes from /proc.
 
 mod answers;
 mod door;

@@ -1,10 +1,10 @@
-//! What is wrong is said before anything is started; what goes wrong later ends no loop unseen.
+//! Invalid arguments are refused before anything is started; later failures end no loop silently.
 
 use super::stage::Stage;
 use crate::common::{Ph, path_text};
 
 #[test]
-fn nothing_is_started_and_nothing_changed() {
+fn invalid_arguments_start_and_change_nothing() {
     let ph = Ph::new();
     let file = |name: &str, content: &str| path_text(&ph.file(name, content));
     let spec = file("spec.md", "x");
@@ -70,7 +70,7 @@ fn its_agent_is_not_installed(ph: &Ph, spec: &str) {
 }
 
 #[test]
-fn two_loops_of_one_name_are_one() {
+fn a_second_loop_of_the_same_name_is_refused() {
     let looped = Stage::new().start();
     looped.prompt(1);
     let spec = path_text(&looped.ph().dir().join("spec.md"));
@@ -87,7 +87,7 @@ fn two_loops_of_one_name_are_one() {
 }
 
 #[test]
-fn an_agent_that_crashes_is_tried_again_and_given_up() {
+fn a_crashing_agent_is_retried_until_the_loop_gives_up() {
     let stage = Stage::new()
         .prd(r#"{"id": "US-1"}"#)
         .flags(&["--failures", "2"]);
@@ -109,7 +109,7 @@ fn an_agent_that_crashes_is_tried_again_and_given_up() {
 }
 
 #[test]
-fn an_agent_that_hangs_is_ended() {
+fn a_hanging_agent_is_ended() {
     let stage = Stage::new().flags(&["--idle", "1s", "--failures", "1"]);
     let looped = stage.command(&["/bin/sh", "-c", "exec sleep 1000"]).start();
     assert_eq!(looped.ending(), r#"{"gave_up":1}"#);
@@ -117,7 +117,7 @@ fn an_agent_that_hangs_is_ended() {
 }
 
 #[test]
-fn an_agent_that_floods_is_read_to_its_end() {
+fn the_output_of_a_flooding_agent_is_read_completely() {
     let stage = Stage::new().flags(&["--iterations", "1"]);
     let script =
         "yes 0123456789012345678901234567890123456789 | head -c 20000000; echo; echo the last line";
@@ -133,7 +133,7 @@ fn an_agent_that_floods_is_read_to_its_end() {
 }
 
 #[test]
-fn a_spec_that_goes_away_is_a_failure_that_passes() {
+fn a_missing_spec_fails_an_iteration_and_is_retried() {
     let stage = Stage::new();
     let spec = stage.path("spec.md");
     let looped = stage.start();
@@ -152,7 +152,7 @@ fn a_spec_that_goes_away_is_a_failure_that_passes() {
 #[test]
 fn an_agent_that_reads_nothing_leaves_its_mail_uncertain() {
     let stage = Stage::new().flags(&["--iterations", "1"]);
-    // More than a pipe holds.
+    // More than the capacity of a pipe.
     stage.ph.file("long.txt", "z".repeat(16_000));
     let path = stage.path("long.txt");
     for _ in 0..12 {

@@ -1,4 +1,4 @@
-//! `ph build` on the real binary: loops of small scripts as agents, in real terminals.
+//! `ph build` with the real binary: loops whose agents are small scripts in real terminals.
 
 mod bad_input;
 mod control;

@@ -1,5 +1,5 @@
-//! Live sessions: how they are started, watched, crowded, killed and ended, and how mail reaches
-//! the programs in them.
+//! Live sessions: starting, attaching, crowds, crashes, stopping, and delivery to the programs in
+//! them.
 
 mod attach;
 mod crash;
