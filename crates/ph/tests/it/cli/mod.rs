@@ -3,6 +3,6 @@
 mod colour;
 mod demo;
 mod help;
+mod mistakes;
 mod settings;
-mod slips;
 mod trust;

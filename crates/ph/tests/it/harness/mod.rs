@@ -3,16 +3,16 @@
 
 #![cfg(target_os = "linux")] // Reads processes from /proc.
 
+mod activity;
 mod answers;
-mod door;
 mod drafts;
 mod files;
 mod hooks;
+mod http_api;
 mod log;
 mod matching;
 mod nudges;
 mod programs;
 mod questions;
 mod resumes;
-mod signs;
 mod starts;

@@ -2,8 +2,8 @@
 
 mod bad_input;
 mod control;
-mod five;
+mod iterations;
 mod killed;
-mod long;
 mod mail;
+mod prompt_size;
 mod stage;

@@ -2,12 +2,12 @@
 //! them.
 
 mod attach;
+mod clients;
 mod crash;
-mod crowd;
 mod delivery;
 mod guard;
+mod hanging;
 mod run;
-mod silent;
 mod stop;
 mod storms;
 mod terminal;
