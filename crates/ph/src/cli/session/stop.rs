@@ -125,7 +125,9 @@ fn requested(context: &Context, name: &AgentName) -> String {
     match state.and_then(|state| state.open) {
         Some(open) => {
             let number = open.started.number;
-            format!("stop requested; {name} ends after iteration {number} ('--now' ends it at once)")
+            format!(
+                "stop requested; {name} ends after iteration {number} ('--now' ends it at once)"
+            )
         }
         None => format!("stop requested; {name} ends"),
     }

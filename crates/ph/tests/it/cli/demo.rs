@@ -117,5 +117,8 @@ fn the_demo_ignores_the_users_settings() {
         .agent("somebody")
         .env("PH_SEND_PRIORITY", "nonsense")
         .run();
-    assert!(done.ok().contains("No message was lost, duplicated or typed at the wrong moment"));
+    assert!(
+        done.ok()
+            .contains("No message was lost, duplicated or typed at the wrong moment")
+    );
 }

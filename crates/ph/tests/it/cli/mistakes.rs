@@ -164,7 +164,9 @@ fn a_home_on_a_read_only_mount_is_reported() {
         "{send}"
     );
     assert!(
-        run.contains("hint: check the permissions of the home, and the mount options of its file system"),
+        run.contains(
+            "hint: check the permissions of the home, and the mount options of its file system"
+        ),
         "{run}"
     );
 }

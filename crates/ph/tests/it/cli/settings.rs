@@ -456,7 +456,9 @@ fn the_doctor_reports_message_files_of_a_lost_journal() {
     ph.send("alice new");
     let told = ph.run("doctor");
     assert_eq!(
-        told.out().matches("1 message file without a message in the journal").count(),
+        told.out()
+            .matches("1 message file without a message in the journal")
+            .count(),
         1,
         "{}",
         told.out()

@@ -412,7 +412,10 @@ fn an_agent_in_its_session_sends_under_its_own_name() {
     );
     let shown = stage.peek("bot").replace('\n', "");
     assert!(shown.contains("it cannot send as other"), "{shown}");
-    assert!(shown.contains("this runs in the session of bot, but PH_AGENT is other"), "{shown}");
+    assert!(
+        shown.contains("this runs in the session of bot, but PH_AGENT is other"),
+        "{shown}"
+    );
     // The program has died, so no terminal gets the message.
     let child = stage.child("bot");
     kill(child, Signal::KILL);
