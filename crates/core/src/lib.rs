@@ -22,14 +22,9 @@ pub mod text;
 pub mod turn;
 
 pub use journal::{fact, moment};
-pub use loop_ as build;
-pub use mail::{
-    goal, id, message, name, pending_replies, pending_replies as owed, post, priority, promotion,
-    storm,
-};
+pub use mail::{goal, id, message, name, pending_replies, post, priority, promotion, storm};
 pub use receipt::{offer, why};
 pub use session::activity;
-pub use tasks as work;
 pub use text::{inject, prompt};
 
 pub use jiff::Timestamp;

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use posthaste_core::receipt::End;
 use posthaste_core::{
     AgentName, IdPrefix, Loops, Mail, MessageId, MessageState, NoteType, Record, Sessions,
-    TaskStatus, Work, inject, owed, promotion,
+    TaskStatus, Work, inject, pending_replies, promotion,
 };
 use posthaste_store::{Error, Journal, Listing, Pending};
 use std::collections::BTreeSet;
@@ -196,7 +196,11 @@ fn assert_inbox_agrees(journal: &mut Journal, mail: &Mail, agent: &AgentName, no
             || mail.all().any(is_left),
         "anything left to show {agent} at {now}"
     );
-    let owed: Vec<_> = mail.owed(agent, now).take(owed::AT_ONCE).cloned().collect();
+    let owed: Vec<_> = mail
+        .owed(agent, now)
+        .take(pending_replies::AT_ONCE)
+        .cloned()
+        .collect();
     assert_eq!(
         journal.owed(agent, now).expect(read),
         owed,

@@ -5,6 +5,7 @@
 //! argument, and only the recording touches files.
 
 mod emulator;
+pub mod input;
 mod model;
 mod output;
 mod recording;

@@ -9,6 +9,7 @@
 pub mod harness;
 pub mod host;
 pub mod loop_;
+pub mod poll;
 pub mod pty;
 pub mod routes;
 pub mod socket;

@@ -1,7 +1,7 @@
 //! Messages in `--json` and on the socket. Missing ids are null; lists are arrays.
 
 use posthaste_core::why::{self, Hold};
-use posthaste_core::{MessageId, MessageState, Timestamp, owed};
+use posthaste_core::{MessageId, MessageState, Timestamp, pending_replies};
 use serde::{Deserialize, Serialize};
 
 /// Its id is a [`MessageId`], or any string if a provider's script keeps the mail.
@@ -137,7 +137,7 @@ impl Detail {
             hops: envelope.hops,
             cause: envelope.cause,
             expects_reply: envelope.expects_reply,
-            reply: owed::told(message_state, now),
+            reply: pending_replies::told(message_state, now),
             closes: envelope.closes,
             file,
             message: Message::new(message_state, body, now),
@@ -162,7 +162,7 @@ impl Why {
             .at(&message_state.message, now)
             .receipt()
             .to_string();
-        let reply = owed::told(message_state, now);
+        let reply = pending_replies::told(message_state, now);
         match why {
             why::Why::Held(Hold {
                 rule,

@@ -1,9 +1,9 @@
 //! A session in `--json` and on the socket, and the original's `get_status`.
 
 use jiff::Timestamp;
-use posthaste_core::build::{LoopEnding, LoopPhase, LoopState};
+use posthaste_core::loop_::{LoopEnding, LoopPhase, LoopState};
+use posthaste_core::tasks::TaskCounts;
 use posthaste_core::text;
-use posthaste_core::work::TaskCounts;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 

@@ -116,7 +116,7 @@ pub struct IterationStarted {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IterationEnded {
     pub number: u32,
-    pub outcome: Outcome,
+    pub outcome: IterationOutcome,
     /// Whether the agent ended before its prompt was written completely.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_unread: bool,
@@ -125,13 +125,13 @@ pub struct IterationEnded {
 /// How an iteration ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum IterationOutcome {
     /// The loop's work is complete.
-    Completed(Proof),
+    Completed(CompletionProof),
     /// The agent succeeded, and work remains.
     Ended,
     /// The iteration failed; its number is run again.
-    Failed(Failure),
+    Failed(IterationFailure),
     /// An urgent message ended the iteration; the next prompt contains the message.
     Interrupted,
     /// The iteration was ended to stop the loop.
@@ -141,7 +141,7 @@ pub enum Outcome {
 /// Evidence that a loop is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Proof {
+pub enum CompletionProof {
     /// The agent called `session_complete`.
     Tool,
     /// Every story of the prd passes.
@@ -152,7 +152,7 @@ pub enum Proof {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Failure {
+pub enum IterationFailure {
     Exit(i32),
     Signal(i32),
     /// No output for this number of seconds.
@@ -165,13 +165,13 @@ pub enum Failure {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked {
-    pub what: Request,
+    pub what: LoopRequest,
     pub by: AgentName,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Request {
+pub enum LoopRequest {
     Stop,
     Checkpoint,
 }
@@ -202,7 +202,7 @@ pub struct LoopEnded {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LoopEnding {
-    Complete(Proof),
+    Complete(CompletionProof),
     /// All allowed iterations are done.
     UsedUp,
     Stopped,
@@ -223,7 +223,7 @@ impl LoopEnding {
     }
 }
 
-impl fmt::Display for Proof {
+impl fmt::Display for CompletionProof {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Tool => "the agent called session_complete",
@@ -233,7 +233,7 @@ impl fmt::Display for Proof {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for IterationFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Exit(code) => Ending::Exit(*code).fmt(f),
@@ -245,7 +245,7 @@ impl fmt::Display for Failure {
     }
 }
 
-impl fmt::Display for Outcome {
+impl fmt::Display for IterationOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Completed(proof) => write!(f, "complete: {proof}"),
@@ -270,7 +270,7 @@ impl fmt::Display for LoopEnding {
     }
 }
 
-impl fmt::Display for Request {
+impl fmt::Display for LoopRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Stop => "stop",

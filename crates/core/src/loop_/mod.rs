@@ -12,25 +12,23 @@
 
 pub mod completion;
 mod fact;
-mod limits;
 mod order;
-mod plain;
 pub mod policy;
 pub mod prd;
 pub mod progress;
 pub mod prompt;
 mod state;
-pub mod template;
 
 pub(crate) use fact::LoopKind;
 pub use fact::{
-    Asked, Began, Failure, Injected, Interactive, IterationEnded, IterationStarted, LoopEnded,
-    LoopEnding, LoopFact, Outcome, Proof, Request, Resumed, Settings, Waiting,
+    Asked, Began, CompletionProof, Injected, Interactive, IterationEnded, IterationFailure,
+    IterationOutcome, IterationStarted, LoopEnded, LoopEnding, LoopFact, LoopRequest, Resumed,
+    Settings, Waiting,
 };
-pub use limits::Bounds;
 pub use order::{LoopOrder, LoopRefusal, MAX_PROMPT_BYTES, MAX_WAITING_PROMPTS, decide};
-pub use policy::{Next, Policy};
-pub use state::{Iteration, LoopPhase, LoopState, Loops, Past};
+pub use policy::{NextStep, Policy};
+pub use prompt::Bounds;
+pub use state::{Iteration, LoopPhase, LoopState, Loops, PastIteration};
 
 #[cfg(test)]
 pub(crate) mod tests;

@@ -1,8 +1,8 @@
 //! Orders for a loop, and their refusals. Decides inside the journal's transaction.
 
 use super::fact::{
-    Asked, Began, Failure, Injected, Interactive, IterationEnded, IterationStarted, LoopEnded,
-    LoopEnding, LoopFact, Outcome, Request, Resumed, Settings,
+    Asked, Began, Injected, Interactive, IterationEnded, IterationFailure, IterationOutcome,
+    IterationStarted, LoopEnded, LoopEnding, LoopFact, LoopRequest, Resumed, Settings,
 };
 use super::state::{LoopPhase, LoopState};
 use crate::fact::Event;
@@ -34,14 +34,14 @@ pub enum LoopOrder {
     },
     EndIteration {
         number: u32,
-        outcome: Outcome,
+        outcome: IterationOutcome,
         /// Whether the agent ended before its prompt was written completely.
         is_unread: bool,
     },
     /// Stop or pause after the iteration.
     Ask {
         who: AgentName,
-        what: Request,
+        what: LoopRequest,
     },
     /// Pause now, between two iterations.
     Checkpoint,
@@ -148,7 +148,7 @@ fn begin(
     let cut_off = before.and_then(|state| state.open.as_ref()).map(|open| {
         LoopFact::IterationEnded(IterationEnded {
             number: open.started.number,
-            outcome: Outcome::Failed(Failure::CutOff),
+            outcome: IterationOutcome::Failed(IterationFailure::CutOff),
             is_unread: false,
         })
     });
@@ -197,7 +197,7 @@ fn end(
     agent: &AgentName,
     state: Option<&LoopState>,
     number: u32,
-    outcome: &Outcome,
+    outcome: &IterationOutcome,
     is_unread: bool,
 ) -> Result<LoopFact, LoopRefusal> {
     let state = live(agent, state)?;
@@ -215,10 +215,10 @@ fn end(
     }))
 }
 
-fn ask(state: &LoopState, who: &AgentName, what: Request) -> Vec<LoopFact> {
+fn ask(state: &LoopState, who: &AgentName, what: LoopRequest) -> Vec<LoopFact> {
     let is_so = match what {
-        Request::Stop => state.stop_asked,
-        Request::Checkpoint => {
+        LoopRequest::Stop => state.stop_asked,
+        LoopRequest::Checkpoint => {
             state.checkpoint_asked || matches!(state.phase, LoopPhase::Paused { .. })
         }
     };

@@ -1,6 +1,6 @@
 //! Decides the step after an iteration, from the loop's state and the given time alone.
 
-use super::fact::{LoopEnding, Proof};
+use super::fact::{CompletionProof, LoopEnding};
 use super::state::{LoopPhase, LoopState};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -47,7 +47,7 @@ impl Policy {
 
 /// The next step of a loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Next {
+pub enum NextStep {
     /// Start this iteration now.
     Iterate { number: u32 },
     /// Start this iteration, which failed before, after a wait; ask again then or after any event.
@@ -66,49 +66,49 @@ pub enum Next {
 
 /// Return the next step. A requested stop counts in every state between iterations; completion is
 /// ignored in interactive mode and counts after it.
-pub fn next(now: Timestamp, state: &LoopState) -> Next {
+pub fn next(now: Timestamp, state: &LoopState) -> NextStep {
     match &state.phase {
-        LoopPhase::Ended { how, .. } => return Next::End(how.clone()),
+        LoopPhase::Ended { how, .. } => return NextStep::End(how.clone()),
         LoopPhase::Running | LoopPhase::Paused { .. } => {}
     }
     let complete = state.complete.filter(|_| !state.is_interactive);
     if let Some(open) = &state.open {
-        return Next::Underway {
+        return NextStep::Underway {
             number: open.started.number,
         };
     }
     if state.stop_asked {
-        return Next::End(complete.map_or(LoopEnding::Stopped, LoopEnding::Complete));
+        return NextStep::End(complete.map_or(LoopEnding::Stopped, LoopEnding::Complete));
     }
     if matches!(state.phase, LoopPhase::Paused { .. }) {
-        return Next::Paused;
+        return NextStep::Paused;
     }
     if state.is_interactive {
-        return Next::Hold;
+        return NextStep::Hold;
     }
     running(now, state, complete)
 }
 
-fn running(now: Timestamp, state: &LoopState, complete: Option<Proof>) -> Next {
+fn running(now: Timestamp, state: &LoopState, complete: Option<CompletionProof>) -> NextStep {
     let policy = &state.settings.policy;
     if let Some(proof) = complete {
-        return Next::End(LoopEnding::Complete(proof));
+        return NextStep::End(LoopEnding::Complete(proof));
     }
     if policy.failures > 0 && state.failures >= policy.failures {
-        return Next::End(LoopEnding::GaveUp(state.failures));
+        return NextStep::End(LoopEnding::GaveUp(state.failures));
     }
     if policy.iterations > 0 && state.number > state.last_allowed() {
-        return Next::End(LoopEnding::UsedUp);
+        return NextStep::End(LoopEnding::UsedUp);
     }
     if state.checkpoint_asked {
-        return Next::Pause;
+        return NextStep::Pause;
     }
     let number = state.number;
     let after = wait_left(now, state);
     if after.is_zero() {
-        Next::Iterate { number }
+        NextStep::Iterate { number }
     } else {
-        Next::Retry { number, after }
+        NextStep::Retry { number, after }
     }
 }
 

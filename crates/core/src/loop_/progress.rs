@@ -1,7 +1,7 @@
 //! Blocks that a loop appends to progress.txt, in the format of the original. The file belongs to
 //! the agent. A text from outside cannot leave its line.
 
-use super::fact::Failure;
+use super::fact::IterationFailure;
 use crate::text;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -10,9 +10,9 @@ const TIME_FORMAT: &str = "%Y-%m-%d %H:%M";
 /// Maximum number of characters of a text from outside.
 const MAX_TEXT_CHARS: usize = 500;
 
-/// Time and position in a loop.
+/// The facts that every block names.
 #[derive(Debug, Clone)]
-pub struct Place<'a> {
+pub struct ProgressEntry<'a> {
     pub at: Timestamp,
     pub zone: &'a TimeZone,
     pub iteration: u32,
@@ -23,7 +23,12 @@ pub struct Place<'a> {
 }
 
 /// Return the block for a failed iteration, with the number of consecutive failures.
-pub fn failure(place: &Place<'_>, story: Option<&str>, failures: u32, failure: &Failure) -> String {
+pub fn failure(
+    entry: &ProgressEntry<'_>,
+    story: Option<&str>,
+    failures: u32,
+    failure: &IterationFailure,
+) -> String {
     format!(
         "\n## {} - FAILURE (Iteration {})\n\
          - **Agent:** {}\n\
@@ -31,19 +36,23 @@ pub fn failure(place: &Place<'_>, story: Option<&str>, failures: u32, failure: &
          - **Consecutive failures:** {failures}\n\
          - **Error:** {}\n\
          ---\n",
-        time(place),
-        place.iteration,
-        line(place.agent),
+        time(entry),
+        entry.iteration,
+        line(entry.agent),
         story.map_or_else(|| "-".to_owned(), line),
         line(&failure.to_string()),
     )
 }
 
 /// Return the block for a checkpoint, with the numbers of done and all stories if there is a prd.
-pub fn checkpoint(place: &Place<'_>, stories: Option<(usize, usize)>, reason: &str) -> String {
-    let iteration = match place.last {
-        0 => place.iteration.to_string(),
-        last => format!("{}/{last}", place.iteration),
+pub fn checkpoint(
+    entry: &ProgressEntry<'_>,
+    stories: Option<(usize, usize)>,
+    reason: &str,
+) -> String {
+    let iteration = match entry.last {
+        0 => entry.iteration.to_string(),
+        last => format!("{}/{last}", entry.iteration),
     };
     let stories = stories.map(|(done, total)| format!(" | Stories: {done}/{total}"));
     format!(
@@ -52,15 +61,15 @@ pub fn checkpoint(place: &Place<'_>, stories: Option<(usize, usize)>, reason: &s
          Iteration: {iteration}{} | Agent: {}\n\
          Reason: {}\n\
          ---\n",
-        time(place),
+        time(entry),
         stories.unwrap_or_default(),
-        line(place.agent),
+        line(entry.agent),
         line(reason),
     )
 }
 
-fn time(place: &Place<'_>) -> String {
-    let local = place.at.to_zoned(place.zone.clone());
+fn time(entry: &ProgressEntry<'_>) -> String {
+    let local = entry.at.to_zoned(entry.zone.clone());
     local.strftime(TIME_FORMAT).to_string()
 }
 
@@ -75,7 +84,7 @@ mod tests {
 
     fn blocks(agent: &str, story: Option<&str>, why: &str, last: u32) -> [String; 2] {
         let zone = TimeZone::fixed(Offset::constant(-8));
-        let place = Place {
+        let entry = ProgressEntry {
             at: Timestamp::from_second(1_769_160_600).unwrap(),
             zone: &zone,
             iteration: 3,
@@ -83,8 +92,13 @@ mod tests {
             agent,
         };
         [
-            failure(&place, story, 2, &Failure::NotStarted(why.to_owned())),
-            checkpoint(&place, story.map(|_| (2, 5)), why),
+            failure(
+                &entry,
+                story,
+                2,
+                &IterationFailure::NotStarted(why.to_owned()),
+            ),
+            checkpoint(&entry, story.map(|_| (2, 5)), why),
         ]
     }
 

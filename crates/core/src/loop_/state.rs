@@ -2,8 +2,8 @@
 //! ignored.
 
 use super::fact::{
-    Began, IterationEnded, IterationStarted, LoopEnding, LoopFact, Outcome, Proof, Request,
-    Settings, Waiting,
+    Began, CompletionProof, IterationEnded, IterationOutcome, IterationStarted, LoopEnding,
+    LoopFact, LoopRequest, Settings, Waiting,
 };
 use crate::fact::{Event, Fact, Record};
 use crate::id::PromptId;
@@ -32,7 +32,7 @@ pub struct LoopState {
     /// The running iteration. After a crash, the one that was cut off.
     pub open: Option<Iteration>,
     /// The iteration that ended last.
-    pub last: Option<Past>,
+    pub last: Option<PastIteration>,
     /// Number of consecutive failures since the last start.
     pub failures: u32,
     /// Texts for the next prompt, in order. A text is removed when an iteration whose prompt
@@ -44,7 +44,7 @@ pub struct LoopState {
     /// A pause after the iteration was requested.
     pub checkpoint_asked: bool,
     /// Evidence that the work is complete, in this run.
-    pub complete: Option<Proof>,
+    pub complete: Option<CompletionProof>,
     pub phase: LoopPhase,
 }
 
@@ -57,10 +57,10 @@ pub struct Iteration {
 
 /// An iteration that has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Past {
+pub struct PastIteration {
     pub ended_at: Timestamp,
     pub number: u32,
-    pub outcome: Outcome,
+    pub outcome: IterationOutcome,
     pub story: Option<String>,
     /// Number of consecutive failures, including this one.
     pub failures: u32,
@@ -117,7 +117,7 @@ impl LoopState {
             && !self.has_ended()
         {
             // Valid for the run in which it was reported.
-            self.complete = self.complete.or(Some(Proof::Tool));
+            self.complete = self.complete.or(Some(CompletionProof::Tool));
             self.updated_at = fact.at;
         }
     }
@@ -142,8 +142,8 @@ impl LoopState {
             }
             LoopFact::IterationEnded(ended) => self.end_iteration(fact.at, ended),
             LoopFact::Asked(asked) => match asked.what {
-                Request::Stop => self.stop_asked = true,
-                Request::Checkpoint => self.checkpoint_asked = true,
+                LoopRequest::Stop => self.stop_asked = true,
+                LoopRequest::Checkpoint => self.checkpoint_asked = true,
             },
             LoopFact::Checkpointed => {
                 self.checkpoint_asked = false;
@@ -202,12 +202,13 @@ impl LoopState {
             return;
         };
         (self.failures, self.number) = match &ended.outcome {
-            Outcome::Failed(_) => (self.failures.saturating_add(1), ended.number),
-            Outcome::Completed(_) | Outcome::Ended | Outcome::Interrupted | Outcome::Stopped => {
-                (0, ended.number.saturating_add(1))
-            }
+            IterationOutcome::Failed(_) => (self.failures.saturating_add(1), ended.number),
+            IterationOutcome::Completed(_)
+            | IterationOutcome::Ended
+            | IterationOutcome::Interrupted
+            | IterationOutcome::Stopped => (0, ended.number.saturating_add(1)),
         };
-        self.last = Some(Past {
+        self.last = Some(PastIteration {
             ended_at: at,
             number: ended.number,
             outcome: ended.outcome.clone(),
@@ -215,16 +216,16 @@ impl LoopState {
             failures: self.failures,
         });
         let has_ended_by_itself = match &ended.outcome {
-            Outcome::Completed(proof) => {
+            IterationOutcome::Completed(proof) => {
                 self.complete = Some(*proof);
                 true
             }
-            Outcome::Ended => true,
-            Outcome::Stopped => {
+            IterationOutcome::Ended => true,
+            IterationOutcome::Stopped => {
                 self.stop_asked = true;
                 false
             }
-            Outcome::Failed(_) | Outcome::Interrupted => false,
+            IterationOutcome::Failed(_) | IterationOutcome::Interrupted => false,
         };
         if has_ended_by_itself && !ended.is_unread {
             let used = &open.started.prompts;

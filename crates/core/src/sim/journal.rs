@@ -12,7 +12,7 @@ use crate::message::Message;
 use crate::moment::Moment;
 use crate::name::AgentName;
 use crate::offer::{self, OfferReport};
-use crate::owed;
+use crate::pending_replies;
 use crate::post::{self, Correspondence, Draft, Posting};
 use crate::promotion;
 use crate::receipt::{self, End, Order};
@@ -131,7 +131,7 @@ impl Journal {
         let ours = self.mail.all().filter(|l| l.message.to == self.agent);
         let found = ours.map(|message_state| self.found(message_state).into_owned());
         found
-            .filter(|message_state| owed::may_be_reminded(message_state, now))
+            .filter(|message_state| pending_replies::may_be_reminded(message_state, now))
             .collect()
     }
 

@@ -14,7 +14,7 @@ use crate::harness::Sighting;
 use crate::id::MessageId;
 use crate::mail::MessageState;
 use crate::moment::Moment;
-use crate::owed;
+use crate::pending_replies;
 use crate::priority::Priority;
 use crate::turn::{self, InputMode};
 use std::collections::BTreeSet;
@@ -397,7 +397,7 @@ impl Oracle {
         match turn.cargo {
             Cargo::Messages => self.tells(turn, input),
             Cargo::Reminder => {
-                let text = turn::enclose(&owed::reminder(&turn.messages), input);
+                let text = turn::enclose(&pending_replies::reminder(&turn.messages), input);
                 let text = String::from_utf8_lossy(&text);
                 let is_in = |id: &MessageId| text.contains(&id.id8());
                 Law::NothingLost.holds(

@@ -22,7 +22,7 @@ use crate::harness::Sighting;
 use crate::id::MessageId;
 use crate::mail::MessageState;
 use crate::moment::Moment;
-use crate::owed;
+use crate::pending_replies;
 use crate::turn::{self, InputMode};
 use std::time::Duration;
 use uuid::Uuid;
@@ -133,7 +133,7 @@ impl Turn {
     /// Return the text of the turn, as the program receives it.
     pub(super) fn text(&self) -> String {
         let text = match self.cargo {
-            Cargo::Reminder => owed::reminder(&self.messages).into_bytes(),
+            Cargo::Reminder => pending_replies::reminder(&self.messages).into_bytes(),
             Cargo::Messages => {
                 let entries: Vec<_> = self.messages.iter().map(turn_entry).collect();
                 turn::render(&entries, self.input.unwrap_or(InputMode::Typed))

@@ -3,9 +3,12 @@
 //! Never encodes a key again: the program gets the bytes that were read. Never holds bytes back
 //! until the next read, so a sequence that is cut in two goes to the program.
 
-const ESC: u8 = 0x1b;
-const PASTE_BEGINS: &[u8] = b"\x1b[200~";
-const PASTE_ENDS: &[u8] = b"\x1b[201~";
+use posthaste_screen::input::{PasteTracker, Token, first_token};
+
+const ESCAPE_KEY: Token = Token::Key {
+    code: 0x1b,
+    modifiers: 0,
+};
 
 /// A key pressed together with Ctrl.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,34 +47,8 @@ pub(super) struct Keys {
     prefix: Key,
     /// The prefix was typed, so the next key is a command.
     is_pending: bool,
-    paste: Paste,
-}
-
-/// Tracks bracketed paste, inside which no byte is a command.
-#[derive(Debug, Default)]
-struct Paste {
-    is_open: bool,
-    /// How many bytes of the next paste mark have arrived.
-    matched: usize,
-}
-
-impl Paste {
-    fn see(&mut self, byte: u8) {
-        let mark = if self.is_open {
-            PASTE_ENDS
-        } else {
-            PASTE_BEGINS
-        };
-        if mark[self.matched] != byte {
-            self.matched = usize::from(byte == ESC);
-            return;
-        }
-        self.matched += 1;
-        if self.matched == mark.len() {
-            self.is_open = !self.is_open;
-            self.matched = 0;
-        }
-    }
+    /// Inside a paste, no byte is a command.
+    paste: PasteTracker,
 }
 
 impl Keys {
@@ -79,7 +56,7 @@ impl Keys {
         Self {
             prefix,
             is_pending: false,
-            paste: Paste::default(),
+            paste: PasteTracker::default(),
         }
     }
 
@@ -106,62 +83,67 @@ impl Keys {
 
     /// Process one byte, or the prefix key. Return the number of bytes used.
     fn key(&mut self, rest: &[u8], keys: &mut Vec<u8>) -> usize {
-        if !self.paste.is_open
-            && let Some(length) = self.prefix_at(rest)
-        {
+        let (token, length) = first_token(rest);
+        if !self.paste.is_open() && self.is_prefix(token) {
             self.is_pending = true;
             return length;
         }
-        self.paste.see(rest[0]);
+        self.paste.feed(rest[0]);
         keys.push(rest[0]);
         1
     }
 
-    fn prefix_at(&self, rest: &[u8]) -> Option<usize> {
-        if rest[0] == self.prefix.byte() {
-            return Some(1);
-        }
-        if rest[0] != ESC {
-            return None;
-        }
-        let (token, length) = token_at(rest);
-        (token == Token::Control(self.prefix.symbol)).then_some(length)
+    fn is_prefix(&self, token: Token) -> bool {
+        let code = u32::from(self.prefix.symbol);
+        let modifiers = Token::CTRL;
+        token == Token::Byte(self.prefix.byte()) || token == Token::Key { code, modifiers }
     }
 
     /// Process the key after the prefix. Return the number of bytes used.
     fn command(&mut self, rest: &[u8], keys: &mut Vec<u8>, typed: &mut Vec<Typed>) -> usize {
-        let (token, length) = token_at(rest);
-        let done = match token {
-            Token::Plain(b'd') => Some(Typed::Detach),
-            Token::Plain(b't') => Some(Typed::Keyboard),
-            Token::Plain(b'r') => Some(Typed::Redraw),
-            Token::Escape => None,
-            // The prefix typed twice goes to the program, in the encoding that the program asked for.
-            Token::Plain(byte) if byte == self.prefix.byte() => {
-                Some(Typed::Keys(rest[..length].to_vec()))
-            }
-            Token::Control(symbol) if symbol == self.prefix.symbol => {
-                Some(Typed::Keys(rest[..length].to_vec()))
-            }
+        let (token, length) = first_token(rest);
+        let command = match token {
+            // The prefix typed twice goes to the program, in the encoding that the program
+            // requested.
+            token if self.is_prefix(token) => Some(Typed::Keys(rest[..length].to_vec())),
+            Token::Escape | ESCAPE_KEY => None,
             // A paste is never a command.
-            Token::Paste => {
+            Token::PasteBegins => {
                 self.is_pending = false;
                 return self.key(rest, keys);
             }
             // Not a key: a mouse report, or a reply to the program.
-            Token::Report => {
+            Token::Report | Token::CutReport => {
                 keys.extend_from_slice(&rest[..length]);
                 return length;
             }
-            // The help, which lists the commands, stays on the screen.
-            Token::Plain(_) | Token::Control(_) | Token::Release | Token::Unknown => {
-                return length;
-            }
+            token => match command_of(token) {
+                Some(command) => Some(command),
+                // The help, which lists the commands, stays on the screen.
+                None => return length,
+            },
         };
         self.is_pending = false;
         flush(keys, typed);
-        typed.extend(done);
+        typed.extend(command);
         length
+    }
+}
+
+fn command_of(token: Token) -> Option<Typed> {
+    let code = match token {
+        Token::Byte(byte) => byte,
+        Token::Key {
+            code,
+            modifiers: 0 | Token::SHIFT,
+        } => u8::try_from(code).ok()?,
+        _ => return None,
+    };
+    match code {
+        b'd' => Some(Typed::Detach),
+        b't' => Some(Typed::Keyboard),
+        b'r' => Some(Typed::Redraw),
+        _ => None,
     }
 }
 
@@ -169,127 +151,6 @@ fn flush(keys: &mut Vec<u8>, typed: &mut Vec<Typed>) {
     if !keys.is_empty() {
         typed.push(Typed::Keys(std::mem::take(keys)));
     }
-}
-
-/// One key, or other input from a terminal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Token {
-    /// A plain byte, or a key without modifiers in a newer encoding.
-    Plain(u8),
-    /// A key with Ctrl in a newer encoding.
-    Control(u8),
-    Escape,
-    /// A released key, or a modifier alone, which some terminals report on request.
-    Release,
-    Paste,
-    Report,
-    Unknown,
-}
-
-/// The first token of `bytes` and its length, which is at least 1.
-fn token_at(bytes: &[u8]) -> (Token, usize) {
-    match bytes {
-        [ESC] => (Token::Escape, 1),
-        [ESC, b'[', ..] => csi_at(bytes),
-        // A function key.
-        [ESC, b'O', _, ..] => (Token::Unknown, 3),
-        [ESC, b']' | b'P' | b'_' | b'^', ..] => (Token::Report, string_length(bytes)),
-        [ESC, ..] => (Token::Unknown, 1 + character_length(&bytes[1..])),
-        [byte, ..] if byte.is_ascii() => (Token::Plain(*byte), 1),
-        _ => (Token::Unknown, character_length(bytes)),
-    }
-}
-
-fn csi_at(bytes: &[u8]) -> (Token, usize) {
-    if bytes.starts_with(PASTE_BEGINS) {
-        return (Token::Paste, PASTE_BEGINS.len());
-    }
-    // In the oldest mouse encoding, three bytes follow the final byte.
-    if bytes.starts_with(b"\x1b[M") {
-        return (Token::Report, bytes.len().min(6));
-    }
-    let Some(end) = bytes[2..].iter().position(|b| (0x40..=0x7e).contains(b)) else {
-        return (Token::Unknown, bytes.len());
-    };
-    let length = end + 3;
-    let parameters = std::str::from_utf8(&bytes[2..2 + end]).unwrap_or_default();
-    let token = match bytes[2 + end] {
-        b'u' => kitty(parameters),
-        b'~' => other_keys(parameters),
-        b'A'..=b'H' | b'P' | b'Q' | b'S' | b'Z' => Token::Unknown,
-        _ => Token::Report,
-    };
-    (token, length)
-}
-
-/// `code[:shifted[:base]];modifiers[:event];text`
-fn kitty(parameters: &str) -> Token {
-    if parameters.starts_with(['?', '<', '=', '>']) {
-        return Token::Report;
-    }
-    let mut fields = parameters.split(';');
-    let code: u32 = number(fields.next().and_then(|field| field.split(':').next()), 0);
-    let mut how = fields.next().unwrap_or_default().split(':');
-    let modifiers: u32 = number(how.next(), 1);
-    let event: u32 = number(how.next(), 1);
-    let is_modifier = (57441..=57454).contains(&code) || (57358..=57360).contains(&code);
-    if event == 3 || is_modifier {
-        return Token::Release;
-    }
-    pressed(code, modifiers)
-}
-
-/// `27;modifiers;code`, as xterm sends it.
-fn other_keys(parameters: &str) -> Token {
-    let fields: Vec<&str> = parameters.split(';').collect();
-    match fields[..] {
-        ["27", modifiers, code] => pressed(number(Some(code), 0), number(Some(modifiers), 1)),
-        _ => Token::Unknown,
-    }
-}
-
-fn pressed(code: u32, modifiers: u32) -> Token {
-    /// Caps Lock and Num Lock make no other key of it.
-    const LOCKS: u32 = 64 | 128;
-    const CTRL: u32 = 4;
-    const SHIFT: u32 = 1;
-    let Ok(code) = u8::try_from(code) else {
-        return Token::Unknown;
-    };
-    match modifiers.saturating_sub(1) & !LOCKS {
-        0 if code == ESC => Token::Escape,
-        0 | SHIFT => Token::Plain(code),
-        CTRL => Token::Control(code),
-        _ => Token::Unknown,
-    }
-}
-
-fn number(field: Option<&str>, otherwise: u32) -> u32 {
-    field
-        .and_then(|field| field.parse().ok())
-        .unwrap_or(otherwise)
-}
-
-/// How long a string sequence is: to its end, or all there is.
-fn string_length(bytes: &[u8]) -> usize {
-    let end = bytes.iter().enumerate().skip(2).find_map(|(at, byte)| {
-        let is_st = *byte == ESC && bytes.get(at + 1) == Some(&b'\\');
-        match byte {
-            0x07 => Some(at + 1),
-            _ if is_st => Some(at + 2),
-            _ => None,
-        }
-    });
-    end.unwrap_or(bytes.len())
-}
-
-fn character_length(bytes: &[u8]) -> usize {
-    let more = bytes
-        .iter()
-        .skip(1)
-        .take_while(|byte| (0x80..0xc0).contains(*byte))
-        .count();
-    1 + more
 }
 
 #[cfg(test)]
@@ -309,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_goes_on_as_it_came() {
+    fn typed_bytes_go_to_the_program_unchanged() {
         let all: Vec<u8> = (0..=255).filter(|byte| *byte != 0x1c).collect();
         check(&[&all], &[keys(&all)], false);
         for typed in [
@@ -327,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn the_prefix_in_every_encoding() {
+    fn the_prefix_is_recognised_in_every_encoding() {
         for prefix in [
             "\x1c",
             "\x1b[92;5u",
@@ -347,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn commands() {
+    fn keys_after_the_prefix_are_commands() {
         check(
             &[b"a\x1cdb"],
             &[keys(b"a"), Typed::Detach, keys(b"b")],
@@ -362,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_command_leaves_the_prefix_waiting() {
+    fn unknown_keys_leave_the_prefix_pending() {
         for unknown in ["?", "x", "ü", "\x1b[A", "\x1bOP", "\x1bx", "\x1b[97;5u"] {
             check(&[b"\x1c", unknown.as_bytes()], &[], true);
             check(
@@ -371,13 +232,13 @@ mod tests {
                 false,
             );
         }
-        // Let go: of the prefix, of Ctrl.
-        let let_go = b"\x1b[92;5u\x1b[92;5:3u\x1b[57442;5:3ud";
-        check(&[let_go], &[Typed::Detach], false);
+        // Released keys: the prefix, and Ctrl.
+        let released = b"\x1b[92;5u\x1b[92;5:3u\x1b[57442;5:3ud";
+        check(&[released], &[Typed::Detach], false);
     }
 
     #[test]
-    fn reports_pass_while_the_prefix_waits() {
+    fn reports_pass_while_the_prefix_is_pending() {
         for report in [
             "\x1b[<35;3;4M",
             "\x1b[I",
@@ -392,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_paste_holds_no_commands() {
+    fn a_paste_contains_no_commands() {
         let paste = b"\x1b[200~a\x1cd\x1b[92;5u\x1b[201~";
         check(&[paste], &[keys(paste)], false);
         for cut in 1..paste.len() {
@@ -401,13 +262,13 @@ mod tests {
         }
         let after = [paste.as_slice(), b"\x1cd"].concat();
         check(&[&after], &[keys(paste), Typed::Detach], false);
-        // Not even after the prefix.
-        let meant = [b"\x1c".as_slice(), paste].concat();
-        check(&[&meant], &[keys(paste)], false);
+        // A paste after the prefix is not a command either.
+        let after_prefix = [b"\x1c".as_slice(), paste].concat();
+        check(&[&after_prefix], &[keys(paste)], false);
     }
 
     #[test]
-    fn a_key_has_a_name() {
+    fn a_key_is_displayed_by_name() {
         assert_eq!(Key::CTRL_BACKSLASH.to_string(), "Ctrl+\\");
     }
 }

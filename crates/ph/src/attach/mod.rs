@@ -5,12 +5,12 @@
 //! or output. Scrolls the person's screen up instead of overwriting it, and restores the terminal
 //! however the client ends.
 
-mod bottom;
+mod event_loop;
 mod guardian;
-mod hello;
+mod handshake;
 mod keys;
-mod pump;
 mod signals;
+mod status_line;
 mod terminal;
 mod view;
 
@@ -63,7 +63,7 @@ pub(crate) fn attach(socket: &Path, options: Options) -> Result<Left> {
             .hint(format!("'ph peek {}' prints the screen", options.name)));
     }
     let size = terminal::size();
-    let (stream, first) = hello::ask(socket, &options, size)?;
+    let (stream, first) = handshake::ask(socket, &options, size)?;
     let broken =
         |error: std::io::Error| Report::refused(format!("the terminal cannot be used: {error}"));
     stream.set_nonblocking(true).map_err(broken)?;
@@ -74,7 +74,7 @@ pub(crate) fn attach(socket: &Path, options: Options) -> Result<Left> {
     if terminal::size() != size {
         view.resized(terminal::size());
     }
-    let pump = pump::Pump {
+    let pump = event_loop::Pump {
         stream,
         terminal: &terminal,
         signals,

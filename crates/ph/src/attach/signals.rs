@@ -1,14 +1,12 @@
 //! The signals of an attached client, as a descriptor to wait on. A signal handler only records that
 //! its signal arrived; the event loop acts on it.
 
+use posthaste_session::poll::{self, SignalPipe};
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGWINCH};
-use signal_hook::iterator::backend::SignalDelivery;
-use signal_hook::iterator::exfiltrator::SignalOnly;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::UnixStream;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Heard {
+pub(super) enum SignalEvent {
     Resized,
     /// The shell suspends this process.
     Stop,
@@ -16,22 +14,20 @@ pub(super) enum Heard {
     Kill(i32),
 }
 
-pub(super) struct Signals(SignalDelivery<UnixStream, SignalOnly>);
+pub(super) struct Signals(SignalPipe);
 
 impl Signals {
     pub(super) fn listen() -> std::io::Result<Self> {
-        let (read, write) = UnixStream::pair()?;
-        read.set_nonblocking(true)?;
         let signals = [SIGWINCH, SIGTSTP, SIGCONT, SIGTERM, SIGINT, SIGHUP, SIGQUIT];
-        SignalDelivery::with_pipe(read, write, SignalOnly, signals).map(Self)
+        poll::receive_signals(&signals).map(Self)
     }
 
-    pub(super) fn heard(&mut self) -> Vec<Heard> {
+    pub(super) fn take(&mut self) -> Vec<SignalEvent> {
         let meaning = |signal| match signal {
-            SIGWINCH => Heard::Resized,
-            SIGTSTP => Heard::Stop,
-            SIGCONT => Heard::Continued,
-            other => Heard::Kill(other),
+            SIGWINCH => SignalEvent::Resized,
+            SIGTSTP => SignalEvent::Stop,
+            SIGCONT => SignalEvent::Continued,
+            other => SignalEvent::Kill(other),
         };
         self.0.pending().map(meaning).collect()
     }

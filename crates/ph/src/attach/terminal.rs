@@ -4,7 +4,8 @@
 //! Restoring never waits long for a terminal that accepts no output.
 
 use super::Size;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use posthaste_session::poll;
+use rustix::event::PollFlags;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::stdio::{stdin, stdout};
@@ -35,8 +36,8 @@ pub(crate) fn farewell(next_line: NextLine) -> Vec<u8> {
 
 /// Push the window's title on the terminal's title stack, and pop it. Terminals without such a stack
 /// ignore both.
-const KEEP_TITLE: &[u8] = b"\x1b[22;2t";
-const TITLE_BACK: &[u8] = b"\x1b[23;2t";
+const PUSH_TITLE: &[u8] = b"\x1b[22;2t";
+const POP_TITLE: &[u8] = b"\x1b[23;2t";
 
 /// How long writing the [`farewell`] may take.
 const FAREWELL_TIMEOUT: Duration = Duration::from_millis(500);
@@ -67,9 +68,9 @@ impl Screen {
         }
     }
 
-    /// Write all bytes within `patience`. Return whether that succeeded.
-    pub(super) fn write_within(&self, mut bytes: &[u8], patience: Duration) -> bool {
-        let deadline = Instant::now() + patience;
+    /// Write all bytes within `timeout`. Return whether that succeeded.
+    pub(super) fn write_within(&self, mut bytes: &[u8], timeout: Duration) -> bool {
+        let deadline = Instant::now() + timeout;
         while !bytes.is_empty() {
             match self.write(bytes) {
                 Ok(written) => bytes = &bytes[written..],
@@ -88,9 +89,9 @@ impl Screen {
     }
 
     fn has_room(&self, at_most: Duration) -> bool {
-        let timeout = Timespec::try_from(at_most).ok();
-        let mut fds = [PollFd::from_borrowed_fd(self.as_fd(), PollFlags::OUT)];
-        poll(&mut fds, timeout.as_ref()).is_ok_and(|ready| ready > 0)
+        let deadline = Instant::now() + at_most;
+        poll::wait([(Some(self.as_fd()), PollFlags::OUT)], Some(deadline))
+            .is_ok_and(|[events]| !events.is_empty())
     }
 }
 
@@ -103,7 +104,7 @@ impl AsFd for Screen {
     }
 }
 
-/// The terminal's size, or 80×24 if it is unknown.
+/// Return the terminal's size, or 80×24 if it is unknown.
 pub(super) fn size() -> Size {
     match rustix::termios::tcgetwinsize(stdout()) {
         Ok(size) if size.ws_col > 0 && size.ws_row > 0 => Size {
@@ -129,7 +130,7 @@ impl Held {
         raw.make_raw();
         rustix::termios::tcsetattr(stdin(), OptionalActions::Now, &raw)?;
         self.is_ours.store(true, Ordering::SeqCst);
-        self.screen.write_within(KEEP_TITLE, FAREWELL_TIMEOUT);
+        self.screen.write_within(PUSH_TITLE, FAREWELL_TIMEOUT);
         Ok(())
     }
 
@@ -154,7 +155,7 @@ pub(super) fn reset(screen: &Screen, next_line: NextLine) {
     if !screen.has_room(Duration::ZERO) {
         let _ = rustix::termios::tcflush(screen, QueueSelector::OFlush);
     }
-    let farewell = [&farewell(next_line), TITLE_BACK].concat();
+    let farewell = [&farewell(next_line), POP_TITLE].concat();
     if !screen.write_within(&farewell, FAREWELL_TIMEOUT) {
         let _ = rustix::termios::tcflush(screen, QueueSelector::OFlush);
         screen.write_within(&farewell, Duration::ZERO);
@@ -217,10 +218,10 @@ impl Drop for Terminal {
 
 /// Call `act` before a panic is printed, because a raw terminal would garble the message.
 fn before_panics(act: impl Fn() + Send + Sync + 'static) {
-    let told = std::panic::take_hook();
+    let previous = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         act();
-        told(panic);
+        previous(panic);
     }));
 }
 
@@ -232,12 +233,12 @@ mod tests {
     #[test]
     fn the_terminal_is_restored_before_a_panic_is_printed() {
         let order = Arc::new(Mutex::new(Vec::new()));
-        let (told, acted) = (Arc::clone(&order), Arc::clone(&order));
-        let usual = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |_| told.lock().unwrap().push("printed")));
-        before_panics(move || acted.lock().unwrap().push("restored"));
+        let (printed, restored) = (Arc::clone(&order), Arc::clone(&order));
+        let default = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |_| printed.lock().unwrap().push("printed")));
+        before_panics(move || restored.lock().unwrap().push("restored"));
         let caught = std::panic::catch_unwind(|| panic!("on purpose"));
-        std::panic::set_hook(usual);
+        std::panic::set_hook(default);
         assert!(caught.is_err());
         assert_eq!(*order.lock().unwrap(), ["restored", "printed"]);
     }

@@ -2,7 +2,7 @@
 //! the client ends. Has no file descriptor and no clock: the pump passes in bytes and the time.
 
 use super::keys::{Keys, Typed};
-use super::{Left, Options, Size, bottom};
+use super::{Left, Options, Size, status_line};
 use posthaste_core::text;
 use posthaste_screen::Boundary;
 use posthaste_wire::frames::{CONTROL, DATA, Decoder, Frame, FromClient, ToClient, encode};
@@ -279,7 +279,7 @@ impl View {
                 // Inside an escape sequence, our line would break the sequence; behind a full queue, it
                 // would be drawn too late.
                 if self.boundary.is_here() && self.wants_output() {
-                    self.to_screen.push(&bottom::draw(&line, self.size));
+                    self.to_screen.push(&status_line::draw(&line, self.size));
                     self.drawn = Some(line);
                 }
             }

@@ -1,7 +1,9 @@
 //! Reads a hook's JSON from standard input, with a timeout and a size limit.
 
+use posthaste_session::poll;
 use posthaste_wire::param::Payload;
-use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::event::PollFlags;
+use rustix::io::Errno;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,8 +12,8 @@ use std::time::{Duration, Instant};
 
 /// Timeout for the whole input, which the agent has ready when it runs the hook.
 const READ_TIMEOUT: Duration = Duration::from_secs(1);
-/// Maximum size of the input. A longer one is still read to its end, because the agent may wait
-/// until all of it is written, but is ignored.
+/// Maximum size of the input. A longer one is ignored, but still read to its end, because the agent
+/// may wait until all of it is written.
 const MAX_INPUT_BYTES: usize = 32 << 20;
 /// Maximum size of input that is forwarded unchanged. Of a longer one, only fields of at most
 /// [`MAX_FIELD_BYTES`] are forwarded.
@@ -39,12 +41,11 @@ fn read_until(deadline: Instant) -> Vec<u8> {
     let stdin = rustix::stdio::stdin();
     let (mut kept, mut buffer) = (Vec::new(), vec![0; 64 << 10]);
     let mut is_too_long = false;
-    while let Some(left) = deadline.checked_duration_since(Instant::now()) {
-        let left = Timespec::try_from(left).ok();
-        let mut polled = [PollFd::new(&stdin, PollFlags::IN)];
-        match rustix::event::poll(&mut polled, left.as_ref()) {
-            Ok(1..) | Err(rustix::io::Errno::INTR) => {}
-            Ok(0) | Err(_) => break,
+    while Instant::now() < deadline {
+        match poll::wait([(Some(stdin), PollFlags::IN)], Some(deadline)) {
+            Ok([events]) if events.is_empty() => continue,
+            Ok(_) => {}
+            Err(_) => break,
         }
         match rustix::io::read(stdin, &mut buffer[..]) {
             Ok(0) => break,
@@ -52,7 +53,7 @@ fn read_until(deadline: Instant) -> Vec<u8> {
                 kept.extend_from_slice(&buffer[..count]);
             }
             Ok(_) => is_too_long = true,
-            Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
+            Err(Errno::INTR | Errno::AGAIN) => {}
             Err(_) => break,
         }
     }

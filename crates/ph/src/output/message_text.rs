@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::output::note;
 use anstyle::{AnsiColor, Style};
 use jiff::Timestamp;
-use posthaste_core::{Body, MessageState, Priority, owed, text};
+use posthaste_core::{Body, MessageState, Priority, pending_replies, text};
 use posthaste_store::report::Result;
 use posthaste_store::{Error, Home, files};
 use posthaste_wire as wire;
@@ -131,7 +131,7 @@ fn status_word(message_state: &MessageState, now: Timestamp) -> String {
         Priority::Normal => None,
         other => Some(other.as_str()),
     };
-    let reply = owed::is_awaited(message_state, now).then_some("reply expected");
+    let reply = pending_replies::is_awaited(message_state, now).then_some("reply expected");
     match [priority, reply].into_iter().flatten().collect::<Vec<_>>() {
         none if none.is_empty() => receipt.to_string(),
         marks => format!("{receipt} ({})", marks.join(", ")),
@@ -200,7 +200,7 @@ pub(crate) fn head(context: &mut Context, message_state: &MessageState) -> Resul
     if let Some(parent) = envelope.reply_to {
         field(context, "reply to", &parent.to_string())?;
     }
-    if let Some(reply) = owed::told(message_state, context.now) {
+    if let Some(reply) = pending_replies::told(message_state, context.now) {
         field(context, "reply", &reply)?;
     }
     Ok(())

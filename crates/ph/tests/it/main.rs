@@ -5,11 +5,11 @@
 //! none counts what others may have opened.
 
 mod bad_input;
-mod build;
 mod cli;
 mod common;
 mod harness;
 mod hook;
+mod loop_;
 mod mail;
 mod mcp;
 mod pains;

@@ -84,19 +84,19 @@ pub fn run(
         .build()
         .map_err(cannot)?;
     runtime.block_on(async {
-        let door = HttpRoute::for_program(&harness, launch)?;
-        let told = LaunchContext {
+        let http = HttpRoute::for_program(&harness, launch)?;
+        let context = LaunchContext {
             resume: None,
             home: &home,
             place: &Place::of(&home, &launch.name),
             socket: &dir.path().join("none.sock"),
             launch,
             run: Uuid::new_v4(),
-            http: door.as_ref(),
+            http: http.as_ref(),
         };
-        let outfit = PreparedLaunch::prepare(&told, &harness.start)?;
+        let prepared = PreparedLaunch::prepare(&context, &harness.start)?;
         let files = rustix::process::getrlimit(Resource::Nofile);
-        let (pty, child) = child::spawn(&told, &harness, &outfit, files, ORPHAN_SIGNAL)?;
+        let (pty, child) = child::spawn(&context, &harness, &prepared, files, ORPHAN_SIGNAL)?;
         let pid = child.id().unwrap_or_default();
         let started = process::started(pid).unwrap_or_default();
         let files = ProgramFiles::of(&harness, launch, (pid, started));
@@ -141,7 +141,7 @@ impl Trial {
             screen.listen(osc.number);
         }
         let (screen_watch, sightings) = ScreenWatch::new(harness.clone(), Rc::new(files));
-        let manner = DeliveryConfig {
+        let config = DeliveryConfig {
             harness,
             path_bytes: 0,
             reach: posthaste_core::delivery::Reach::Terminal,
@@ -154,7 +154,7 @@ impl Trial {
             screen,
             screen_watch,
             sightings,
-            delivery: Delivery::new(manner, now),
+            delivery: Delivery::new(config, now),
             started,
             reported: Reported::default(),
         }

@@ -1,7 +1,8 @@
-//! One headless agent on a terminal of its own, within the session's: started, fed its prompt,
-//! and ended with all that it has left. Owns the process; never looks at what it writes.
+//! One headless agent process on its own terminal. Starts it, writes its prompt, and ends it with
+//! its children. Never interprets its output.
 
 use crate::harness::install_hint;
+use crate::poll::{TerminalRead, read_terminal};
 use crate::pty::child;
 use posthaste_core::harness::Manifest;
 use posthaste_core::{AgentName, text};
@@ -18,25 +19,26 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// What stands for the prompt among the words of a command.
-pub(crate) const PROMPT: &str = "{prompt}";
-/// The longest argument that a system takes; Linux has 128 KiB with the byte at its end.
-pub(super) const LONGEST_ARGUMENT: usize = (128 << 10) - 1;
-/// How long an agent that is asked to end may take. A session has a little more patience with us.
-const GRACE: Duration = Duration::from_secs(3);
-const LOOK: Duration = Duration::from_millis(5);
-/// How many keys may wait for it. While it is full no more are read, so that they wait in the
-/// session's terminal.
-const KEYS: usize = 4 << 10;
+/// Placeholder for the prompt in a command.
+pub(crate) const PROMPT_PLACEHOLDER: &str = "{prompt}";
+/// Maximum length of an argument. Linux allows 128 KiB including the final NUL.
+pub(super) const MAX_ARGUMENT_BYTES: usize = (128 << 10) - 1;
+/// How long the agent may take to exit before it is killed. Shorter than the session's limit for
+/// the runner.
+const EXIT_GRACE: Duration = Duration::from_secs(3);
+const EXIT_POLL_INTERVAL: Duration = Duration::from_millis(5);
+/// Maximum number of buffered key bytes. If the buffer is full, further keys wait in the session's
+/// terminal.
+const KEY_BUFFER_BYTES: usize = 4 << 10;
 
-/// What is to be run.
+/// The arguments of [`Agent::start`].
 #[derive(Debug)]
-pub(super) struct Call<'a> {
+pub(super) struct AgentStart<'a> {
     pub(super) home: &'a Home,
     pub(super) name: &'a AgentName,
     pub(super) harness: &'a Manifest,
     pub(super) program: &'a str,
-    /// With [`PROMPT`] where the prompt is to stand; without, it goes to standard input.
+    /// Without [`PROMPT_PLACEHOLDER`], the prompt is written to standard input.
     pub(super) args: &'a [String],
     pub(super) env: Vec<(String, String)>,
     pub(super) cwd: &'a Path,
@@ -48,72 +50,64 @@ pub(super) struct Agent {
     terminal: OwnedFd,
     child: Child,
     pid: u32,
-    started: u64,
-    /// The prompt, as far as it is not written yet.
-    prompt: Option<Feed>,
+    /// Start time in the kernel; with the pid, it identifies the process.
+    started_at: u64,
+    /// The rest of the prompt; `None` once it is written.
+    prompt: Option<PromptWriter>,
     keys: Vec<u8>,
-    /// Says whose it is, so that the next session finds it where we are killed.
+    /// The file that names this process, so that the next session can end it if we are killed.
     _birth: Birth,
 }
 
-/// A prompt on its way into standard input.
+/// A prompt that is being written to the agent's standard input.
 #[derive(Debug)]
-struct Feed {
+struct PromptWriter {
     pipe: OwnedFd,
     rest: Vec<u8>,
 }
 
-/// What came from its terminal.
-#[derive(Debug)]
-pub(super) enum Output {
-    Some(usize),
-    None,
-    /// Nobody has it open any more.
-    Closed,
-}
-
 impl Agent {
-    pub(super) fn start(call: &Call<'_>, prompt: &str) -> Result<Self> {
-        let is_argument = call.args.iter().any(|arg| arg == PROMPT);
-        if is_argument && prompt.len() > LONGEST_ARGUMENT {
+    pub(super) fn start(start: &AgentStart<'_>, prompt: &str) -> Result<Self> {
+        let is_argument = start.args.iter().any(|arg| arg == PROMPT_PLACEHOLDER);
+        if is_argument && prompt.len() > MAX_ARGUMENT_BYTES {
             return Err(Report::usage(format!(
-                "the prompt has {} bytes, more than an argument can have",
+                "the prompt has {} bytes; an argument can have at most {MAX_ARGUMENT_BYTES}",
                 prompt.len()
             ))
-            .hint("without {prompt} the command gets it on its standard input"));
+            .hint("a command without {prompt} gets the prompt on its standard input"));
         }
-        let mut command = Command::new(call.program);
+        let mut command = Command::new(start.program);
         let word = |arg: &String| match arg.as_str() {
-            // The end of a string to the system, and to nobody else.
-            PROMPT => prompt.replace('\0', "\u{2400}"),
+            // An argument cannot contain NUL.
+            PROMPT_PLACEHOLDER => prompt.replace('\0', "\u{2400}"),
             other => other.to_owned(),
         };
         command
-            .args(call.args.iter().map(word))
-            .current_dir(call.cwd);
-        command.envs(call.env.iter().map(|(name, value)| (name, value)));
-        let (input, feed) = match is_argument {
+            .args(start.args.iter().map(word))
+            .current_dir(start.cwd);
+        command.envs(start.env.iter().map(|(name, value)| (name, value)));
+        let (input, prompt) = match is_argument {
             true => (None, None),
             false => {
-                let (read, write) = pipe().map_err(|error| broken(&error))?;
+                let (read, write) = pipe().map_err(|error| cannot_start(&error))?;
                 let rest = prompt.as_bytes().to_vec();
-                (Some(read.into()), Some(Feed { pipe: write, rest }))
+                (Some(read.into()), Some(PromptWriter { pipe: write, rest }))
             }
         };
-        let (cols, rows) = call.size;
+        let (cols, rows) = start.size;
         let size = pty_process::Size::new(rows, cols);
-        let (terminal, child) =
-            child::spawn_nested(command, input, size).map_err(|error| not_started(call, &error))?;
-        unblocked(&terminal).map_err(|error| broken(&error))?;
+        let (terminal, child) = child::spawn_nested(command, input, size)
+            .map_err(|error| not_started(start, &error))?;
+        set_nonblocking(&terminal).map_err(|error| cannot_start(&error))?;
         let pid = child.id();
-        let started = process::started(pid).unwrap_or_default();
+        let started_at = process::started(pid).unwrap_or_default();
         Ok(Self {
-            _birth: Birth::note(call.home, call.name, pid, started)?,
+            _birth: Birth::note(start.home, start.name, pid, started_at)?,
             terminal,
             child,
             pid,
-            started,
-            prompt: feed,
+            started_at,
+            prompt,
             keys: Vec::new(),
         })
     }
@@ -122,26 +116,25 @@ impl Agent {
         self.terminal.as_fd()
     }
 
-    /// Where the prompt goes, while some of it waits.
-    pub(super) fn feeding(&self) -> Option<BorrowedFd<'_>> {
-        self.prompt.as_ref().map(|feed| feed.pipe.as_fd())
+    /// The pipe for the prompt, until the prompt is written completely.
+    pub(super) fn prompt_pipe(&self) -> Option<BorrowedFd<'_>> {
+        self.prompt.as_ref().map(|prompt| prompt.pipe.as_fd())
     }
 
     pub(super) fn has_keys(&self) -> bool {
         !self.keys.is_empty()
     }
 
-    /// How many more keys it takes.
-    pub(super) fn room(&self) -> usize {
-        KEYS.saturating_sub(self.keys.len())
+    pub(super) fn free_key_bytes(&self) -> usize {
+        KEY_BUFFER_BYTES.saturating_sub(self.keys.len())
     }
 
-    pub(super) fn press(&mut self, keys: &[u8]) {
+    pub(super) fn send_keys(&mut self, keys: &[u8]) {
         self.keys.extend_from_slice(keys);
-        self.type_on();
+        self.flush_keys();
     }
 
-    pub(super) fn type_on(&mut self) {
+    pub(super) fn flush_keys(&mut self) {
         while !self.keys.is_empty() {
             match rustix::io::write(&self.terminal, &self.keys) {
                 Ok(count) => drop(self.keys.drain(..count)),
@@ -152,15 +145,15 @@ impl Agent {
         }
     }
 
-    /// Writes what the agent takes of its prompt. True once all of it is written; then, and where
-    /// it wants no more, its standard input is closed.
-    pub(super) fn feed(&mut self) -> bool {
-        let Some(feed) = &mut self.prompt else {
+    /// Write more of the prompt. Return whether this wrote the last part. Then, and after an error,
+    /// standard input is closed.
+    pub(super) fn write_prompt(&mut self) -> bool {
+        let Some(prompt) = &mut self.prompt else {
             return false;
         };
-        while !feed.rest.is_empty() {
-            match rustix::io::write(&feed.pipe, &feed.rest) {
-                Ok(count) => drop(feed.rest.drain(..count)),
+        while !prompt.rest.is_empty() {
+            match rustix::io::write(&prompt.pipe, &prompt.rest) {
+                Ok(count) => drop(prompt.rest.drain(..count)),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return false,
                 Err(_) => {
@@ -173,12 +166,8 @@ impl Agent {
         true
     }
 
-    pub(super) fn read(&self, into: &mut [u8]) -> Output {
-        match rustix::io::read(&self.terminal, into) {
-            Ok(0) | Err(Errno::IO) => Output::Closed,
-            Ok(count) => Output::Some(count),
-            Err(_) => Output::None,
-        }
+    pub(super) fn read(&self, buffer: &mut [u8]) -> TerminalRead {
+        read_terminal(&self.terminal, buffer)
     }
 
     pub(super) fn resize(&self, (cols, rows): (u16, u16)) {
@@ -191,71 +180,71 @@ impl Agent {
         let _ = rustix::termios::tcsetwinsize(&self.terminal, size);
     }
 
-    /// How it ended, if it has.
-    pub(super) fn status(&mut self) -> Option<std::io::Result<ExitStatus>> {
+    /// The exit status, once the agent has exited.
+    pub(super) fn exit_status(&mut self) -> Option<std::io::Result<ExitStatus>> {
         self.child.try_wait().transpose()
     }
 
-    /// Ends it and all that it has started: asked first, then insisted.
+    /// End the agent and its children: ask first, kill after [`EXIT_GRACE`].
     pub(super) fn end(&mut self) {
         for signal in [Signal::HUP, Signal::TERM, Signal::CONT] {
-            process::signal_all(self.pid, self.started, signal);
+            process::signal_all(self.pid, self.started_at, signal);
         }
-        let deadline = Instant::now() + GRACE;
+        let deadline = Instant::now() + EXIT_GRACE;
         while !self.is_gone() {
             if Instant::now() > deadline {
-                process::signal_all(self.pid, self.started, Signal::KILL);
-                // The system may know nothing of processes by session.
+                process::signal_all(self.pid, self.started_at, Signal::KILL);
+                // Some systems cannot list the processes of a session.
                 let _ = self.child.kill();
                 let _ = self.child.wait();
                 return;
             }
-            // What it writes meanwhile nobody reads: it must not wait for that.
-            let mut last = [0; 4 << 10];
-            while matches!(self.read(&mut last), Output::Some(_)) {}
-            std::thread::sleep(LOOK);
+            // Drain its output, so that it does not block on a full terminal.
+            let mut output = [0; 4 << 10];
+            while matches!(self.read(&mut output), TerminalRead::Bytes(_)) {}
+            std::thread::sleep(EXIT_POLL_INTERVAL);
         }
     }
 
     fn is_gone(&mut self) -> bool {
         let has_ended = !matches!(self.child.try_wait(), Ok(None));
-        has_ended && process::left_of(self.pid, self.started).is_empty()
+        has_ended && process::left_of(self.pid, self.started_at).is_empty()
     }
 }
 
 impl Drop for Agent {
-    /// Whatever it has left running hears that its window is closed.
+    /// Send SIGHUP to the processes that the agent has left.
     fn drop(&mut self) {
-        process::signal_all(self.pid, self.started, Signal::HUP);
+        process::signal_all(self.pid, self.started_at, Signal::HUP);
     }
 }
 
 fn pipe() -> std::io::Result<(OwnedFd, OwnedFd)> {
     let (read, write) = std::io::pipe()?;
     let write = OwnedFd::from(write);
-    unblocked(&write)?;
+    set_nonblocking(&write)?;
     Ok((read.into(), write))
 }
 
-fn unblocked(fd: &OwnedFd) -> std::io::Result<()> {
+fn set_nonblocking(fd: &OwnedFd) -> std::io::Result<()> {
     let flags = rustix::fs::fcntl_getfl(fd)?;
     Ok(rustix::fs::fcntl_setfl(fd, flags | OFlags::NONBLOCK)?)
 }
 
-fn broken(error: &std::io::Error) -> Report {
+fn cannot_start(error: &std::io::Error) -> Report {
     Report::storage(format!("cannot start the agent: {error}"))
 }
 
-fn not_started(call: &Call<'_>, error: &pty_process::Error) -> Report {
+fn not_started(start: &AgentStart<'_>, error: &pty_process::Error) -> Report {
     let kind = match error {
         pty_process::Error::Io(error) => Some(error.kind()),
         _ => None,
     };
-    let shown = text::one_line(call.program, 80);
+    let shown = text::one_line(start.program, 80);
     match kind {
-        Some(ErrorKind::NotFound) if call.cwd.is_dir() => {
+        Some(ErrorKind::NotFound) if start.cwd.is_dir() => {
             let report = Report::usage(format!("no such command: {shown}"));
-            install_hint(report, call.harness, call.program)
+            install_hint(report, start.harness, start.program)
         }
         _ => Report::usage(format!("cannot start {shown}: {error}")),
     }

@@ -1,8 +1,8 @@
-//! The files of a loop that a person and an agent write: read whole, within bounds, never written.
-//! The one exception is progress.txt, to whose end blocks are added.
+//! Reads a loop's spec, prd and template, up to a size limit, and appends blocks to progress.txt.
+//! Never writes to other files.
 
-use posthaste_core::build::prd::Prd;
-use posthaste_core::build::template::Template;
+use posthaste_core::loop_::prd::Prd;
+use posthaste_core::loop_::prompt::template::PromptTemplate;
 use posthaste_core::text;
 use posthaste_store::report::{Report, Result};
 use std::fs::OpenOptions;
@@ -10,70 +10,73 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// What is longer belongs in files that the agent reads itself.
-const LONGEST: u64 = 1 << 20;
+/// Size limit. An agent should read longer texts itself.
+const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// What is to be built, in its author's words.
+/// The text of a spec, which is never empty.
 #[derive(Debug)]
 pub(super) struct Spec(pub(super) String);
 
 impl Spec {
     pub(super) fn read(path: &Path) -> Result<Self> {
-        let words = read("spec", path)?;
-        if text::one_line(&words, 1).is_empty() {
+        let text = read("spec", path)?;
+        if text::one_line(&text, 1).is_empty() {
             let shown = shown(path);
             return Err(Report::usage(format!("the spec is empty: {shown}"))
-                .hint("it says what is to be built"));
+                .hint("write into it what the agent should build"));
         }
-        Ok(Self(words))
+        Ok(Self(text))
     }
 }
 
-/// A file's text. A pipe or a device is none: nobody may be at its other end.
+/// Read a text file. Pipes and devices are refused, because reading them may block.
 fn read(what: &str, path: &Path) -> Result<String> {
-    let wrong = |why: &str| Report::usage(format!("cannot read the {what} {}: {why}", shown(path)));
+    let invalid =
+        |why: &str| Report::usage(format!("cannot read the {what} {}: {why}", shown(path)));
     let mut options = OpenOptions::new();
     options
         .read(true)
         .custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
     let file = options.open(path).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => wrong("there is no such file"),
-        _ => wrong(&error.to_string()),
+        ErrorKind::NotFound => invalid("the file does not exist"),
+        _ => invalid(&error.to_string()),
     })?;
-    let kind = file.metadata().map_err(|error| wrong(&error.to_string()))?;
+    let kind = file
+        .metadata()
+        .map_err(|error| invalid(&error.to_string()))?;
     if kind.is_dir() {
-        return Err(wrong("it is a directory").hint(format!("name a file in it: --{what} FILE")));
+        return Err(invalid("it is a directory").hint(format!("name a file in it: --{what} FILE")));
     }
     if !kind.is_file() {
-        return Err(wrong("it is no file"));
+        return Err(invalid("it is not a regular file"));
     }
     let mut bytes = Vec::new();
-    file.take(LONGEST + 1)
+    file.take(MAX_FILE_BYTES + 1)
         .read_to_end(&mut bytes)
-        .map_err(|error| wrong(&error.to_string()))?;
-    if bytes.len() as u64 > LONGEST {
-        return Err(wrong("it has more than 1 MiB"));
+        .map_err(|error| invalid(&error.to_string()))?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(invalid("it has more than 1 MiB"));
     }
-    String::from_utf8(bytes).map_err(|_| wrong("it is not UTF-8"))
+    String::from_utf8(bytes).map_err(|_| invalid("it is not UTF-8"))
 }
 
-/// The stories of a loop, as they stand there now.
-pub(super) fn prd(path: &Path) -> Result<Prd> {
+/// Read the prd as it is now.
+pub(super) fn read_prd(path: &Path) -> Result<Prd> {
     let json = read("prd", path)?;
     Prd::parse(&json).map_err(|error| {
-        Report::usage(format!("{} is no prd: {error}", shown(path)))
-            .hint("it is an object with 'userStories', a list")
+        Report::usage(format!("{} is not a valid prd: {error}", shown(path)))
+            .hint("a prd is a JSON object with the list 'userStories'")
     })
 }
 
-/// How the parts of a prompt stand together.
-pub(super) fn template(path: &Path) -> Result<Template> {
+/// Read a prompt template.
+pub(super) fn read_template(path: &Path) -> Result<PromptTemplate> {
     let source = read("template", path)?;
-    Template::parse(&source)
-        .map_err(|error| Report::usage(format!("{} is no template: {error}", shown(path))))
+    PromptTemplate::parse(&source)
+        .map_err(|error| Report::usage(format!("{} is not a valid template: {error}", shown(path))))
 }
 
-/// Adds a block to the end of progress.txt, whatever else is written there meanwhile.
+/// Append a block to progress.txt, even while other processes write to the file.
 pub(super) fn append(path: &Path, block: &str) -> std::io::Result<()> {
     let mut options = OpenOptions::new();
     let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
@@ -83,7 +86,7 @@ pub(super) fn append(path: &Path, block: &str) -> std::io::Result<()> {
         .custom_flags(flags)
         .open(path)?;
     if !file.metadata()?.is_file() {
-        return Err(std::io::Error::other("it is no file"));
+        return Err(std::io::Error::other("it is not a regular file"));
     }
     file.write_all(block.as_bytes())
 }
@@ -97,24 +100,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_text_is_told() {
+    fn files_that_are_not_text_are_refused() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x");
         let check = |bytes: Option<&[u8]>, want: &str| {
             if let Some(bytes) = bytes {
                 std::fs::write(&path, bytes).unwrap();
             }
-            let report = Spec::read(&path).expect_err("it is none");
+            let report = Spec::read(&path).expect_err("it is invalid");
             assert!(report.message().contains(want), "{}", report.message());
         };
-        check(None, "no such file");
+        check(None, "does not exist");
         check(Some(b""), "empty");
         check(Some(b" \n\t\r\n"), "empty");
         check(Some(b"\xff\xfe"), "not UTF-8");
-        check(Some(&vec![b'x'; LONGEST as usize + 1]), "1 MiB");
-        std::fs::write(&path, vec![b'x'; LONGEST as usize]).unwrap();
-        assert_eq!(Spec::read(&path).unwrap().0.len() as u64, LONGEST);
-        let report = Spec::read(dir.path()).expect_err("a directory is none");
+        check(Some(&vec![b'x'; MAX_FILE_BYTES as usize + 1]), "1 MiB");
+        std::fs::write(&path, vec![b'x'; MAX_FILE_BYTES as usize]).unwrap();
+        assert_eq!(Spec::read(&path).unwrap().0.len() as u64, MAX_FILE_BYTES);
+        let report = Spec::read(dir.path()).expect_err("a directory is not a file");
         assert!(report.message().contains("directory"));
         let fifo = dir.path().join("fifo");
         let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
@@ -124,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_goes_to_the_end() {
+    fn a_block_is_appended() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("progress.txt");
         append(&path, "one\n").unwrap();

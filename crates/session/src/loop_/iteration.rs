@@ -1,18 +1,20 @@
-//! One iteration: the prompt composed, its start recorded, the agent run to its end, and that
-//! recorded with what it means.
+//! Runs one iteration: composes the prompt, records the start, runs the agent, and records the
+//! outcome.
 
-use super::agent::{Agent, Call, PROMPT};
+use super::agent::{Agent, AgentStart, PROMPT_PLACEHOLDER};
+use super::io::{AgentIo, RunEnd, RunEvent, RunnerReply, StopReason};
+use super::json_output::JsonRenderer;
 use super::plan;
 use super::prompt::{self, Prompt, Stories};
-use super::pump::{Halt, News, Pump, Said, Stopped};
-use super::readable::Reader;
 use super::runner::{Runner, Step};
 use crate::harness::{Catalogue, StatusRows};
 use crate::host::launch_files::{LaunchContext, PreparedLaunch};
 use crate::routes::hook_env;
-use posthaste_core::build::completion::Detector;
-use posthaste_core::build::{Failure, LoopEnding, LoopOrder, LoopState, Outcome, Proof, Settings};
 use posthaste_core::harness::{Headless, Manifest, Output, PromptWay};
+use posthaste_core::loop_::completion::Detector;
+use posthaste_core::loop_::{
+    CompletionProof, IterationFailure, IterationOutcome, LoopEnding, LoopOrder, LoopState, Settings,
+};
 use posthaste_core::{AgentName, MessageId, Priority, offer, text};
 use posthaste_store::live::place::{Launch, Place};
 use posthaste_store::operation::{MarkUncertain, OpenOffers, RecordDelivery};
@@ -23,32 +25,32 @@ use posthaste_wire::time;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-/// How an offer by a loop's prompt is called in receipts.
+/// The route of receipts for mail in a prompt.
 const ROUTE: &str = "prompt";
-const WRITTEN: &str = "it stood in the prompt, all of which was written to the agent";
+const PROMPT_WRITTEN_EVIDENCE: &str = "in a prompt that was written completely to the agent";
 
-/// What an agent is started with.
-struct Ready {
+/// The agent's command, variables and files.
+struct PreparedAgent {
     harness: Manifest,
     program: String,
     args: Vec<String>,
     env: Vec<(String, String)>,
-    /// Its files stand for as long as this is kept.
-    _outfit: Option<PreparedLaunch>,
+    /// Deletes the launch files when it is dropped.
+    _launch: Option<PreparedLaunch>,
 }
 
 impl Runner {
     pub(super) fn iterate(&mut self, state: &LoopState) -> Result<Step> {
         let stories = Stories::of(state);
         if stories.are_complete() {
-            let how = LoopEnding::Complete(Proof::Stories);
+            let how = LoopEnding::Complete(CompletionProof::Stories);
             self.order(LoopOrder::End { how })?;
-            return Ok(Step::On);
+            return Ok(Step::Continue);
         }
         let now = times::now();
-        let room = room(&self.home, &state.settings);
+        let max_bytes = max_prompt_bytes(&self.home, &state.settings);
         let of = (state, &stories);
-        let composed = prompt::compose(&self.home, &mut self.journal, of, now, room);
+        let composed = prompt::compose(&self.home, &mut self.journal, of, now, max_bytes);
         let started = match &composed {
             Ok(prompt) => LoopOrder::StartIteration {
                 story: prompt.story.clone(),
@@ -69,15 +71,15 @@ impl Runner {
             Err(report) => Some(Attempt::not_started(&report)),
         };
         let Some(attempt) = attempt else {
-            return Ok(Step::Over);
+            return Ok(Step::Exit);
         };
         self.close(state, attempt, began.elapsed())?;
-        Ok(Step::On)
+        Ok(Step::Continue)
     }
 
-    /// Says what begins.
+    /// Print the start of the iteration.
     fn announce(&mut self, state: &LoopState, stories: &Stories) -> Result<()> {
-        self.said = None;
+        self.last_line = None;
         let counts = self.journal.task_counts(&self.agent)?;
         let number = match state.last_allowed() {
             0 => format!("iteration {}", state.number),
@@ -86,41 +88,42 @@ impl Runner {
         let elapsed = time::length(times::now().duration_since(state.began_at));
         let open = self.state()?.open;
         let started = open.as_ref().map(|open| &open.started);
-        let doing = started.and_then(|started| started.story.as_ref().or(started.task.as_ref()));
+        let subject = started.and_then(|started| started.story.as_ref().or(started.task.as_ref()));
         let mut line = format!(
             "{number}, {elapsed} since the start, tasks {} done, {} open",
             counts.completed,
             counts.open()
         );
-        if let Some(doing) = doing {
-            line.push_str(&format!(", now {}", text::one_line(doing, 60)));
+        if let Some(subject) = subject {
+            line.push_str(&format!(", now {}", text::one_line(subject, 60)));
         }
-        self.face.line(&line);
-        self.face.title(&format!("{}: {number}", self.agent));
-        if let Stories::Broken(why) = stories {
-            self.face.line(why);
+        self.terminal.print_line(&line);
+        self.terminal
+            .set_title(&format!("{}: {number}", self.agent));
+        if let Stories::Invalid(why) = stories {
+            self.terminal.print_line(why);
         }
         Ok(())
     }
 
-    /// Runs the agent; nothing where nobody is left to record its end for.
+    /// Run the agent. Return `None` if the session is gone.
     fn attempt(&mut self, state: &LoopState, prompt: &Prompt) -> Result<Option<Attempt>> {
-        let ready = match ready(self, state) {
-            Ok(ready) => ready,
+        let prepared = match prepare(self, state) {
+            Ok(prepared) => prepared,
             Err(report) => return Ok(Some(Attempt::not_started(&report))),
         };
         let offered = self.offer(prompt)?;
-        let call = Call {
+        let start = AgentStart {
             home: &self.home,
             name: &self.agent,
-            harness: &ready.harness,
-            program: &ready.program,
-            args: &ready.args,
-            env: ready.env.clone(),
+            harness: &prepared.harness,
+            program: &prepared.program,
+            args: &prepared.args,
+            env: prepared.env.clone(),
             cwd: &self.record.launch.cwd,
-            size: self.face.size(),
+            size: self.terminal.size(),
         };
-        let mut agent = match Agent::start(&call, &prompt.text) {
+        let mut agent = match Agent::start(&start, &prompt.text) {
             Ok(agent) => agent,
             Err(report) => {
                 let reason = "the agent could not be started".to_owned();
@@ -130,92 +133,98 @@ impl Runner {
         };
         let mut detector = Detector::new(&prompt.text);
         detector.set_interactive(state.is_interactive);
-        let mut mail = Mail {
+        let mut mail = PromptMail {
             journal: &mut self.journal,
             agent: &self.agent,
             known: &prompt.known,
             offered,
-            is_fed: false,
+            is_prompt_written: false,
         };
-        if agent.feeding().is_none() {
-            mail.fed();
+        if agent.prompt_pipe().is_none() {
+            mail.prompt_written();
         }
-        let patience = match state.settings.policy.idle_ms {
+        let idle_timeout = match state.settings.policy.idle_ms {
             0 => None,
             idle => Some(Duration::from_millis(idle)),
         };
-        let mut pump = Pump {
-            ears: &mut self.ears,
-            face: &mut self.face,
+        let mut io = AgentIo {
+            wakeups: &mut self.wakeups,
+            terminal: &mut self.terminal,
             detector: &mut detector,
-            reader: ready.reader(),
-            patience,
+            renderer: prepared.renderer(),
+            idle_timeout,
         };
-        let stopped = pump.run(&mut agent, |news| mail.hear(news));
-        if !matches!(stopped, Stopped::Exited(_)) {
+        let end = io.run(&mut agent, |event| mail.on_event(event));
+        if !matches!(end, RunEnd::Exited(_)) {
             agent.end();
         }
-        mail.cut_off();
-        let is_unread = !mail.is_fed;
+        mail.agent_ended();
+        let is_unread = !mail.is_prompt_written;
         drop(agent);
-        self.face.wash();
-        let outcome = self.outcome(state, stopped, detector.finish())?;
+        self.terminal.reset();
+        let outcome = self.outcome(state, end, detector.finish())?;
         Ok(outcome.map(|outcome| Attempt { outcome, is_unread }))
     }
 
     fn outcome(
         &mut self,
         state: &LoopState,
-        stopped: Stopped,
-        has_said: bool,
-    ) -> Result<Option<Outcome>> {
+        end: RunEnd,
+        has_token: bool,
+    ) -> Result<Option<IterationOutcome>> {
         let idle = Duration::from_millis(state.settings.policy.idle_ms);
-        let how = match stopped {
-            Stopped::Halted(Halt::Orphaned) => return Ok(None),
-            Stopped::Halted(Halt::Interrupted) => return Ok(Some(Outcome::Interrupted)),
-            Stopped::Halted(Halt::Ended) => return Ok(Some(Outcome::Stopped)),
-            Stopped::Idle => Err(Failure::Idle(idle.as_secs())),
-            Stopped::Exited(status) => ended(&status),
+        let how = match end {
+            RunEnd::Stopped(StopReason::SessionGone) => return Ok(None),
+            RunEnd::Stopped(StopReason::Interrupt) => {
+                return Ok(Some(IterationOutcome::Interrupted));
+            }
+            RunEnd::Stopped(StopReason::EndRequested) => {
+                return Ok(Some(IterationOutcome::Stopped));
+            }
+            RunEnd::Idle => Err(IterationFailure::Idle(idle.as_secs())),
+            RunEnd::Exited(status) => check_exit(&status),
         };
-        // What the agent said by its tool, and what stands in the prd, count however it ended. The
-        // token counts where it ended well: its last word before a failure is not its last.
+        // The completion tool and the prd count even if the agent failed. The token counts only
+        // if the agent exited with status 0.
         let now = self.state()?;
         if now.is_interactive {
-            // A word that the agent has given by its tool counts once this mode is off.
-            return Ok(Some(how.map_or_else(Outcome::Failed, |()| Outcome::Ended)));
+            // A call of the completion tool counts once this mode is off.
+            return Ok(Some(how.map_or_else(IterationOutcome::Failed, |()| {
+                IterationOutcome::Ended
+            })));
         }
         if let Some(proof) = now.complete {
-            return Ok(Some(Outcome::Completed(proof)));
+            return Ok(Some(IterationOutcome::Completed(proof)));
         }
         if Stories::of(state).are_complete() {
-            return Ok(Some(Outcome::Completed(Proof::Stories)));
+            return Ok(Some(IterationOutcome::Completed(CompletionProof::Stories)));
         }
         Ok(Some(match how {
-            Ok(()) if has_said => Outcome::Completed(Proof::Token),
-            Ok(()) => Outcome::Ended,
-            Err(failure) => Outcome::Failed(failure),
+            Ok(()) if has_token => IterationOutcome::Completed(CompletionProof::Token),
+            Ok(()) => IterationOutcome::Ended,
+            Err(failure) => IterationOutcome::Failed(failure),
         }))
     }
 
-    /// Records the end of an iteration, and says it.
+    /// Record and print the end of an iteration.
     fn close(&mut self, state: &LoopState, attempt: Attempt, took: Duration) -> Result<()> {
         let number = state.number;
         let Attempt { outcome, is_unread } = attempt;
-        let told = format!("iteration {number}: {outcome} ({} s)", took.as_secs());
+        let line = format!("iteration {number}: {outcome} ({} s)", took.as_secs());
         self.order(LoopOrder::EndIteration {
             number,
             outcome,
             is_unread,
         })?;
-        self.face.line(&told);
+        self.terminal.print_line(&line);
         let now = self.state()?;
         if let Some(last) = &now.last {
-            self.tell_failure(&now, last);
+            self.append_failure(&now, last);
         }
         Ok(())
     }
 
-    /// Records that mail is about to be shown, as far as no prompt has had it before.
+    /// Record offers of the prompt's mail. Return the messages that were not offered before.
     fn offer(&mut self, prompt: &Prompt) -> Result<Vec<MessageId>> {
         if prompt.mail.is_empty() {
             return Ok(Vec::new());
@@ -249,38 +258,36 @@ impl Runner {
 }
 
 /// The mail of a prompt, while its agent runs.
-struct Mail<'a> {
+struct PromptMail<'a> {
     journal: &'a mut Journal,
     agent: &'a AgentName,
-    /// What was there when the prompt was made, and ends nothing.
+    /// Messages that existed when the prompt was composed. They do not interrupt the agent.
     known: &'a [MessageId],
-    /// Those whose offer is under way.
+    /// Messages whose offers are open.
     offered: Vec<MessageId>,
-    /// Whether all of the prompt is written.
-    is_fed: bool,
+    is_prompt_written: bool,
 }
 
-impl Mail<'_> {
-    fn hear(&mut self, news: News) -> Said {
-        match news {
-            News::Fed => {
-                self.fed();
-                Said::default()
+impl PromptMail<'_> {
+    fn on_event(&mut self, event: RunEvent) -> RunnerReply {
+        match event {
+            RunEvent::PromptWritten => {
+                self.prompt_written();
+                RunnerReply::default()
             }
-            // What cannot be looked up now is looked up at the next ring, or tick.
-            News::Rung => self.look().unwrap_or_default(),
+            // After an error, the next event checks again.
+            RunEvent::JournalMayHaveChanged => self.check_journal().unwrap_or_default(),
         }
     }
 
-    /// All of the prompt is written.
-    fn fed(&mut self) {
-        self.is_fed = true;
+    fn prompt_written(&mut self) {
+        self.is_prompt_written = true;
         let ids = std::mem::take(&mut self.offered);
         let (now, agent) = (times::now(), self.agent.clone());
         let said = offer::OfferReport::Offered {
             proof_awaited: false,
             route: ROUTE.to_owned(),
-            evidence: WRITTEN.to_owned(),
+            evidence: PROMPT_WRITTEN_EVIDENCE.to_owned(),
         };
         self.record(&ids, |ids| RecordDelivery {
             now,
@@ -290,19 +297,21 @@ impl Mail<'_> {
         });
     }
 
-    /// The agent has ended; what it was not given whole, nobody knows.
-    fn cut_off(&mut self) {
+    /// The agent has ended. If its prompt was not written completely, it is unknown which messages
+    /// it has read.
+    fn agent_ended(&mut self) {
         let ids = std::mem::take(&mut self.offered);
         let (now, agent) = (times::now(), self.agent.clone());
         self.record(&ids, |ids| MarkUncertain {
             now,
             agent,
             offers: OpenOffers::These(ids),
-            reason: "the agent ended before all of its prompt was written".to_owned(),
+            reason: "the agent exited before its prompt was written completely".to_owned(),
         });
     }
 
-    /// Where it cannot be recorded the offer stays open, and the next session calls it uncertain.
+    /// Record receipts. After an error the offers stay open, and the next session marks them
+    /// uncertain.
     fn record<O: Operation>(
         &mut self,
         ids: &[MessageId],
@@ -313,14 +322,14 @@ impl Mail<'_> {
         }
     }
 
-    /// Whether something has come that cannot wait, and which mode this is.
-    fn look(&mut self) -> std::result::Result<Said, posthaste_store::Error> {
+    /// Check for urgent mail and for interactive mode.
+    fn check_journal(&mut self) -> std::result::Result<RunnerReply, posthaste_store::Error> {
         let state = self.journal.loop_state(self.agent)?;
         let is_interactive = state.map(|state| state.is_interactive);
         if is_interactive == Some(true) {
-            // A person types at this agent: mail waits until that is over, urgent or not.
-            return Ok(Said {
-                halt: None,
+            // A person uses this agent: urgent mail waits, too.
+            return Ok(RunnerReply {
+                stop: None,
                 is_interactive,
             });
         }
@@ -331,24 +340,26 @@ impl Mail<'_> {
                 && !envelope.raw
                 && !self.known.contains(&message_state.message.id)
         });
-        Ok(Said {
-            halt: is_urgent.then_some(Halt::Interrupted),
+        Ok(RunnerReply {
+            stop: is_urgent.then_some(StopReason::Interrupt),
             is_interactive,
         })
     }
 }
 
-/// How long a prompt may be. A harness that is not there any more is told by who starts the agent.
-fn room(home: &Home, settings: &Settings) -> usize {
+/// Return the maximum size of a prompt. A missing harness is reported when the agent starts.
+fn max_prompt_bytes(home: &Home, settings: &Settings) -> usize {
     let harness =
         Catalogue::load(home, &StatusRows::new()).and_then(|known| known.take(&settings.harness));
-    harness.map_or(usize::MAX, |harness| plan::room(settings, &harness))
+    harness.map_or(usize::MAX, |harness| {
+        plan::max_prompt_bytes(settings, &harness)
+    })
 }
 
-/// How a run of the agent went.
+/// The result of running the agent.
 struct Attempt {
-    outcome: Outcome,
-    /// Whether it ended before all of its prompt was written.
+    outcome: IterationOutcome,
+    /// Whether the agent ended before its prompt was written completely.
     is_unread: bool,
 }
 
@@ -357,73 +368,77 @@ impl Attempt {
         let hint = report.advice().map(|hint| format!(" ({hint})"));
         let why = format!("{}{}", report.message(), hint.unwrap_or_default());
         Self {
-            outcome: Outcome::Failed(Failure::NotStarted(why)),
+            outcome: IterationOutcome::Failed(IterationFailure::NotStarted(why)),
             is_unread: true,
         }
     }
 }
 
-fn ended(status: &std::io::Result<ExitStatus>) -> std::result::Result<(), Failure> {
+fn check_exit(status: &std::io::Result<ExitStatus>) -> std::result::Result<(), IterationFailure> {
     use std::os::unix::process::ExitStatusExt;
     match status {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(match (status.code(), status.signal()) {
-            (Some(code), _) => Failure::Exit(code),
-            (None, Some(signal)) => Failure::Signal(signal),
-            (None, None) => Failure::NotStarted(status.to_string()),
+            (Some(code), _) => IterationFailure::Exit(code),
+            (None, Some(signal)) => IterationFailure::Signal(signal),
+            (None, None) => IterationFailure::NotStarted(status.to_string()),
         }),
-        Err(error) => Err(Failure::NotStarted(error.to_string())),
+        Err(error) => Err(IterationFailure::NotStarted(error.to_string())),
     }
 }
 
-/// Everything that the agent is started with, as its harness has it today.
-fn ready(runner: &Runner, state: &LoopState) -> Result<Ready> {
+/// Prepare the agent's command, variables and files, by the current manifest of its harness.
+fn prepare(runner: &Runner, state: &LoopState) -> Result<PreparedAgent> {
     let settings = &state.settings;
     let session = &runner.record.launch;
     let harness = Catalogue::load(&runner.home, &StatusRows::new())?.take(&settings.harness)?;
-    plan::check(settings, &harness, &session.cwd, &session.env)?;
+    plan::check_agent(settings, &harness, &session.cwd, &session.env)?;
     let program = plan::program(settings, &harness)?.to_owned();
-    let said = settings.command.get(1..).unwrap_or_default();
-    let own = vec![program.clone()];
+    let args = settings.command.get(1..).unwrap_or_default().to_vec();
     let launch = Launch {
-        command: own.into_iter().chain(said.iter().cloned()).collect(),
+        command: [vec![program.clone()], args.clone()].concat(),
         ..session.clone()
     };
-    let mut ready = Ready {
-        args: said.to_vec(),
+    // A command that contains the placeholder gets no arguments of the harness.
+    let has_placeholder = args.iter().any(|word| word == PROMPT_PLACEHOLDER);
+    let mut prepared = PreparedAgent {
+        args,
         env: Vec::new(),
-        _outfit: None,
+        _launch: None,
         program,
         harness,
     };
-    // A command that says where its prompt goes knows all else too.
-    let is_told = said.iter().any(|word| word == PROMPT);
-    if let Some(headless) = ready.harness.headless.clone().filter(|_| !is_told) {
-        ready.dress(runner, &launch, &headless, settings.model.as_deref())?;
+    if let Some(headless) = prepared
+        .harness
+        .headless
+        .clone()
+        .filter(|_| !has_placeholder)
+    {
+        prepared.apply_headless(runner, &launch, &headless, settings.model.as_deref())?;
     }
-    ready.env.extend([
+    prepared.env.extend([
         ("PH_ITERATION".to_owned(), state.number.to_string()),
-        // Its hooks keep still: a loop's mail is in its prompt.
+        // Hooks deliver no mail: it is part of the prompt.
         (
             hook_env::HOOKS_VARIABLE.to_owned(),
             hook_env::HOOKS_INJECTED.to_owned(),
         ),
     ]);
-    Ok(ready)
+    Ok(prepared)
 }
 
-impl Ready {
-    /// What makes its output readable, where its harness says that it is not.
-    fn reader(&self) -> Option<Reader> {
+impl PreparedAgent {
+    /// Return the renderer for output in JSON.
+    fn renderer(&self) -> Option<JsonRenderer> {
         let headless = self.harness.headless.as_ref()?;
         match headless.output {
             Output::Text => None,
-            Output::StreamJson => Some(Reader::default()),
+            Output::StreamJson => Some(JsonRenderer::default()),
         }
     }
 
-    /// Adds what the harness says of a headless start.
-    fn dress(
+    /// Add the arguments, variables and files of the harness for a headless start.
+    fn apply_headless(
         &mut self,
         runner: &Runner,
         launch: &Launch,
@@ -431,7 +446,7 @@ impl Ready {
         model: Option<&str>,
     ) -> Result<()> {
         let place = Place::of(&runner.home, &runner.agent);
-        let told = LaunchContext {
+        let context = LaunchContext {
             resume: None,
             home: &runner.home,
             place: &place,
@@ -440,18 +455,13 @@ impl Ready {
             run: runner.record.run,
             http: None,
         };
-        let outfit = PreparedLaunch::prepare(&told, &headless.start(model))?;
-        self.args = outfit.args.clone();
+        let prepared = PreparedLaunch::prepare(&context, &headless.start(model))?;
+        self.args = prepared.args.clone();
         if headless.prompt == PromptWay::Argument {
-            self.args.push(PROMPT.to_owned());
+            self.args.push(PROMPT_PLACEHOLDER.to_owned());
         }
-        for (name, value) in [&outfit.env, &launch.env, &outfit.overriding_env]
-            .into_iter()
-            .flatten()
-        {
-            self.env.push((name.clone(), value.clone()));
-        }
-        self._outfit = Some(outfit);
+        self.env = [&prepared.env[..], &launch.env, &prepared.overriding_env].concat();
+        self._launch = Some(prepared);
         Ok(())
     }
 }

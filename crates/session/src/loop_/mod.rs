@@ -1,26 +1,25 @@
-//! A loop's runner: the program in a loop's session. It builds a prompt, records that an iteration
-//! starts, runs the agent headless on a terminal within the session's, records how that ended, and
-//! goes on as the core says.
+//! The loop runner: the program in a loop's session.
 //!
-//! What must outlive it is in the journal: it keeps nothing of its own. It is asked for nothing
-//! directly; the session records what is asked, and the journal's bell is heard. It types nothing
-//! into its agent but the keys that a person types into the session.
+//! For each iteration it builds a prompt, runs a headless agent on a nested terminal, and records
+//! the outcome; `core::loop_` decides the next step. Keeps no state of its own: everything that
+//! must survive is in the journal. Receives requests through the journal only, and types only the
+//! keys of a person into the agent.
 
 mod agent;
-mod ears;
-mod face;
 mod files;
+mod io;
 mod iteration;
+mod json_output;
 mod plan;
 mod prompt;
-mod pump;
-mod readable;
 mod runner;
 mod status;
+mod terminal_output;
+mod wakeups;
 
-pub use plan::{Plan, check, plan};
+pub use plan::{BuildArguments, check_agent, loop_settings};
 pub use runner::main;
-pub use status::stories;
+pub use status::story_lines;
 
 /// The first argument that makes this program a loop's runner instead of a command.
 pub const RUNNER: &str = "__loop";

@@ -1,27 +1,27 @@
-//! What `ph build` was told, made into a loop's settings: files looked at, the agent found. What
-//! is wrong is said before anything is started or changed.
+//! Converts the arguments of `ph build` to a loop's settings. Checks the files and the agent before
+//! anything is started.
 
-use super::agent::{LONGEST_ARGUMENT, PROMPT};
+use super::agent::{MAX_ARGUMENT_BYTES, PROMPT_PLACEHOLDER};
 use super::files::{self, Spec};
 use super::prompt;
 use crate::harness::{Catalogue, StatusRows, install_hint};
 use crate::host::start;
 use jiff::SignedDuration;
-use posthaste_core::build::{Policy, Settings};
 use posthaste_core::harness::{Manifest, PromptWay};
+use posthaste_core::loop_::{Policy, Settings};
 use posthaste_core::text;
 use posthaste_store::Home;
 use posthaste_store::report::{Report, Result};
 use std::path::{Path, PathBuf};
 
-/// The harness of a loop that is told neither one nor a command.
-const USUAL: &str = "claude";
-/// Beside the prd.
-const PROGRESS: &str = "progress.txt";
+/// The harness of a loop without a harness and a command.
+const DEFAULT_HARNESS: &str = "claude";
+/// The file beside the prd to which failures and checkpoints are appended.
+const PROGRESS_FILE: &str = "progress.txt";
 
-/// What was said; paths are whole.
+/// The arguments of `ph build`, with absolute paths.
 #[derive(Debug)]
-pub struct Plan<'a> {
+pub struct BuildArguments<'a> {
     pub spec: Option<PathBuf>,
     pub prd: Option<PathBuf>,
     pub template: Option<PathBuf>,
@@ -38,65 +38,74 @@ pub struct Plan<'a> {
     pub sockets: &'a [PathBuf],
 }
 
-pub fn plan(home: &Home, status_rows: &StatusRows, said: Plan<'_>) -> Result<Settings> {
-    if let Some(path) = &said.spec {
+/// Return the settings of a loop, or why it cannot run.
+pub fn loop_settings(
+    home: &Home,
+    status_rows: &StatusRows,
+    arguments: BuildArguments<'_>,
+) -> Result<Settings> {
+    if let Some(path) = &arguments.spec {
         Spec::read(path)?;
     }
-    if let Some(path) = &said.prd {
-        files::prd(path)?;
+    if let Some(path) = &arguments.prd {
+        files::read_prd(path)?;
     }
-    if let Some(path) = &said.template {
-        files::template(path)?;
+    if let Some(path) = &arguments.template {
+        files::read_template(path)?;
     }
     let catalogue = Catalogue::load(home, status_rows)?;
-    let harness = match (&said.harness, said.command.first()) {
+    let harness = match (&arguments.harness, arguments.command.first()) {
         (Some(harness), _) => harness.clone(),
         (None, Some(program)) => catalogue.default_for(program).to_owned(),
-        (None, None) => USUAL.to_owned(),
+        (None, None) => DEFAULT_HARNESS.to_owned(),
     };
     let manifest = catalogue.take(&harness)?;
-    let progress = said.prd.as_ref().map(|prd| prd.with_file_name(PROGRESS));
+    let progress = arguments
+        .prd
+        .as_ref()
+        .map(|prd| prd.with_file_name(PROGRESS_FILE));
     let settings = Settings {
-        spec: path_text("spec", said.spec)?,
-        prd: path_text("prd", said.prd)?,
+        spec: path_text("spec", arguments.spec)?,
+        prd: path_text("prd", arguments.prd)?,
         progress: path_text("prd", progress)?,
         harness,
-        model: said.model,
-        command: said.command,
-        prompt: said.prompt,
-        template: path_text("template", said.template)?,
-        extra: said.extra,
-        cwd: said.cwd.to_string_lossy().into_owned(),
-        sockets: said
+        model: arguments.model,
+        command: arguments.command,
+        prompt: arguments.prompt,
+        template: path_text("template", arguments.template)?,
+        extra: arguments.extra,
+        cwd: arguments.cwd.to_string_lossy().into_owned(),
+        sockets: arguments
             .sockets
             .iter()
             .map(|path| path.to_string_lossy().into_owned())
             .collect(),
         policy: Policy {
-            iterations: said.iterations,
-            failures: said.failures,
-            idle_ms: u64::try_from(said.idle.as_millis()).unwrap_or(u64::MAX),
+            iterations: arguments.iterations,
+            failures: arguments.failures,
+            idle_ms: u64::try_from(arguments.idle.as_millis()).unwrap_or(u64::MAX),
             ..Policy::default()
         },
     };
-    check(&settings, &manifest, said.cwd, said.env)?;
-    prompt::check(&settings, room(&settings, &manifest))?;
+    check_agent(&settings, &manifest, arguments.cwd, arguments.env)?;
+    prompt::check_size(&settings, max_prompt_bytes(&settings, &manifest))?;
     Ok(settings)
 }
 
-/// How long a prompt may be, by the way it goes.
-pub(super) fn room(settings: &Settings, harness: &Manifest) -> usize {
-    let is_told = settings.command.iter().skip(1).any(|word| word == PROMPT);
+/// Return the maximum size of a prompt: prompts in arguments are limited.
+pub(super) fn max_prompt_bytes(settings: &Settings, harness: &Manifest) -> usize {
+    let mut arguments = settings.command.iter().skip(1);
     let headless = harness.headless.as_ref();
-    let is_usual = headless.is_some_and(|headless| headless.prompt == PromptWay::Argument);
-    match is_told || is_usual {
-        true => LONGEST_ARGUMENT,
+    let is_argument = arguments.any(|word| word == PROMPT_PLACEHOLDER)
+        || headless.is_some_and(|headless| headless.prompt == PromptWay::Argument);
+    match is_argument {
+        true => MAX_ARGUMENT_BYTES,
         false => usize::MAX,
     }
 }
 
-/// Whether the agent can be run, as far as that can be told before it is.
-pub fn check(
+/// Check that the agent's program exists and that its harness has what the settings need.
+pub fn check_agent(
     settings: &Settings,
     harness: &Manifest,
     cwd: &Path,
@@ -105,34 +114,34 @@ pub fn check(
     let program = program(settings, harness)?;
     if settings.model.is_some() && harness.headless.as_ref().is_none_or(|h| h.model.is_none()) {
         return Err(Report::usage(format!(
-            "it is not known how {} is told its model",
+            "the harness {} has no option for the model",
             harness.name
         ))
-        .hint("say it among the words of the command, after '--'"));
+        .hint("pass the model in a command, after '--'"));
     }
     start::check_program(program, cwd, env).map_err(|report| install_hint(report, harness, program))
 }
 
-/// The program of a loop's agent.
+/// Return the program of a loop's agent.
 pub(crate) fn program<'a>(settings: &'a Settings, harness: &'a Manifest) -> Result<&'a str> {
-    let own = || {
+    let default = || {
         let known = harness.headless.as_ref().and(harness.commands.first());
         known.ok_or_else(|| {
             Report::usage(format!(
-                "it is not known how {} is run without a terminal",
+                "the harness {} has no headless mode",
                 text::one_line(&harness.name, 40)
             ))
-            .hint("say the command, after '--': it gets the prompt on its standard input")
+            .hint("give a command after '--'; it reads the prompt from standard input")
         })
     };
-    let program = settings.command.first().map_or_else(own, Ok)?;
+    let program = settings.command.first().map_or_else(default, Ok)?;
     match program.is_empty() {
         true => Err(Report::usage("the command is empty")),
         false => Ok(program),
     }
 }
 
-/// A loop is told its paths as text, and so is its agent.
+/// Return a path as text: facts and prompts cannot contain other paths.
 fn path_text(what: &str, path: Option<PathBuf>) -> Result<Option<String>> {
     let text = |path: PathBuf| match path.into_os_string().into_string() {
         Ok(path) => Ok(path),

@@ -1,12 +1,12 @@
-//! Gathers what a prompt is made of: the loop's state, its files, its mail, tasks and notes. What
-//! they look like in it is the core's.
+//! Collects the parts of a prompt: state, files, mail, tasks and notes. `core::loop_::prompt`
+//! formats them.
 
 use super::files::{self, Spec};
 use jiff::tz::TimeZone;
-use posthaste_core::build::prd::Prd;
-use posthaste_core::build::prompt::{self, Parts, PrdFile};
-use posthaste_core::build::template::Template;
-use posthaste_core::build::{Bounds, Failure, LoopState, Outcome, Settings};
+use posthaste_core::loop_::prd::Prd;
+use posthaste_core::loop_::prompt::template::PromptTemplate;
+use posthaste_core::loop_::prompt::{self, Parts, PrdFile};
+use posthaste_core::loop_::{Bounds, IterationFailure, IterationOutcome, LoopState, Settings};
 use posthaste_core::prompt::Entry;
 use posthaste_core::{
     AgentName, Body, MessageId, MessageState, Note, NoteType, Priority, PromptId, Task, TaskStatus,
@@ -16,36 +16,36 @@ use posthaste_store::report::{Report, Result};
 use posthaste_store::{Error, Home, Journal, Listing, files as bodies};
 use std::path::Path;
 
-/// How much of a message stands in a prompt. The rest is in its file, of which the path is told.
-const LONGEST_MAIL: usize = 16 << 10;
-/// The same where all of it is too much, as an argument has its limit: the first that fits.
-const SHORTER: [usize; 3] = [4 << 10, 1 << 10, SHORTEST];
-const SHORTEST: usize = 200;
-/// What is kept for mail, notes, tasks and an injected text where a prompt has its limit.
-const RESERVE: usize = 32 << 10;
+/// Maximum bytes of a message in a prompt; the prompt names the file with the rest. In a prompt with
+/// a size limit, the first of these with which all messages fit.
+const MESSAGE_BYTES: [usize; 4] = [MAX_MESSAGE_BYTES, 4 << 10, 1 << 10, MIN_MESSAGE_BYTES];
+const MAX_MESSAGE_BYTES: usize = 16 << 10;
+const MIN_MESSAGE_BYTES: usize = 200;
+/// Space kept for mail, notes, tasks and injected text in a prompt with a size limit.
+const RESERVED_BYTES: usize = 32 << 10;
 
-/// A prompt, and what stands in it.
+/// A prompt and its contents.
 #[derive(Debug)]
 pub(super) struct Prompt {
     pub(super) text: String,
     pub(super) mail: Vec<MessageId>,
     /// Messages that the prompt marks as repeats, if it includes them.
     pub(super) repeats: Vec<MessageId>,
-    /// All mail that was there when it was made: that, and what had no room in it.
+    /// All mail that existed when the prompt was composed, included or not.
     pub(super) known: Vec<MessageId>,
     pub(super) injected: Vec<PromptId>,
     pub(super) story: Option<String>,
     pub(super) task: Option<String>,
 }
 
-/// The prd as it stands on disk now.
+/// The prd on disk.
 #[derive(Debug)]
 pub(super) enum Stories {
     /// The loop has none.
     None,
     Read(Prd),
-    /// Why it cannot be read. The agent is told to mend it.
-    Broken(String),
+    /// Why the prd cannot be read. The prompt asks the agent to repair it.
+    Invalid(String),
 }
 
 impl Stories {
@@ -57,16 +57,16 @@ impl Stories {
         let Some(path) = path.map(Path::new) else {
             return Self::None;
         };
-        match files::prd(path) {
+        match files::read_prd(path) {
             Ok(prd) => Self::Read(prd),
-            Err(report) => Self::Broken(report.message().to_owned()),
+            Err(report) => Self::Invalid(report.message().to_owned()),
         }
     }
 
     pub(super) fn prd(&self) -> Option<&Prd> {
         match self {
             Self::Read(prd) => Some(prd),
-            Self::None | Self::Broken(_) => None,
+            Self::None | Self::Invalid(_) => None,
         }
     }
 
@@ -75,59 +75,58 @@ impl Stories {
     }
 }
 
-/// A message's text, as far as any prompt has it.
-struct Text {
-    head: String,
-    /// How many bytes all of it has.
-    whole: usize,
+/// The beginning of a message's body.
+struct BodyHead {
+    text: String,
+    /// Length of the whole body.
+    body_bytes: usize,
 }
 
-/// What the journal has for a prompt.
-struct Gathered {
-    mail: Vec<(MessageState, Text)>,
+/// The parts of a prompt that come from the journal.
+struct JournalParts {
+    mail: Vec<(MessageState, BodyHead)>,
     tasks: Vec<Task>,
     completed: u64,
     notes: Vec<Note>,
 }
 
-impl Gathered {
-    fn of(home: &Home, journal: &mut Journal, state: &LoopState, now: Timestamp) -> Result<Self> {
+impl JournalParts {
+    fn read(home: &Home, journal: &mut Journal, state: &LoopState, now: Timestamp) -> Result<Self> {
         let agent = &state.agent;
         let open = TaskStatus::ALL
             .into_iter()
             .filter(|status| status.is_open());
         Ok(Self {
-            mail: mail(home, journal, state, now)?,
+            mail: unread_mail(home, journal, state, now)?,
             tasks: journal.tasks(agent, &open.collect::<Vec<_>>())?,
             completed: journal.task_counts(agent)?.completed,
             notes: journal.notes(agent, &NoteType::ALL)?,
         })
     }
 
-    /// The prompt with all mail, if need be with less of each message, so that mail never makes it
-    /// too long; and the mail that stands in it. What has no room at all stays unread,
-    /// and comes when what came before it is read.
-    fn fitting(
+    /// Render the prompt with all mail. If that is longer than `max_bytes`, shorten the messages,
+    /// then omit the last ones, which stay unread for a later prompt. Return the prompt and the
+    /// messages in it.
+    fn render_within(
         &self,
         home: &Home,
-        room: usize,
+        max_bytes: usize,
         render: impl Fn(&[Entry<'_>]) -> String,
     ) -> (String, Vec<MessageId>) {
         let count = self.mail.len();
-        let lengths = [LONGEST_MAIL].into_iter().chain(SHORTER);
-        let all = lengths.map(|longest| (longest, count));
+        let shorter = MESSAGE_BYTES.into_iter().map(|length| (length, count));
         let fewer = std::iter::successors(Some(count / 2), |n| (*n > 0).then_some(n / 2));
-        let fewer = fewer.map(|count| (SHORTEST, count));
-        let mut last = String::new();
-        for (longest, count) in all.chain(fewer) {
+        let fewer = fewer.map(|count| (MIN_MESSAGE_BYTES, count));
+        let mut prompt = String::new();
+        for (message_bytes, count) in shorter.chain(fewer) {
             let mail = &self.mail[..count];
-            let shown = |(message_state, text): &(MessageState, Text)| {
-                shown(home, message_state, text, longest)
+            let format = |(message_state, body): &(MessageState, BodyHead)| {
+                format_message(home, message_state, body, message_bytes)
             };
-            let mut texts: Vec<String> = mail.iter().map(shown).collect();
-            let more = self.mail.len() - count;
-            if let (1.., Some(text)) = (more, texts.last_mut()) {
-                text.push_str(&format!("\n({more} more unread messages are omitted)"));
+            let mut texts: Vec<String> = mail.iter().map(format).collect();
+            let omitted = self.mail.len() - count;
+            if let (1.., Some(text)) = (omitted, texts.last_mut()) {
+                text.push_str(&format!("\n({omitted} more unread messages are omitted)"));
             }
             let entries: Vec<_> = mail
                 .iter()
@@ -137,26 +136,26 @@ impl Gathered {
                     text,
                 })
                 .collect();
-            last = render(&entries);
-            if last.len() <= room || count == 0 {
-                return (last, mail.iter().map(|(l, _)| l.message.id).collect());
+            prompt = render(&entries);
+            if prompt.len() <= max_bytes || count == 0 {
+                return (prompt, mail.iter().map(|(l, _)| l.message.id).collect());
             }
         }
-        (last, Vec::new())
+        (prompt, Vec::new())
     }
 }
 
-/// The prompt of the iteration that comes next, of so many bytes: what grows is told shorter where
-/// that is too much. Only what a person says himself is not.
+/// Compose the next prompt within `max_bytes`. Lists and messages are shortened if necessary; texts
+/// of the person are not.
 pub(super) fn compose(
     home: &Home,
     journal: &mut Journal,
     (state, stories): (&LoopState, &Stories),
     now: Timestamp,
-    room: usize,
+    max_bytes: usize,
 ) -> Result<Prompt> {
-    let own = Own::read(&state.settings)?;
-    let gathered = Gathered::of(home, journal, state, now)?;
+    let own = PersonsTexts::read(&state.settings)?;
+    let journal_parts = JournalParts::read(home, journal, state, now)?;
     let past = state
         .last
         .as_ref()
@@ -165,9 +164,9 @@ pub(super) fn compose(
         iteration: state.number,
         last: state.last_allowed(),
         injected: &state.prompts,
-        notes: &gathered.notes,
-        tasks: &gathered.tasks,
-        completed: gathered.completed,
+        notes: &journal_parts.notes,
+        tasks: &journal_parts.tasks,
+        completed: journal_parts.completed,
         failed: past.and_then(|last| failure(&last.outcome)),
         ..own.parts(
             &state.agent,
@@ -176,64 +175,70 @@ pub(super) fn compose(
             posthaste_store::times::zone(),
         )
     };
-    let bounds = own.bounds(&parts, room);
+    let bounds = own.bounds(&parts, max_bytes);
     let parts = Parts { bounds, ..parts };
-    let (text, mail) = gathered.fitting(home, room, |inbox| own.render(&Parts { inbox, ..parts }));
+    let (text, mail) = journal_parts.render_within(home, max_bytes, |inbox| {
+        own.render(&Parts { inbox, ..parts })
+    });
     let injected = bounds.injected(&state.prompts);
     Ok(Prompt {
         text,
         mail,
-        repeats: gathered
+        repeats: journal_parts
             .mail
             .iter()
             .filter(|(message_state, _)| message_state.is_repeat())
             .map(|(message_state, _)| message_state.message.id)
             .collect(),
-        known: gathered.mail.iter().map(|(l, _)| l.message.id).collect(),
+        known: journal_parts
+            .mail
+            .iter()
+            .map(|(l, _)| l.message.id)
+            .collect(),
         injected: injected.iter().map(|waiting| waiting.id).collect(),
         story: stories.prd().and_then(Prd::current).map(|s| s.id.clone()),
-        task: current(&gathered.tasks).map(|task| task.text.clone()),
+        task: current(&journal_parts.tasks).map(|task| task.text.clone()),
     })
 }
 
-/// Whether what a person says himself leaves room for all else, so that not every iteration fails.
-pub(super) fn check(settings: &Settings, room: usize) -> Result<()> {
-    let own = Own::read(settings)?;
+/// Check that the person's texts leave space for mail and tasks.
+pub(super) fn check_size(settings: &Settings, max_bytes: usize) -> Result<()> {
+    let own = PersonsTexts::read(settings)?;
     let zone = TimeZone::UTC;
     let stories = Stories::at(settings.prd.as_deref());
     let agent = AgentName::human();
     let parts = own.parts(&agent, settings, &stories, &zone);
-    let bounds = own.bounds(&parts, room);
+    let bounds = own.bounds(&parts, max_bytes);
     let length = own.render(&Parts { bounds, ..parts }).len();
-    match length <= room.saturating_sub(RESERVE) {
+    match length <= max_bytes.saturating_sub(RESERVED_BYTES) {
         true => Ok(()),
         false => Err(Report::usage(format!(
-            "the prompt has {length} bytes before any mail and tasks; an argument can have {room}"
+            "the prompt has {length} bytes without mail and tasks; an argument can have {max_bytes}"
         ))
         .hint(
-            "say less by --prompt, --extra or the template, and more in the spec; a command \
-             without {prompt} gets it on its standard input",
+            "move text from --prompt, --extra or the template to the spec, or use a command \
+             without {prompt}, which gets the prompt on its standard input",
         )),
     }
 }
 
-/// What a person has written for a loop.
-struct Own {
+/// The person's texts for a loop.
+struct PersonsTexts {
     spec: Option<Spec>,
-    template: Option<Template>,
+    template: Option<PromptTemplate>,
 }
 
-impl Own {
+impl PersonsTexts {
     fn read(settings: &Settings) -> Result<Self> {
         let spec = settings.spec.as_deref().map(Path::new);
         let template = settings.template.as_deref().map(Path::new);
         Ok(Self {
             spec: spec.map(Spec::read).transpose()?,
-            template: template.map(files::template).transpose()?,
+            template: template.map(files::read_template).transpose()?,
         })
     }
 
-    /// A prompt of nothing else.
+    /// Return the parts of a prompt that contains only these texts.
     fn parts<'a>(
         &'a self,
         session: &'a AgentName,
@@ -272,68 +277,76 @@ impl Own {
         }
     }
 
-    /// The widest that leave half of it to mail, else the narrowest.
-    fn bounds(&self, parts: &Parts<'_>, room: usize) -> Bounds {
+    /// Return the widest bounds that leave half of the prompt to mail, or else the narrowest.
+    fn bounds(&self, parts: &Parts<'_>, max_bytes: usize) -> Bounds {
         let [.., narrowest] = Bounds::STEPS;
         let is_wide = |bounds: &Bounds| {
             let parts = Parts {
                 bounds: *bounds,
                 ..*parts
             };
-            self.render(&parts).len() <= room / 2
+            self.render(&parts).len() <= max_bytes / 2
         };
         Bounds::STEPS.into_iter().find(is_wide).unwrap_or(narrowest)
     }
 }
 
-fn failure(outcome: &Outcome) -> Option<&Failure> {
+fn failure(outcome: &IterationOutcome) -> Option<&IterationFailure> {
     match outcome {
-        Outcome::Failed(failure) => Some(failure),
-        Outcome::Completed(_) | Outcome::Ended | Outcome::Interrupted | Outcome::Stopped => None,
+        IterationOutcome::Failed(failure) => Some(failure),
+        IterationOutcome::Completed(_)
+        | IterationOutcome::Ended
+        | IterationOutcome::Interrupted
+        | IterationOutcome::Stopped => None,
     }
 }
 
-/// The task that is in progress, else the first that can be begun.
+/// Return the task in progress, or else the first remaining task.
 fn current(tasks: &[Task]) -> Option<&Task> {
     let of = |status| tasks.iter().find(|task: &&Task| task.status == status);
     of(TaskStatus::InProgress).or_else(|| of(TaskStatus::Remaining))
 }
 
-/// All unread mail that is due, and as much of each text as a prompt has. What is typed as it is
-/// answers a question on a screen, and is none of a prompt.
-fn mail(
+/// Return the unread mail that is due, urgent messages first. Raw messages are excluded: they answer
+/// a question on a screen.
+fn unread_mail(
     home: &Home,
     journal: &mut Journal,
     state: &LoopState,
     now: Timestamp,
-) -> Result<Vec<(MessageState, Text)>> {
+) -> Result<Vec<(MessageState, BodyHead)>> {
     let mut messages = journal.inbox(&state.agent, Listing::Unread, now)?;
     messages.retain(|message_state| {
         message_state.message.is_due(now) && !message_state.message.envelope.raw
     });
-    // What is urgent first; else as it was sent.
+    // The sort is stable, so the order of sending is kept otherwise.
     messages.sort_by_key(|message_state| !is_urgent(message_state));
-    let both = messages.into_iter().map(|message_state| {
+    let with_body = messages.into_iter().map(|message_state| {
         let body = match bodies::body(home, &message_state.message) {
             Err(error @ Error::BodyLost { .. }) => format!("({error})"),
             body => body?,
         };
-        let text = Text {
-            head: text::head(&body, LONGEST_MAIL).to_owned(),
-            whole: body.len(),
+        let head = BodyHead {
+            text: text::head(&body, MAX_MESSAGE_BYTES).to_owned(),
+            body_bytes: body.len(),
         };
-        Ok((message_state, text))
+        Ok((message_state, head))
     });
-    both.collect()
+    with_body.collect()
 }
 
 fn is_urgent(message_state: &MessageState) -> bool {
     message_state.message.envelope.priority == Priority::Interrupt
 }
 
-/// A message as the prompt has it: that it is urgent; who wrote it, where that is not the person;
-/// that it may be a repeat; and where the rest of it is.
-fn shown(home: &Home, message_state: &MessageState, body: &Text, longest: usize) -> String {
+/// Format a message for a prompt, with its urgency, repeat mark, sender, subject and the path of the
+/// file with the rest.
+fn format_message(
+    home: &Home,
+    message_state: &MessageState,
+    body: &BodyHead,
+    max_bytes: usize,
+) -> String {
     let message = &message_state.message;
     let mut text = String::new();
     if is_urgent(message_state) {
@@ -349,12 +362,12 @@ fn shown(home: &Home, message_state: &MessageState, body: &Text, longest: usize)
     if let Some(subject) = &message.envelope.subject {
         text.push_str(&format!("({}) ", text::one_line(subject, 200)));
     }
-    let head = text::head(&body.head, longest);
+    let head = text::head(&body.text, max_bytes);
     text.push_str(head);
-    if head.len() < body.whole || matches!(message.envelope.body, Body::Filed { .. }) {
+    if head.len() < body.body_bytes || matches!(message.envelope.body, Body::Filed { .. }) {
         let rest = match bodies::ensure(home, message) {
-            Ok(path) => format!("all {} bytes are in {}", body.whole, path.display()),
-            Err(_) => format!("it has {} bytes", body.whole),
+            Ok(path) => format!("all {} bytes are in {}", body.body_bytes, path.display()),
+            Err(_) => format!("it has {} bytes", body.body_bytes),
         };
         text.push_str(&format!("\n({rest})"));
     }

@@ -1,13 +1,15 @@
-//! The runner's own sequence: what comes next, by the journal; an iteration; and again.
+//! The runner's main loop: reads the loop's state from the journal, and performs the next step.
 
-use super::ears::Ears;
-use super::face::Face;
 use super::files;
+use super::io::{self, StopReason};
 use super::prompt::Stories;
-use super::pump::{self, Halt};
+use super::terminal_output::TerminalOutput;
+use super::wakeups::WakeupSources;
 use posthaste_core::AgentName;
-use posthaste_core::build::{
-    Failure, LoopEnding, LoopOrder, LoopState, Next, Outcome, Past, policy, progress,
+use posthaste_core::loop_::progress::{self, ProgressEntry};
+use posthaste_core::loop_::{
+    IterationFailure, IterationOutcome, LoopEnding, LoopOrder, LoopState, NextStep, PastIteration,
+    policy,
 };
 use posthaste_store::live::place::{Place, Record};
 use posthaste_store::live::reach;
@@ -22,20 +24,20 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// How long the session may take to say that it runs.
+/// Timeout for the session to answer that it runs.
 const SESSION_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Runs a loop; called instead of everything else, by its session.
+/// Run a loop. Called in the process that a session starts with [`super::RUNNER`].
 pub fn main(home: Home, patience: Patience) -> Result<ExitCode> {
     let mut runner = Runner::open(home, patience)?;
-    let ran = runner.run();
-    if let Err(report) = &ran {
-        runner.face.line(report.message());
+    let result = runner.run();
+    if let Err(report) = &result {
+        runner.terminal.print_line(report.message());
     }
-    ran
+    result
 }
 
-/// Whether the session at a socket answers a request.
+/// Whether the session that listens on `socket` answers a request.
 fn answers(socket: &Path) -> std::io::Result<bool> {
     let mut stream = reach(socket)?;
     stream.set_write_timeout(Some(SESSION_TIMEOUT))?;
@@ -52,33 +54,33 @@ fn answers(socket: &Path) -> std::io::Result<bool> {
 pub(super) struct Runner {
     pub(super) home: Home,
     pub(super) agent: AgentName,
-    /// The session's.
+    /// The record of the loop's session.
     pub(super) record: Record,
     pub(super) journal: Journal,
-    pub(super) ears: Ears,
-    pub(super) face: Face,
-    /// What was said last of a wait, so that it is said once.
-    pub(super) said: Option<String>,
+    pub(super) wakeups: WakeupSources,
+    pub(super) terminal: TerminalOutput,
+    /// The last line about a wait, so that it is not printed again.
+    pub(super) last_line: Option<String>,
 }
 
-/// Whether there is more to do.
+/// The next action of [`Runner::run`].
 pub(super) enum Step {
-    On,
-    /// Nobody is left to run for.
-    Over,
+    Continue,
+    /// Exit, because the session is gone.
+    Exit,
 }
 
 impl Runner {
     fn open(home: Home, patience: Patience) -> Result<Self> {
-        let not_ours = || Report::usage("this is for ph itself; see 'ph build'");
+        let not_in_session = || Report::usage("'ph __loop' is internal; use 'ph build'");
         let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
-        let socket = PathBuf::from(variable("PH_SOCKET").ok_or_else(not_ours)?);
+        let socket = PathBuf::from(variable("PH_SOCKET").ok_or_else(not_in_session)?);
         let name = variable("PH_AGENT").and_then(|name| name.into_string().ok());
         let name = name.and_then(|name| AgentName::parse(&name).ok());
-        let agent = name.ok_or_else(not_ours)?;
-        let face = Face::take()?;
-        let ears = Ears::listen(&home, &agent)?;
-        // Once the session answers, it has recorded that this loop begins.
+        let agent = name.ok_or_else(not_in_session)?;
+        let terminal = TerminalOutput::enter_raw_mode()?;
+        let wakeups = WakeupSources::listen(&home, &agent)?;
+        // The session answers only after it has recorded the loop's start.
         let is_answered = answers(&socket).unwrap_or(false);
         let record = Place::of(&home, &agent).record();
         match (is_answered, record) {
@@ -87,80 +89,83 @@ impl Runner {
                 home,
                 agent,
                 record,
-                ears,
-                face,
-                said: None,
+                wakeups,
+                terminal,
+                last_line: None,
             }),
-            _ => Err(not_ours()),
+            _ => Err(not_in_session()),
         }
     }
 
     fn run(&mut self) -> Result<ExitCode> {
-        self.tell_cut_off()?;
+        self.report_interrupted_iteration()?;
         loop {
             let state = self.state()?;
             let step = match policy::next(times::now(), &state) {
-                Next::Iterate { .. } => self.iterate(&state)?,
-                Next::Retry { number, after } => {
+                NextStep::Iterate { .. } => self.iterate(&state)?,
+                NextStep::Retry { number, after } => {
                     let wait = Duration::from_secs(after.as_secs().max(1));
-                    self.say_once(&format!(
-                        "iteration {number} failed; it is run again in {} s",
+                    self.print_once(&format!(
+                        "iteration {number} failed; retrying in {} s",
                         wait.as_secs()
                     ));
-                    self.rest(Some(Instant::now() + after))?
+                    self.wait(Some(Instant::now() + after))?
                 }
-                Next::Pause => self.checkpoint(&state)?,
-                Next::Paused => {
+                NextStep::Pause => self.checkpoint(&state)?,
+                NextStep::Paused => {
                     let name = &self.agent;
-                    self.say_once(&format!(
-                        "paused at a checkpoint; 'ph resume {name}' goes on"
+                    self.print_once(&format!(
+                        "paused at a checkpoint; 'ph resume {name}' continues"
                     ));
-                    self.rest(None)?
+                    self.wait(None)?
                 }
-                Next::Hold => {
+                NextStep::Hold => {
                     let name = &self.agent;
-                    self.say_once(&format!("interactive; 'ph interactive {name} off' goes on"));
-                    self.rest(None)?
+                    self.print_once(&format!(
+                        "interactive mode; 'ph interactive {name} off' continues"
+                    ));
+                    self.wait(None)?
                 }
-                // Ours, and never ended: what came between has been told.
-                Next::Underway { number } => {
-                    let outcome = Outcome::Failed(Failure::CutOff);
+                // This runner started the iteration, and an error kept it from recording the end.
+                NextStep::Underway { number } => {
+                    let outcome = IterationOutcome::Failed(IterationFailure::CutOff);
                     let is_unread = false;
                     self.order(LoopOrder::EndIteration {
                         number,
                         outcome,
                         is_unread,
                     })?;
-                    Step::On
+                    Step::Continue
                 }
-                Next::End(how) => return self.end(&state, &how),
+                NextStep::End(how) => return self.end(&state, &how),
             };
-            if let Step::Over = step {
+            if let Step::Exit = step {
                 return Ok(ExitCode::FAILURE);
             }
         }
     }
 
-    /// What was cut off was recorded when this session began; progress.txt is told of it now.
-    fn tell_cut_off(&mut self) -> Result<()> {
+    /// Report the iteration that the previous session left open. The start of this session has
+    /// recorded its failure.
+    fn report_interrupted_iteration(&mut self) -> Result<()> {
         let state = self.state()?;
         let began = self.record.started_at;
         let last = state.last.as_ref().filter(|last| last.ended_at >= began);
         if let Some(last) = last {
-            let told = format!("iteration {}: {}", last.number, last.outcome);
-            self.face.line(&told);
-            self.tell_failure(&state, last);
+            let line = format!("iteration {}: {}", last.number, last.outcome);
+            self.terminal.print_line(&line);
+            self.append_failure(&state, last);
         }
         Ok(())
     }
 
-    /// Tells progress.txt of an iteration, where that has failed.
-    pub(super) fn tell_failure(&mut self, state: &LoopState, past: &Past) {
-        let Outcome::Failed(failure) = &past.outcome else {
+    /// Append an iteration to progress.txt if it has failed.
+    pub(super) fn append_failure(&mut self, state: &LoopState, past: &PastIteration) {
+        let IterationOutcome::Failed(failure) = &past.outcome else {
             return;
         };
-        self.note_down(state, |place| {
-            progress::failure(place, past.story.as_deref(), past.failures, failure)
+        self.append_progress(state, |entry| {
+            progress::failure(entry, past.story.as_deref(), past.failures, failure)
         });
     }
 
@@ -176,22 +181,22 @@ impl Runner {
         Ok(())
     }
 
-    fn say_once(&mut self, words: &str) {
-        if self.said.as_deref() != Some(words) {
-            self.face.line(words);
-            self.said = Some(words.to_owned());
+    fn print_once(&mut self, line: &str) {
+        if self.last_line.as_deref() != Some(line) {
+            self.terminal.print_line(line);
+            self.last_line = Some(line.to_owned());
         }
     }
 
-    /// Waits for something to happen.
-    fn rest(&mut self, due: Option<Instant>) -> Result<Step> {
-        match pump::rest(&mut self.ears, due) {
-            None => Ok(Step::On),
-            Some(Halt::Orphaned) => Ok(Step::Over),
-            Some(Halt::Ended | Halt::Interrupted) => {
+    /// Wait for `deadline` or a change.
+    fn wait(&mut self, deadline: Option<Instant>) -> Result<Step> {
+        match io::wait_without_agent(&mut self.wakeups, deadline) {
+            None => Ok(Step::Continue),
+            Some(StopReason::SessionGone) => Ok(Step::Exit),
+            Some(StopReason::EndRequested | StopReason::Interrupt) => {
                 let how = LoopEnding::Stopped;
                 self.order(LoopOrder::End { how })?;
-                Ok(Step::On)
+                Ok(Step::Continue)
             }
         }
     }
@@ -200,10 +205,10 @@ impl Runner {
         self.order(LoopOrder::Checkpoint)?;
         let stories = Stories::of(state);
         let counts = stories.prd().map(|prd| (prd.done(), prd.total()));
-        self.note_down(state, |place| {
-            progress::checkpoint(place, counts, "it was asked for")
+        self.append_progress(state, |entry| {
+            progress::checkpoint(entry, counts, "it was asked for")
         });
-        Ok(Step::On)
+        Ok(Step::Continue)
     }
 
     fn end(&mut self, state: &LoopState, how: &LoopEnding) -> Result<ExitCode> {
@@ -211,37 +216,34 @@ impl Runner {
             self.order(LoopOrder::End { how: how.clone() })?;
         }
         let took = time::length(times::now().duration_since(state.began_at));
-        self.face
-            .line(&format!("the loop is over after {took}: {how}"));
-        self.face.title(&format!("{}: {how}", self.agent));
+        self.terminal
+            .print_line(&format!("the loop has ended after {took}: {how}"));
+        self.terminal.set_title(&format!("{}: {how}", self.agent));
         Ok(match how {
             LoopEnding::Complete(_) | LoopEnding::Stopped => ExitCode::SUCCESS,
             LoopEnding::UsedUp | LoopEnding::GaveUp(_) | LoopEnding::Failed(_) => ExitCode::FAILURE,
         })
     }
 
-    /// Adds a block to progress.txt, where the loop has one. It is the agent's file: what cannot be
-    /// written there stands in the journal all the same.
-    pub(super) fn note_down(
-        &mut self,
-        state: &LoopState,
-        block: impl Fn(&progress::Place<'_>) -> String,
-    ) {
+    /// Append a block to progress.txt, if the loop has one. An error is only printed: the journal
+    /// contains the same facts.
+    fn append_progress(&mut self, state: &LoopState, block: impl Fn(&ProgressEntry<'_>) -> String) {
         let Some(path) = &state.settings.progress else {
             return;
         };
         let last = state.last.as_ref().map(|last| last.number);
         let open = state.open.as_ref().map(|open| open.started.number);
-        let place = progress::Place {
+        let entry = ProgressEntry {
             at: times::now(),
             zone: times::zone(),
             iteration: open.or(last).unwrap_or(state.number),
             last: state.last_allowed(),
             agent: &state.settings.harness,
         };
-        if let Err(error) = files::append(Path::new(path), &block(&place)) {
+        if let Err(error) = files::append(Path::new(path), &block(&entry)) {
             let shown = files::shown(Path::new(path));
-            self.face.line(&format!("cannot write {shown}: {error}"));
+            self.terminal
+                .print_line(&format!("cannot write {shown}: {error}"));
         }
     }
 }

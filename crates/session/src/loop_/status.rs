@@ -1,13 +1,12 @@
-//! The stories of a loop, as a person is told them.
+//! Describes the stories of a loop for `ph status`.
 
 use super::files;
 use posthaste_core::text;
 use std::path::Path;
 
-/// What a person is told of a prd as it stands on disk, a heading and a line each; or what is
-/// wrong with it.
-pub fn stories(path: &str) -> Result<Vec<(&'static str, String)>, String> {
-    let prd = files::prd(Path::new(path)).map_err(|report| report.message().to_owned())?;
+/// Return headings and lines about the prd on disk, or why it cannot be read.
+pub fn story_lines(path: &str) -> Result<Vec<(&'static str, String)>, String> {
+    let prd = files::read_prd(Path::new(path)).map_err(|report| report.message().to_owned())?;
     let counts = format!("{} of {} pass", prd.done(), prd.total());
     let mut lines = vec![("stories", counts)];
     if let Some(story) = prd.current() {

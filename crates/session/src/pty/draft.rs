@@ -4,6 +4,8 @@
 //! contents of a program's input line. In doubt there is a draft: a message that waits until Enter
 //! is better than one that is typed into a half-written line.
 
+use posthaste_screen::input::{PasteTracker, Token, first_token};
+
 /// The contents of the input line, as far as keys determine them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Line {
@@ -18,68 +20,9 @@ enum Line {
 #[derive(Debug, Default)]
 pub(crate) struct DraftTracker {
     line: Line,
-    state: ParserState,
-}
-
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum ParserState {
-    #[default]
-    Keys,
-    Escape,
-    /// After `ESC [`, with the parameters so far.
-    Control(Parameters),
-    /// After `ESC [ M`, with the number of bytes of the mouse event that follow.
-    Mouse(u8),
-    /// After `ESC O`, which one byte completes.
-    Single,
-    /// In a reply of the terminal: a string that ends with `ESC \` or BEL.
-    Reply,
-    ReplyEscape,
-    /// In a bracketed paste, where line breaks submit nothing.
-    Paste,
-    PasteEscape,
-    PasteControl(u32),
-}
-
-/// The first parameters of a control sequence. In the kitty keyboard protocol they are the key, its
-/// modifiers, and whether it was pressed or released: `ESC [ 13 ; 2 : 1 u`.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-struct Parameters {
-    number: u32,
-    modifiers: u32,
-    event: u32,
-    /// The number of `;` so far, and of `:` since the last one.
-    position: (u8, u8),
-    /// Whether the parameters are more than one number.
-    is_compound: bool,
-}
-
-impl Parameters {
-    fn and(mut self, key: u8) -> Self {
-        let (field, part) = self.position;
-        match (key, self.position) {
-            (b'0'..=b'9', (0, 0)) => self.number = digit(self.number, key),
-            (b'0'..=b'9', (1, 0)) => self.modifiers = digit(self.modifiers, key),
-            (b'0'..=b'9', (1, 1)) => self.event = digit(self.event, key),
-            (b'0'..=b'9', _) => {}
-            (b';', _) => self.position = (field.saturating_add(1), 0),
-            (b':', _) => self.position = (field, part.saturating_add(1)),
-            (_, _) => {}
-        }
-        self.is_compound |= !key.is_ascii_digit();
-        self
-    }
-
-    /// Whether this is Enter without modifiers. Caps Lock and Num Lock do not count.
-    fn is_enter(self) -> bool {
-        const LOCKS: u32 = 64 | 128;
-        let modifiers = self.modifiers.saturating_sub(1) & !LOCKS;
-        matches!(self.number, ENTER | KEYPAD_ENTER) && modifiers == 0
-    }
-
-    fn is_release(self) -> bool {
-        self.event == 3
-    }
+    paste: PasteTracker,
+    /// The beginning of a sequence that the last read has cut.
+    cut: Vec<u8>,
 }
 
 /// The effect of a line feed, which depends on the program and its terminal mode.
@@ -95,8 +38,8 @@ pub(crate) enum LineFeed {
 
 const ENTER: u32 = 13;
 const KEYPAD_ENTER: u32 = 57_414;
-const PASTE_START: u32 = 200;
-const PASTE_END: u32 = 201;
+/// Longer sequences are not keys.
+const MAX_SEQUENCE_BYTES: usize = 256;
 
 impl DraftTracker {
     pub(crate) fn is_open(&self) -> bool {
@@ -105,82 +48,55 @@ impl DraftTracker {
 
     /// Process keys that are about to be typed.
     pub(crate) fn feed(&mut self, keys: &[u8], line_feed: LineFeed) {
-        for (index, key) in keys.iter().enumerate() {
-            let submits = match line_feed {
-                LineFeed::Submits => true,
-                LineFeed::SubmitsAtEnd => index + 1 == keys.len(),
-                LineFeed::Breaks => false,
-            };
-            match (self.state, key) {
-                (ParserState::Keys, b'\n') if submits => self.line = Line::Empty,
-                (_, key) => self.feed_one(*key),
-            }
-        }
-        // A lone Escape is a key, not the start of a sequence. Some programs clear their line with
-        // it, others do not.
-        if self.state == ParserState::Escape {
-            self.state = ParserState::Keys;
+        let input = [std::mem::take(&mut self.cut).as_slice(), keys].concat();
+        let mut rest = input.as_slice();
+        while !rest.is_empty() {
+            rest = &rest[self.feed_first(rest, line_feed)..];
         }
     }
 
-    fn feed_one(&mut self, key: u8) {
-        self.state = match (self.state, key) {
-            (ParserState::Keys, 0x1b) => ParserState::Escape,
-            (ParserState::Keys, key) => {
-                self.key(key);
-                ParserState::Keys
-            }
-            (ParserState::Escape, b'[') => ParserState::Control(Parameters::default()),
-            (ParserState::Escape, b'O') => ParserState::Single,
-            (ParserState::Escape, b']' | b'P' | b'_' | b'^') => ParserState::Reply,
-            // Alt with a key or an arrow edits the line.
-            (ParserState::Escape | ParserState::Single, _) => {
+    /// Process the first token. Return the number of its bytes.
+    fn feed_first(&mut self, input: &[u8], line_feed: LineFeed) -> usize {
+        if self.paste.is_open() {
+            if self.paste.feed(input[0]) {
                 self.line = Line::Unknown;
-                ParserState::Keys
             }
-            (ParserState::Control(parameters), key) => self.control(parameters, key),
-            (ParserState::Mouse(1), _) => ParserState::Keys,
-            (ParserState::Mouse(remaining), _) => ParserState::Mouse(remaining - 1),
-            (ParserState::Reply, 0x07) | (ParserState::ReplyEscape, b'\\') => ParserState::Keys,
-            (ParserState::Reply, 0x1b) => ParserState::ReplyEscape,
-            (ParserState::Reply | ParserState::ReplyEscape, _) => ParserState::Reply,
-            (ParserState::Paste, 0x1b) => ParserState::PasteEscape,
-            (ParserState::PasteEscape, b'[') => ParserState::PasteControl(0),
-            (ParserState::PasteControl(sum), b'0'..=b'9') => {
-                ParserState::PasteControl(digit(sum, key))
-            }
-            (ParserState::PasteControl(PASTE_END), b'~') => ParserState::Keys,
-            (ParserState::Paste | ParserState::PasteEscape | ParserState::PasteControl(_), _) => {
-                self.line = Line::Unknown;
-                ParserState::Paste
-            }
+            return 1;
+        }
+        let submits = match line_feed {
+            LineFeed::Submits => true,
+            LineFeed::SubmitsAtEnd => input.len() == 1,
+            LineFeed::Breaks => false,
         };
-    }
-
-    /// Process a byte of a control sequence.
-    fn control(&mut self, parameters: Parameters, key: u8) -> ParserState {
-        match key {
-            0x20..=0x3f => ParserState::Control(parameters.and(key)),
-            b'~' if parameters.number == PASTE_START && !parameters.is_compound => {
-                ParserState::Paste
+        let (token, length) = first_token(input);
+        match token {
+            Token::Byte(b'\n') if submits => self.line = Line::Empty,
+            Token::Byte(byte) => self.key(byte),
+            Token::Key {
+                code: ENTER | KEYPAD_ENTER,
+                modifiers: 0,
+            } => self.line = Line::Empty,
+            Token::PasteBegins => {
+                for byte in &input[..length] {
+                    self.paste.feed(*byte);
+                }
             }
-            b'M' if parameters.number == 0 && !parameters.is_compound => ParserState::Mouse(3),
-            // Only pressing a key has an effect.
-            b'u' if parameters.is_release() => ParserState::Keys,
-            b'u' if parameters.is_enter() => {
-                self.line = Line::Empty;
-                ParserState::Keys
-            }
-            // Reports of the terminal: mouse, focus, cursor position, device attributes, modes.
-            b'M' | b'm' | b'I' | b'R' | b'c' | b'n' | b'y' | b't' => ParserState::Keys,
-            // `ESC [ O` reports that the focus was lost.
-            b'O' => ParserState::Keys,
-            // Arrows, Home, Delete, and keys in other encodings.
-            _ => {
-                self.line = Line::Unknown;
-                ParserState::Keys
+            // Some programs clear their line with Escape, others do not. Only pressing a key has
+            // an effect.
+            Token::Escape | Token::Release | Token::Report => {}
+            // Arrows, Home, Delete, Alt with a key, and keys in other encodings.
+            Token::Key { .. } | Token::Modifier | Token::Other => self.line = Line::Unknown,
+            Token::CutKey if length > MAX_SEQUENCE_BYTES => self.line = Line::Unknown,
+            Token::CutKey => self.cut = input.to_vec(),
+            // A report has no effect, so its contents need not be kept.
+            Token::CutReport => {
+                let is_mouse = input[1] == b'[';
+                let is_ending = !is_mouse && length > 2 && input.ends_with(b"\x1b");
+                let kept = if is_mouse { length } else { 2 };
+                self.cut = [&input[..kept], if is_ending { b"\x1b" } else { b"" }].concat();
             }
         }
+        length
     }
 
     /// Process a byte outside any sequence.
@@ -202,10 +118,6 @@ impl DraftTracker {
             (_, _) => Line::Unknown,
         };
     }
-}
-
-fn digit(sum: u32, key: u8) -> u32 {
-    sum.saturating_mul(10).saturating_add(u32::from(key - b'0'))
 }
 
 #[cfg(test)]
@@ -266,6 +178,14 @@ mod tests {
         check(&[b"\x1b[13;5u"], true);
         check(&[b"ab", b"\x1b[13;1:3u"], true);
         check(&[b"\x1b[131u"], true);
+        // Sequences that arrive in pieces.
+        check(&[b"\x1b[13;2", b":1u"], true);
+        check(&[b"ab", b"\x1b[1", b"3u"], false);
+        check(&[b"\x1b]11;rgb", b":00\x1b", b"\\"], false);
+        check(&[b"\x1b]11;rgb", b":00\x1b", b"\\a"], true);
+        check(&[b"\x1b[M", b" !", b"!"], false);
+        check(&[b"\x1b[20", b"0~a\x1b[2", b"01~\r"], false);
+        check(&[b"\x1b[200~\r", b"\r"], true);
     }
 
     #[test]

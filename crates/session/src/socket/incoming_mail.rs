@@ -9,7 +9,7 @@ use crate::state::StateRequest;
 use jiff::SignedDuration;
 use posthaste_core::why::{self, Why};
 use posthaste_core::{
-    AgentName, Body, Draft, Evidence, IdPrefix, MessageId, Priority, Timestamp, owed,
+    AgentName, Body, Draft, Evidence, IdPrefix, MessageId, Priority, Timestamp, pending_replies,
 };
 use posthaste_store::operation::{Post, Posted};
 use posthaste_store::{Error, files};
@@ -206,7 +206,8 @@ async fn closes(
     {
         Ok(message_state) => {
             let message = &message_state.message;
-            let is_open = message.envelope.expects_reply && owed::may_close(from, message);
+            let is_open =
+                message.envelope.expects_reply && pending_replies::may_close(from, message);
             Ok(is_open.then_some(message.id))
         }
         Err(Error::NotFound(_) | Error::Ambiguous { .. }) => Ok(None),

@@ -5,7 +5,7 @@ use crate::Shared;
 use crate::socket::dispatch::{Sink, confirm_injected, denial, failure};
 use crate::socket::peer::{Peer, PeerLookup};
 use crate::state::StateRequest;
-use posthaste_core::build::{LoopOrder, Request};
+use posthaste_core::loop_::{LoopOrder, LoopRequest};
 use posthaste_core::{AgentName, PromptId};
 use posthaste_store::operation::ApplyLoopOrder;
 use posthaste_wire::method;
@@ -35,7 +35,7 @@ async fn commit(shared: &Shared, order: LoopOrder) -> Result<(), Failure> {
 }
 
 pub(crate) async fn stop(shared: &Shared, peer: &Peer, sink: Sink) {
-    let (who, what) = (requester(shared, peer), Request::Stop);
+    let (who, what) = (requester(shared, peer), LoopRequest::Stop);
     match commit(shared, LoopOrder::Ask { who, what }).await {
         Ok(()) => sink.answer::<method::Stop>(&method::Stopping::StopRequested),
         Err(failure) => sink.refuse(failure),
@@ -43,7 +43,7 @@ pub(crate) async fn stop(shared: &Shared, peer: &Peer, sink: Sink) {
 }
 
 pub(crate) async fn checkpoint(shared: &Shared, peer: &Peer, sink: Sink) {
-    let (who, what) = (requester(shared, peer), Request::Checkpoint);
+    let (who, what) = (requester(shared, peer), LoopRequest::Checkpoint);
     match commit(shared, LoopOrder::Ask { who, what }).await {
         Ok(()) => {
             sink.answer::<method::Checkpoint>(&method::Checkpointing::CheckpointRequested);

@@ -9,7 +9,7 @@ use crate::home::guard::{check_above, is_safe_dir, make_dirs};
 pub use crate::home::private as private_file;
 use crate::report::{Report, Result};
 use crate::{Error, Home};
-use posthaste_core::build::Settings;
+use posthaste_core::loop_::Settings;
 use posthaste_core::{AgentName, Timestamp};
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};

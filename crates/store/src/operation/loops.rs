@@ -3,7 +3,7 @@
 use super::{Decided, Denied, Operation};
 use crate::journal::transaction::Transaction;
 use jiff::Timestamp;
-use posthaste_core::build::{self, LoopOrder, LoopRefusal};
+use posthaste_core::loop_::{self, LoopOrder, LoopRefusal};
 use posthaste_core::{AgentName, LoopState};
 use uuid::Uuid;
 
@@ -27,7 +27,7 @@ impl Operation for ApplyLoopOrder {
 
     fn run(&self, tx: &mut Transaction<'_>) -> rusqlite::Result<Decided<LoopChange>> {
         let before = tx.views.loop_of(&self.agent)?;
-        let events = match build::decide(&self.agent, before.as_ref(), &self.order) {
+        let events = match loop_::decide(&self.agent, before.as_ref(), &self.order) {
             Ok(events) => events,
             Err(refusal) => return Ok(Err(Denied::Loop(refusal))),
         };

@@ -3,7 +3,7 @@
 use super::{Decided, Denied, Operation};
 use crate::journal::transaction::Transaction;
 use jiff::Timestamp;
-use posthaste_core::work::{self, NewNote, NewTask};
+use posthaste_core::tasks::{self, NewNote, NewTask};
 use posthaste_core::{AgentName, Note, Task, TaskId, TaskStatus};
 use uuid::Uuid;
 
@@ -106,7 +106,7 @@ impl Operation for RecordCompletion {
     fn run(&self, tx: &mut Transaction<'_>) -> rusqlite::Result<Decided<Option<Uuid>>> {
         let run = tx.views.latest_run(&self.agent)?;
         let run = run.map(|run| run.started.run);
-        match work::complete(&self.who, &self.agent, run, self.iteration) {
+        match tasks::complete(&self.who, &self.agent, run, self.iteration) {
             Ok(event) => {
                 tx.append_events(self.now, &self.agent, vec![event])?;
                 Ok(Ok(run))

@@ -8,15 +8,18 @@ use crate::error::Result;
 use crate::journal::Journal;
 use jiff::Timestamp;
 use posthaste_core::storm::{Given, MINUTE, SENDER_SKEW};
-use posthaste_core::{AgentName, MessageState, owed};
+use posthaste_core::{AgentName, MessageState, pending_replies};
 use rusqlite::params;
 
 impl Journal {
     /// Return the messages that an agent may be reminded to reply to, oldest first: as many as one
     /// reminder names.
     pub fn owed(&mut self, agent: &AgentName, now: Timestamp) -> Result<Vec<MessageState>> {
-        let also = format!(" AND l.seen = 1 AND l.reminded < {}", owed::REMINDERS);
-        let limit = format!(" LIMIT {}", owed::AT_ONCE);
+        let also = format!(
+            " AND l.seen = 1 AND l.reminded < {}",
+            pending_replies::REMINDERS
+        );
+        let limit = format!(" LIMIT {}", pending_replies::AT_ONCE);
         self.expecting_reply(Kind::ReplyOwed, agent, now, &also, &limit)
     }
 

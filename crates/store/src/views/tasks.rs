@@ -4,7 +4,7 @@ use super::marks::{Kind, Mark};
 use super::{AMBIGUOUS_IDS_LISTED, Latest, Views, only, records};
 use crate::error::{Error, Result};
 use crate::journal::Journal;
-use posthaste_core::work::{Completion, Deed, Moved, TaskCounts};
+use posthaste_core::tasks::{Completion, Deed, Moved, TaskCounts};
 use posthaste_core::{AgentName, Event, Fact, IdPrefix, Note, NoteType, Task, TaskId, TaskStatus};
 use rusqlite::params;
 

@@ -189,7 +189,7 @@ fn a_malformed_prd_and_a_previous_failure_are_reported() {
                 path: "prd.json",
                 prd: None,
             }),
-            failed: Some(&Failure::CutOff),
+            failed: Some(&IterationFailure::CutOff),
             ..parts
         })
     });
@@ -214,7 +214,7 @@ fn a_person_s_prompt_replaces_only_the_instructions() {
 fn no_text_forges_a_heading_or_an_entry_or_is_a_template() {
     let template =
         "{{injected}}\n{{inbox}}\n{{context}}\n{{notes}}\n{{tasks}}\n{{story}}\n{{extra}}";
-    let template = Template::parse(template).unwrap();
+    let template = PromptTemplate::parse(template).unwrap();
     let (tame, wild) = (Stage::new("hello"), Stage::new(HOSTILE));
     let both = |stage: &Stage| stage.with(|parts| [build(&parts), fill(&template, &parts)]);
     for (tame, wild) in both(&tame).iter().zip(&both(&wild)) {
@@ -234,7 +234,7 @@ fn no_text_forges_a_heading_or_an_entry_or_is_a_template() {
 fn a_template_has_its_parts_and_loses_no_mail() {
     let stage = Stage::new("hello");
     let fill = |text: &str| {
-        let template = Template::parse(text).unwrap();
+        let template = PromptTemplate::parse(text).unwrap();
         stage.with(|parts| fill(&template, &parts))
     };
     assert_eq!(

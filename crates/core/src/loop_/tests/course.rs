@@ -10,16 +10,16 @@ fn iterations_follow_each_other_up_to_their_limit() {
     for number in 1..=5 {
         assert_eq!(journal.next(), iterate(number));
         journal.start().unwrap();
-        assert_eq!(journal.next(), Next::Underway { number });
+        assert_eq!(journal.next(), NextStep::Underway { number });
         let outcome = match number % 2 {
-            0 => Outcome::Ended,
-            _ => Outcome::Interrupted,
+            0 => IterationOutcome::Ended,
+            _ => IterationOutcome::Interrupted,
         };
         journal.end(outcome).unwrap();
     }
-    assert_eq!(journal.next(), Next::End(LoopEnding::UsedUp));
+    assert_eq!(journal.next(), NextStep::End(LoopEnding::UsedUp));
     journal.finish(LoopEnding::UsedUp).unwrap();
-    assert_eq!(journal.next(), Next::End(LoopEnding::UsedUp));
+    assert_eq!(journal.next(), NextStep::End(LoopEnding::UsedUp));
     assert_eq!(status(&journal.now()), "stopped");
     // The next start begins a new loop; numbers continue.
     journal.begin().unwrap();
@@ -27,9 +27,9 @@ fn iterations_follow_each_other_up_to_their_limit() {
     let state = journal.now();
     assert_eq!((state.first, state.last_allowed()), (6, 10));
     for _ in 6..=10 {
-        journal.iterate(Outcome::Ended);
+        journal.iterate(IterationOutcome::Ended);
     }
-    assert_eq!(journal.next(), Next::End(LoopEnding::UsedUp));
+    assert_eq!(journal.next(), NextStep::End(LoopEnding::UsedUp));
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn without_a_limit_iterations_do_not_end() {
     journal.order(&LoopOrder::Begin { run, settings }).unwrap();
     for number in 1..=60 {
         assert_eq!(journal.next(), iterate(number));
-        journal.iterate(Outcome::Ended);
+        journal.iterate(IterationOutcome::Ended);
     }
     assert_eq!(journal.now().last_allowed(), 0);
 }
@@ -49,8 +49,8 @@ fn without_a_limit_iterations_do_not_end() {
 #[test]
 fn an_iteration_that_was_cut_off_failed_and_is_run_again() {
     let mut journal = LoopJournal::begun();
-    journal.iterate(Outcome::Ended);
-    journal.iterate(Outcome::Ended);
+    journal.iterate(IterationOutcome::Ended);
+    journal.iterate(IterationOutcome::Ended);
     journal.start().unwrap();
     // Killed here, without a recorded end. The next start records it.
     assert_eq!(journal.begin(), Ok(2));
@@ -59,12 +59,12 @@ fn an_iteration_that_was_cut_off_failed_and_is_run_again() {
     let last = state.last.unwrap();
     assert_eq!(
         (last.number, last.outcome),
-        (3, Outcome::Failed(Failure::CutOff))
+        (3, IterationOutcome::Failed(IterationFailure::CutOff))
     );
     assert_eq!((state.number, state.first), (3, 1));
     // A restart means that the loop should run now.
     assert_eq!(journal.next(), iterate(3));
-    journal.iterate(Outcome::Ended);
+    journal.iterate(IterationOutcome::Ended);
     assert_eq!(journal.next(), iterate(4));
     // Killed between two iterations: nothing has failed.
     assert_eq!(journal.begin(), Ok(1));
@@ -78,7 +78,7 @@ fn waits_grow_with_failures_until_the_loop_gives_up() {
     journal.fail();
     let failed_at = journal.second;
     let after = |passed: i64, journal: &LoopJournal| next(at(failed_at + passed), &journal.now());
-    let retry = |seconds| Next::Retry {
+    let retry = |seconds| NextStep::Retry {
         number: 1,
         after: Duration::from_secs(seconds),
     };
@@ -90,7 +90,7 @@ fn waits_grow_with_failures_until_the_loop_gives_up() {
     assert_eq!(journal.next(), retry(2));
     journal.fail();
     assert_eq!(journal.now().failures, 3);
-    assert_eq!(journal.next(), Next::End(LoopEnding::GaveUp(3)));
+    assert_eq!(journal.next(), NextStep::End(LoopEnding::GaveUp(3)));
     journal.finish(LoopEnding::GaveUp(3)).unwrap();
     assert_eq!(status(&journal.now()), "failed");
     // The loop continues at its number.
@@ -101,7 +101,7 @@ fn waits_grow_with_failures_until_the_loop_gives_up() {
 
 #[test]
 fn a_success_ends_the_series_of_failures() {
-    for outcome in [Outcome::Ended, Outcome::Interrupted] {
+    for outcome in [IterationOutcome::Ended, IterationOutcome::Interrupted] {
         let mut journal = LoopJournal::begun();
         journal.fail();
         journal.fail();
@@ -121,7 +121,10 @@ fn a_failure_is_recorded_with_its_story_and_count() {
     let now = journal.now();
     assert_eq!(now.failures, 0, "who starts it again begins anew");
     let last = now.last.expect("it was cut off");
-    assert_eq!(last.outcome, Outcome::Failed(Failure::CutOff));
+    assert_eq!(
+        last.outcome,
+        IterationOutcome::Failed(IterationFailure::CutOff)
+    );
     assert_eq!((last.story.as_deref(), last.failures), (Some("US-1"), 2));
 }
 
@@ -156,21 +159,25 @@ fn a_wait_doubles_up_to_its_maximum() {
         journal.fail();
     }
     let after = Duration::from_secs(10);
-    assert_eq!(journal.next(), Next::Retry { number: 1, after });
+    assert_eq!(journal.next(), NextStep::Retry { number: 1, after });
 }
 
 #[test]
 fn a_loop_is_complete_by_the_tool_the_stories_or_the_token() {
-    for proof in [Proof::Tool, Proof::Stories, Proof::Token] {
+    for proof in [
+        CompletionProof::Tool,
+        CompletionProof::Stories,
+        CompletionProof::Token,
+    ] {
         let mut journal = LoopJournal::begun();
-        journal.iterate(Outcome::Completed(proof));
-        assert_eq!(journal.next(), Next::End(LoopEnding::Complete(proof)));
+        journal.iterate(IterationOutcome::Completed(proof));
+        assert_eq!(journal.next(), NextStep::End(LoopEnding::Complete(proof)));
         journal.finish(LoopEnding::Complete(proof)).unwrap();
         assert_eq!(status(&journal.now()), "completed");
         // The report ends no later loop.
         journal.begin().unwrap();
         assert_eq!(journal.next(), iterate(2));
-        journal.iterate(Outcome::Ended);
+        journal.iterate(IterationOutcome::Ended);
         assert_eq!(journal.next(), iterate(3));
     }
 }
@@ -180,12 +187,14 @@ fn a_recorded_completion_counts_whatever_the_runner_reports() {
     let mut journal = LoopJournal::begun();
     journal.start().unwrap();
     journal.say_complete();
-    assert_eq!(journal.now().complete, Some(Proof::Tool));
-    assert_eq!(journal.next(), Next::Underway { number: 1 });
+    assert_eq!(journal.now().complete, Some(CompletionProof::Tool));
+    assert_eq!(journal.next(), NextStep::Underway { number: 1 });
     // The agent's report beats the runner's outcome.
-    journal.end(Outcome::Failed(Failure::Exit(1))).unwrap();
-    let complete = LoopEnding::Complete(Proof::Tool);
-    assert_eq!(journal.next(), Next::End(complete.clone()));
+    journal
+        .end(IterationOutcome::Failed(IterationFailure::Exit(1)))
+        .unwrap();
+    let complete = LoopEnding::Complete(CompletionProof::Tool);
+    assert_eq!(journal.next(), NextStep::End(complete.clone()));
     journal.finish(complete).unwrap();
     // A report after the end has no effect, and a run ends no other run.
     journal.say_complete();
@@ -206,16 +215,16 @@ proptest! {
         for (n, step) in (0_u128..).zip(steps) {
             let _ = match step {
                 0 | 1 => journal.start(),
-                2 => journal.end(Outcome::Ended),
-                3 => journal.end(Outcome::Failed(Failure::Signal(9))),
-                4 => journal.end(Outcome::Completed(Proof::Token)),
+                2 => journal.end(IterationOutcome::Ended),
+                3 => journal.end(IterationOutcome::Failed(IterationFailure::Signal(9))),
+                4 => journal.end(IterationOutcome::Completed(CompletionProof::Token)),
                 5 => journal.begin(),
-                6 => journal.ask(Request::Checkpoint),
+                6 => journal.ask(LoopRequest::Checkpoint),
                 7 => journal.order(&LoopOrder::Checkpoint),
                 8 => journal.resume(),
                 9 => journal.inject(10_000 + n, &n.to_string()),
                 10 => journal.finish(LoopEnding::UsedUp),
-                _ => journal.ask(Request::Stop),
+                _ => journal.ask(LoopRequest::Stop),
             };
             let state = journal.now();
             prop_assert!(state.number >= number && state.first <= state.number);
@@ -223,14 +232,14 @@ proptest! {
             number = state.number;
             // The next step is never refused.
             let allowed = match journal.next() {
-                Next::Iterate { .. } | Next::Retry { .. } => decided(&state, &LoopOrder::StartIteration {
+                NextStep::Iterate { .. } | NextStep::Retry { .. } => decided(&state, &LoopOrder::StartIteration {
                     story: None,
                     task: None,
                     prompts: vec![],
                 }),
-                Next::Pause => decided(&state, &LoopOrder::Checkpoint),
-                Next::End(how) => state.has_ended() || decided(&state, &LoopOrder::End { how }),
-                Next::Paused | Next::Hold | Next::Underway { .. } => true,
+                NextStep::Pause => decided(&state, &LoopOrder::Checkpoint),
+                NextStep::End(how) => state.has_ended() || decided(&state, &LoopOrder::End { how }),
+                NextStep::Paused | NextStep::Hold | NextStep::Underway { .. } => true,
             };
             prop_assert!(allowed);
         }

@@ -37,7 +37,7 @@ pub(crate) fn every_fact() -> Vec<LoopFact> {
             by: by.clone(),
         }),
     ];
-    for what in [Request::Stop, Request::Checkpoint] {
+    for what in [LoopRequest::Stop, LoopRequest::Checkpoint] {
         let by = by.clone();
         facts.push(LoopFact::Asked(Asked { what, by }));
     }
@@ -55,18 +55,26 @@ pub(crate) fn every_fact() -> Vec<LoopFact> {
         }));
     }
     let failures = [
-        Failure::Exit(1),
-        Failure::Signal(9),
-        Failure::Idle(60),
-        Failure::NotStarted(hostile.clone()),
-        Failure::CutOff,
+        IterationFailure::Exit(1),
+        IterationFailure::Signal(9),
+        IterationFailure::Idle(60),
+        IterationFailure::NotStarted(hostile.clone()),
+        IterationFailure::CutOff,
     ];
-    let proofs = [Proof::Tool, Proof::Stories, Proof::Token];
-    let outcomes = [Outcome::Ended, Outcome::Interrupted, Outcome::Stopped];
+    let proofs = [
+        CompletionProof::Tool,
+        CompletionProof::Stories,
+        CompletionProof::Token,
+    ];
+    let outcomes = [
+        IterationOutcome::Ended,
+        IterationOutcome::Interrupted,
+        IterationOutcome::Stopped,
+    ];
     let outcomes = outcomes
         .into_iter()
-        .chain(failures.map(Outcome::Failed))
-        .chain(proofs.map(Outcome::Completed));
+        .chain(failures.map(IterationOutcome::Failed))
+        .chain(proofs.map(IterationOutcome::Completed));
     facts.extend(
         outcomes
             .zip([true, false].into_iter().cycle())
@@ -103,7 +111,9 @@ fn a_state_is_written_and_read_back() {
         );
     };
     check(&journal);
-    journal.end(Outcome::Completed(Proof::Token)).unwrap();
+    journal
+        .end(IterationOutcome::Completed(CompletionProof::Token))
+        .unwrap();
     journal.order(&LoopOrder::Checkpoint).unwrap();
     check(&journal);
     journal.finish(LoopEnding::GaveUp(3)).unwrap();
@@ -117,7 +127,7 @@ fn unfitting_facts_have_no_effect() {
     let before = journal.now();
     let late = IterationEnded {
         number: 9,
-        outcome: Outcome::Ended,
+        outcome: IterationOutcome::Ended,
         is_unread: false,
     };
     let id = Uuid::from_u128(1);

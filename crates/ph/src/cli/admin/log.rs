@@ -1,6 +1,6 @@
 use crate::cli::names::{NameParser, complete_agents};
 use crate::context::Context;
-use posthaste_core::work::Deed;
+use posthaste_core::tasks::Deed;
 use posthaste_core::{AgentName, LoopFact, Record, text};
 use posthaste_store::Journal;
 use posthaste_store::follow::{Followed, Follower};

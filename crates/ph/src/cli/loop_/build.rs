@@ -6,7 +6,7 @@ use crate::context::Context;
 use jiff::SignedDuration;
 use posthaste_core::AgentName;
 use posthaste_session::host::start::Resumption;
-use posthaste_session::loop_::{Plan, plan};
+use posthaste_session::loop_::{BuildArguments, loop_settings};
 use posthaste_store::live::place::Launch;
 use posthaste_store::report::{Code, Report, Result};
 use posthaste_store::times::parse_duration;
@@ -93,10 +93,10 @@ fn launch(context: &Context, args: Args) -> Result<Launch> {
             .hint("for example: ph build --spec specs/login.md"));
     }
     let usual = default_name(spec.as_deref(), prd.as_deref());
-    let settings = plan(
+    let settings = loop_settings(
         &context.home,
         &context.config.harnesses.status_rows(),
-        Plan {
+        BuildArguments {
             spec,
             prd,
             template: file(args.template),
@@ -133,7 +133,7 @@ fn launch(context: &Context, args: Args) -> Result<Launch> {
 }
 
 /// Return the words that lists show as the loop's command.
-fn displayed_command(settings: &posthaste_core::build::Settings) -> Vec<String> {
+fn displayed_command(settings: &posthaste_core::loop_::Settings) -> Vec<String> {
     let mut words = vec!["ph".to_owned(), "build".to_owned()];
     for (flag, value) in [("--spec", &settings.spec), ("--prd", &settings.prd)] {
         words.extend(

@@ -4,7 +4,7 @@
 //! the mail.
 
 use crate::context::Context;
-use posthaste_core::work::{NewNote, NewTask, TaskCounts};
+use posthaste_core::tasks::{NewNote, NewTask, TaskCounts};
 use posthaste_core::{AgentName, IdPrefix, Note, NoteId, NoteType, Task, TaskId, TaskStatus};
 use posthaste_store::operation::{AddNote, AddTask, MoveTask, RecordCompletion, TaskChange};
 use posthaste_store::report::{Report, Result};

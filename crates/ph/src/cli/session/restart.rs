@@ -63,7 +63,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         match &record.launch.build {
             Some(settings) => {
                 let Launch { cwd, env, .. } = &record.launch;
-                posthaste_session::loop_::check(settings, &harness, cwd, env)
+                posthaste_session::loop_::check_agent(settings, &harness, cwd, env)
             }
             None => start::check(&record.launch),
         }

@@ -105,7 +105,7 @@ fn tell_loop(context: &mut Context, looped: &LoopStatus) -> Result<()> {
         return Ok(());
     };
     field(context, "prd", prd)?;
-    match posthaste_session::loop_::stories(prd) {
+    match posthaste_session::loop_::story_lines(prd) {
         Ok(lines) => {
             for (name, line) in lines {
                 field(context, name, &line)?;

@@ -1,10 +1,10 @@
-//! Colour goes to terminals alone, and nothing from outside acts on one.
+//! Only terminals get colour, and no text from outside controls a terminal.
 
 use crate::common::{Ph, path_text};
 use std::process::{Command, Stdio};
 
 #[test]
-fn no_colour_in_a_pipe_unless_asked_for() {
+fn a_pipe_gets_no_colour_unless_requested() {
     let ph = Ph::new();
     ph.send("bob hi");
     let lines = [
@@ -31,7 +31,7 @@ fn no_colour_in_a_pipe_unless_asked_for() {
     assert!(by_setting.ok().contains("\u{1b}["));
 }
 
-/// Runs a shell line on a real terminal, and gives back what would be seen on it.
+/// Run a shell line on a real terminal, and return what it shows.
 fn on_terminal(ph: &Ph, line: &str) -> Option<String> {
     let output = Command::new("script")
         .args(["-qec", line, "/dev/null"])
@@ -85,7 +85,7 @@ fn a_terminal_gets_colour_unless_it_is_turned_off() {
 }
 
 #[test]
-fn a_terminal_shows_a_body_and_json_without_obeying_them() {
+fn a_terminal_is_not_controlled_by_a_body_or_json() {
     let ph = Ph::new();
     let body: String = (1..0xa0)
         .filter_map(char::from_u32)

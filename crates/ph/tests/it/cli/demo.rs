@@ -1,4 +1,4 @@
-//! `ph demo`: the main job, shown on a fresh machine, with nothing left behind.
+//! `ph demo`: an exchange on a fresh machine, of which nothing is left.
 
 use crate::common::{PATIENCE, Ph};
 use std::io::{BufRead, BufReader};
@@ -12,7 +12,7 @@ fn is_empty(dir: &std::path::Path) -> bool {
 }
 
 #[test]
-fn it_shows_an_exchange_and_leaves_nothing() {
+fn the_demo_shows_an_exchange_and_leaves_nothing() {
     let ph = Ph::new();
     let temp = ph.dir().join("tmp");
     std::fs::create_dir(&temp).unwrap();
@@ -30,7 +30,7 @@ fn it_shows_an_exchange_and_leaves_nothing() {
         "\nevidence   its title says: coder is working\n",
         "\n$ ph send coder 'The form is in login.html.' --wait offered\n",
         "\n$ ph send coder --priority interrupt ",
-        // Its terminal: the first, the normal one, the interrupt, and only then what could wait.
+        // The agent's terminal: the first message, the normal one, the interrupt, then the idle one.
         "] [login] Please fix the login page.\ncoder: I begin\n[ph message from: human id: ",
         "] The form is in login.html.\ncoder: noted\n^C\ncoder: I stop.\n[URGENT ph message ",
         "] Later: tidy the changelog.\n",
@@ -64,7 +64,7 @@ fn it_shows_an_exchange_and_leaves_nothing() {
 }
 
 #[test]
-fn a_reader_that_goes_away_leaves_nothing_behind_either() {
+fn the_demo_leaves_nothing_if_its_reader_exits() {
     let ph = Ph::new();
     let temp = ph.dir().join("tmp");
     std::fs::create_dir(&temp).unwrap();
@@ -78,9 +78,9 @@ fn a_reader_that_goes_away_leaves_nothing_behind_either() {
     assert!(is_empty(&temp), "the temporary home is still there");
 }
 
-#[cfg(target_os = "linux")] // It looks for processes in /proc.
+#[cfg(target_os = "linux")] // Reads processes from /proc.
 #[test]
-fn a_signal_ends_it_and_leaves_nothing_behind() {
+fn the_demo_leaves_nothing_after_a_signal() {
     use crate::common::stage::{Stage, kill};
     use rustix::process::Signal;
     use std::os::unix::process::ExitStatusExt;
@@ -109,7 +109,7 @@ fn a_signal_ends_it_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn the_user_s_own_settings_are_none_of_its_business() {
+fn the_demo_ignores_the_users_settings() {
     let ph = Ph::new();
     ph.file("user/.config/posthaste/config.toml", "[send]\nfoo = 1\n");
     let done = ph

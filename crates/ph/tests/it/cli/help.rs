@@ -1,4 +1,4 @@
-//! What `ph` says about itself: usage, help of every verb, completions, manual pages.
+//! Usage, help of every verb, completions and manual pages.
 
 use crate::common::Ph;
 use std::process::{Command, Stdio};
@@ -60,7 +60,7 @@ const VERBS: [&str; 50] = [
 const HIDDEN: [&str; 3] = ["message", "hook", "provider"];
 
 #[test]
-fn bare_ph_says_what_there_is_and_touches_nothing() {
+fn bare_ph_prints_its_help_and_creates_nothing() {
     let ph = Ph::new();
     let usage = ph.run("").ok();
     insta::assert_snapshot!("ph", usage);
@@ -83,7 +83,7 @@ fn bare_ph_says_what_there_is_and_touches_nothing() {
     assert!(left.is_empty(), "{left:?}");
 }
 
-/// Every verb of a verb.
+/// All subcommands of verbs.
 const SUB_VERBS: [&str; 15] = [
     "config show",
     "harness ls",
@@ -140,7 +140,7 @@ fn every_verb_s_help_shows_an_example() {
 }
 
 #[test]
-fn exit_codes_are_written_down() {
+fn exit_codes_are_documented() {
     insta::assert_snapshot!(Ph::new().run("help exit-codes").ok(), @"
     0  success
     1  the answer is no, or nothing was found ('check' without mail, 'doctor' with a problem, 'send --wait' if the state is not reached)
@@ -154,7 +154,7 @@ fn exit_codes_are_written_down() {
 }
 
 #[test]
-fn what_there_is_not() {
+fn unknown_verbs_and_topics_are_refused() {
     let ph = Ph::new();
     insta::assert_snapshot!(ph.transcript(&["snd", "help nope", "man nope", "config", "--version"]), @r#"
     $ ph snd
@@ -224,7 +224,7 @@ fn what_there_is_not() {
 }
 
 #[test]
-fn completion_scripts_are_there_for_every_shell() {
+fn completion_scripts_exist_for_every_shell() {
     let ph = Ph::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = ph.run(&format!("completions {shell}")).ok();
@@ -265,9 +265,9 @@ fn names_are_completed_from_the_journal() {
     assert_eq!(urgent, "interrupt");
 }
 
-/// Completing must be quick and quiet, whatever the state of things.
+/// A completion must be fast and print no errors, whatever the state of the home.
 #[test]
-fn completion_creates_and_breaks_nothing() {
+fn completion_creates_nothing_and_never_fails() {
     let ph = Ph::new();
     let complete = || {
         ph.call(&["--", "ph", "send", "co"])
@@ -285,7 +285,7 @@ fn completion_creates_and_breaks_nothing() {
 }
 
 #[test]
-fn manual_pages() {
+fn manual_pages_are_valid() {
     let ph = Ph::new();
     let page = ph.run("man").ok();
     assert!(page.contains(".TH ph 1"), "{page}");

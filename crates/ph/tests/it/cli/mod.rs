@@ -1,10 +1,10 @@
-//! The command line itself: help, settings, colour, the home that it finds, and the demo.
+//! The command line: help, settings, colour, finding the home, and the demo.
 
 mod checkout;
 mod colour;
 mod demo;
 mod help;
+mod mistakes;
 mod neighbour;
 mod settings;
-mod slips;
 mod trust;

@@ -1,9 +1,9 @@
-//! Settings in layers, the home that is found, and what the doctor says of both.
+//! Layers of settings, finding the home, and the doctor's reports on both.
 
 use crate::common::{Ph, path_text};
 
 #[test]
-fn every_layer_overrides_the_one_before_and_says_so() {
+fn every_layer_overrides_the_previous_one_and_is_named() {
     let ph = Ph::new();
     insta::assert_snapshot!(ph.transcript(&["config show"]), @"
     $ ph config show
@@ -63,7 +63,7 @@ fn every_layer_overrides_the_one_before_and_says_so() {
 }
 
 #[test]
-fn what_is_wrong_with_the_settings_is_named() {
+fn invalid_settings_are_reported() {
     let ph = Ph::new();
     let check = |content: &str, says: &[&str]| {
         ph.file("home/config.toml", content);
@@ -125,7 +125,7 @@ fn what_is_wrong_with_the_settings_is_named() {
 }
 
 #[test]
-fn times_are_shown_as_asked() {
+fn times_are_shown_in_the_chosen_style() {
     let ph = Ph::new();
     ph.send("bob hi");
     let check = |style: &str, zone: &str, says: &str| {
@@ -143,7 +143,7 @@ fn times_are_shown_as_asked() {
 }
 
 #[test]
-fn the_home_is_the_flag_s_the_environment_s_the_project_s_or_the_user_s() {
+fn the_home_is_found_by_flag_environment_project_or_user() {
     let ph = Ph::new();
     let project = ph.dir().join("project/deep/inside");
     std::fs::create_dir_all(&project).unwrap();
@@ -201,7 +201,7 @@ fn the_home_is_the_flag_s_the_environment_s_the_project_s_or_the_user_s() {
 }
 
 #[test]
-fn a_home_that_somebody_else_laid_out_is_refused() {
+fn a_home_owned_by_another_user_is_refused() {
     let ph = Ph::new();
     let trap = ph.user().join(".posthaste");
     std::fs::create_dir(&trap).unwrap();
@@ -213,7 +213,7 @@ fn a_home_that_somebody_else_laid_out_is_refused() {
     assert_eq!(std::fs::read_dir(&trap).unwrap().count(), 0);
 }
 
-/// What the doctor says, less what differs from machine to machine.
+/// Return the doctor's report, without values that differ between machines.
 fn doctor(ph: &Ph, args: &[&str]) -> (i32, String) {
     let empty = ph.dir().join("no-programs");
     std::fs::create_dir_all(&empty).expect("a directory beside the home");
@@ -235,7 +235,7 @@ fn doctor(ph: &Ph, args: &[&str]) -> (i32, String) {
 }
 
 #[test]
-fn a_healthy_home() {
+fn the_doctor_reports_a_healthy_home() {
     let ph = Ph::new();
     let (code, shown) = doctor(&ph, &[]);
     assert_eq!(code, 0);
@@ -279,7 +279,7 @@ fn a_healthy_home() {
 }
 
 #[test]
-fn a_corrupt_journal() {
+fn the_doctor_reports_a_corrupt_journal() {
     let ph = Ph::new();
     ph.send("bob hi");
     for end in ["-wal", "-shm"] {
@@ -314,7 +314,7 @@ fn a_corrupt_journal() {
 }
 
 #[test]
-fn permissions_that_are_too_loose() {
+fn the_doctor_reports_loose_permissions() {
     use std::os::unix::fs::PermissionsExt;
     let ph = Ph::new();
     ph.send("bob hi");
@@ -336,7 +336,7 @@ fn permissions_that_are_too_loose() {
 }
 
 #[test]
-fn settings_that_stop_everything_else_do_not_stop_the_doctor() {
+fn the_doctor_runs_with_invalid_settings() {
     let ph = Ph::new();
     ph.file("home/config.toml", "[output]\ncolour = 'never'\n");
     let (code, shown) = doctor(&ph, &[]);
@@ -352,7 +352,7 @@ fn settings_that_stop_everything_else_do_not_stop_the_doctor() {
 }
 
 #[test]
-fn a_directory_that_is_no_home_is_not_told_to_be_private() {
+fn the_doctor_does_not_judge_a_directory_that_is_not_a_home() {
     let ph = Ph::new();
     let file = path_text(&ph.file("some-file", "x"));
     let (code, shown) = doctor(&ph, &["--home", &file]);
@@ -363,7 +363,7 @@ fn a_directory_that_is_no_home_is_not_told_to_be_private() {
     assert!(!shown.contains("chmod"), "{shown}");
 }
 
-/// A directory as it comes with somebody's repository.
+/// Return a home as it comes with a repository.
 fn checkout(ph: &Ph) -> std::path::PathBuf {
     use std::os::unix::fs::PermissionsExt;
     let home = ph.dir().join("clone/.posthaste");
@@ -374,7 +374,7 @@ fn checkout(ph: &Ph) -> std::path::PathBuf {
 }
 
 #[test]
-fn a_home_that_comes_with_a_repository_harms_nobody() {
+fn links_in_a_home_from_a_repository_are_harmless() {
     use std::os::unix::fs::symlink;
     let traps = [
         "host",
@@ -418,7 +418,7 @@ fn a_home_that_comes_with_a_repository_harms_nobody() {
 }
 
 #[test]
-fn a_journal_that_comes_with_a_repository_is_not_believed() {
+fn a_journal_in_a_repository_is_not_read() {
     let ph = Ph::new();
     ph.send("bob planted");
     let home = checkout(&ph);
@@ -435,7 +435,7 @@ fn a_journal_that_comes_with_a_repository_is_not_believed() {
 }
 
 #[test]
-fn a_home_made_by_hand_becomes_private() {
+fn a_directory_made_by_hand_becomes_a_private_home() {
     use std::os::unix::fs::PermissionsExt;
     let ph = Ph::new();
     let home = ph.dir().join("by-hand");
@@ -447,7 +447,7 @@ fn a_home_made_by_hand_becomes_private() {
 }
 
 #[test]
-fn a_journal_that_was_lost_is_missed() {
+fn the_doctor_reports_message_files_of_a_lost_journal() {
     let ph = Ph::new();
     ph.send("bob hi");
     for file in ["journal.db", "journal.db-wal", "journal.db-shm"] {

@@ -51,8 +51,8 @@ pub(super) fn project(ph: &Ph, name: &str) -> PathBuf {
     project
 }
 
-/// A project of somebody else with a whole home in it: mail, a session's record, a harness that sets
-/// a variable, and a script for the mail. The directories are private, as a clone's can be.
+/// Another user's project with a complete home in it: mail, a session's record, a harness that sets
+/// a variable, and a mail script. The directories are private, as a clone's can be.
 pub(super) fn hostile(ph: &Ph) -> PathBuf {
     let attacker = project(ph, "attacker");
     let dir = attacker.join(".posthaste");
@@ -84,7 +84,7 @@ pub(super) fn hostile(ph: &Ph) -> PathBuf {
     attacker
 }
 
-/// A sample of commands that read or write a home.
+/// Commands that read or write a home.
 pub(super) const HOME_COMMANDS: [&str; 10] = [
     "send coder hi",
     "inbox coder",
@@ -202,7 +202,7 @@ fn a_clone_with_settings_only_is_not_a_home() {
 }
 
 #[test]
-fn a_home_that_is_moved_is_followed_and_a_copy_is_refused() {
+fn a_moved_home_is_accepted_and_a_copy_is_refused() {
     let ph = Ph::new();
     let first = project(&ph, "first");
     run(&ph, &first, "send bob hi").ok();
@@ -220,7 +220,7 @@ fn a_home_that_is_moved_is_followed_and_a_copy_is_refused() {
         .run()
         .fails(4, "agents cannot run 'ph trust'");
     run(&ph, &copied, "inbox bob").fails(4, &why);
-    // The person's word for the original is none for its copy.
+    // Trust in the original does not extend to its copy.
     run(&ph, &moved, "trust --home .posthaste").ok();
     run(&ph, &copied, "inbox bob").fails(4, "ph trust --home");
     run(&ph, &copied, "trust --home .").fails(4, "is not called .posthaste");
@@ -238,7 +238,7 @@ fn a_home_that_is_moved_is_followed_and_a_copy_is_refused() {
 /// `git pull` replaces ignored files without a word, so a repository may bring any file whose path it
 /// knows.
 #[test]
-fn files_that_a_pull_brings_are_no_part_of_the_home() {
+fn files_from_a_pull_are_not_part_of_the_home() {
     let ph = Ph::new();
     let attacker = hostile(&ph);
     let mine = project(&ph, "mine");
@@ -265,7 +265,7 @@ fn files_that_a_pull_brings_are_no_part_of_the_home() {
 }
 
 #[test]
-fn ten_processes_make_one_project_home_at_once() {
+fn ten_processes_create_one_project_home() {
     let ph = Ph::new();
     let project = project(&ph, "project");
     let all: Vec<_> = (0..10)
@@ -332,7 +332,7 @@ fn a_home_of_another_user_is_refused() {
 
 /// A neighbour who may write where the person works can neither read nor redirect their mail.
 #[test]
-fn a_neighbour_cannot_lay_a_trap_in_a_shared_directory() {
+fn another_user_cannot_prepare_a_home_in_a_shared_directory() {
     let ph = Ph::new();
     let shared = ph.dir().join("shared");
     let victims = ph.dir().join("precious");
@@ -397,7 +397,7 @@ fn settings_that_others_can_write_are_refused() {
 
 /// A repository may bring a `.gitignore` that makes `git add` take all of `.posthaste`.
 #[test]
-fn a_home_is_ignored_by_git_whatever_the_repository_says() {
+fn a_home_is_always_ignored_by_git() {
     let ph = Ph::new();
     let clone = project(&ph, "clone");
     std::fs::write(clone.join(".posthaste/.gitignore"), "!*\n").expect("a file");
@@ -407,7 +407,7 @@ fn a_home_is_ignored_by_git_whatever_the_repository_says() {
 }
 
 #[test]
-fn no_link_inside_a_home_is_followed() {
+fn links_inside_a_home_are_not_followed() {
     for part in [
         "sessions",
         "sockets",
@@ -442,7 +442,7 @@ fn no_link_inside_a_home_is_followed() {
 }
 
 #[test]
-fn a_directory_above_may_be_a_link_of_the_person() {
+fn a_parent_directory_may_be_a_link_of_the_person() {
     let ph = Ph::new();
     let real = ph.dir().join("real");
     std::fs::create_dir(&real).expect("a directory");

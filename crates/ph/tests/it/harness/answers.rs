@@ -1,10 +1,10 @@
-//! Answers to a program's question, by `ph answer` and `ph send --raw`: to that question, and to
+//! Answers by `ph answer` and `ph send --raw` reach the question that they were given for, and
 //! nothing else.
 
 use crate::common::stage::{Stage, until_so};
 use crate::common::tui::{LAB, Tui, install_manifest};
 
-/// Fits the lab's agent that prints what it is handed.
+/// A manifest for the lab's agent that prints its input.
 const ASKS: &str = r#"
 name = "asks"
 description = "The lab's agent that logs every byte"
@@ -20,7 +20,7 @@ pattern = 'May I (?<what>.+)\?'
 const CLEAR: &str = "\x1b[2J\x1b[H";
 
 #[test]
-fn blocked_on_a_permission_normal_waits_raw_answers_and_an_interrupt_passes() {
+fn a_permission_request_holds_normal_mail_and_passes_answers_and_interrupts() {
     let stage = Stage::new();
     install_manifest(&stage, "asks", ASKS);
     let agent = stage.agent("bot", "--raw");
@@ -30,7 +30,8 @@ fn blocked_on_a_permission_normal_waits_raw_answers_and_an_interrupt_passes() {
     assert_eq!(stage.status("bot")["blocked_on"], "permission: run it");
     let normal = stage.send("bot normal");
     stage.until_rule(&normal, "blocked");
-    // No Enter follows: it would choose what a dialog offers first. The question's end proves it.
+    // No Enter follows, because it would choose the dialog's default. The end of the question is
+    // the proof.
     let id = stage.run("answer bot y").ok().trim().to_owned();
     agent.until_heard("y");
     assert_eq!(stage.receipts(&normal), ["stored"]);
@@ -48,7 +49,7 @@ fn blocked_on_a_permission_normal_waits_raw_answers_and_an_interrupt_passes() {
     stage.until_receipt(&normal, "offered");
     agent.until_heard("] normal\r");
     assert!(!agent.heard().contains(&3));
-    // The key dismisses the question; nothing is typed before it is gone.
+    // The key dismisses the question; nothing is typed before the question is closed.
     agent.say("May I stop it?");
     stage.until_activity("bot", "blocked");
     let urgent = stage.send("bot --priority interrupt now");
@@ -62,7 +63,7 @@ fn blocked_on_a_permission_normal_waits_raw_answers_and_an_interrupt_passes() {
 }
 
 #[test]
-fn an_answer_to_no_question_is_refused_and_nothing_is_stored() {
+fn an_answer_without_a_question_is_refused_and_not_stored() {
     let stage = Stage::new();
     install_manifest(&stage, "lab", LAB);
     let tui = Tui::ready(&stage, &["--title", "--paste", "--work"]);
@@ -77,7 +78,7 @@ fn an_answer_to_no_question_is_refused_and_nothing_is_stored() {
     check("answer bot y");
     check("answer bot y --wait offered --timeout 1s");
     check("send bot --raw y");
-    // Nor while it works.
+    // An answer is refused while the agent works, too.
     let id = stage.send("bot hello");
     stage.until_receipt(&id, "offered");
     tui.until_logged("turn");
@@ -87,7 +88,7 @@ fn an_answer_to_no_question_is_refused_and_nothing_is_stored() {
 }
 
 #[test]
-fn an_answer_whose_question_has_gone_fails_and_is_never_typed() {
+fn an_answer_to_a_closed_question_fails_and_is_not_typed() {
     let stage = Stage::new();
     install_manifest(&stage, "lab", LAB);
     let tui = Tui::ready(&stage, &["--title", "--paste"]);
@@ -95,7 +96,7 @@ fn an_answer_whose_question_has_gone_fails_and_is_never_typed() {
         ("answer", "answer bot y"),
         ("answer\nask pay", "send bot --raw y"),
     ] {
-        // A pause that was only asked for would let an answer pass.
+        // A requested pause would let an answer pass.
         let mut person = stage.terminal("attach bot --take", posthaste_lab::pty::Size::USUAL);
         until_so("the keyboard to be taken", || {
             let status = stage.run("status bot").ok();
@@ -105,7 +106,7 @@ fn an_answer_whose_question_has_gone_fails_and_is_never_typed() {
         stage.until_activity("bot", "blocked");
         let id = stage.run(verb).ok().trim().to_owned();
         stage.until_rule(&id, "paused");
-        // It goes, or another comes in its place, before the answer could be typed.
+        // The question closes, or another replaces it, before the answer is typed.
         tui.order(order);
         stage.until_receipt(&id, "failed");
         let why = stage.run(&format!("why {id}")).ok();
@@ -121,19 +122,19 @@ fn an_answer_whose_question_has_gone_fails_and_is_never_typed() {
 }
 
 #[test]
-fn an_answer_gets_no_enter_where_the_same_question_comes_again_at_once() {
+fn an_answer_gets_no_enter_if_the_question_is_asked_again() {
     let stage = Stage::new();
     install_manifest(&stage, "lab", LAB);
     let tui = Tui::ready(&stage, &["--title", "--paste", "--again"]);
     tui.order("ask push it");
     stage.until_activity("bot", "blocked");
     let id = stage.run("answer bot n").ok().trim().to_owned();
-    // Nobody can tell whether it is the same one still: the answer is not given twice.
+    // Whether it is the same question is unknown, so the answer is not repeated.
     stage.until_receipt(&id, "failed");
     let shown = stage.show(&id);
     let reason = shown["receipts"][2]["evidence"].as_str().expect("a text");
     assert!(reason.ends_with("still shows the same question"), "{shown}");
-    // The second is still open.
+    // The second question is still open.
     assert_eq!(tui.log(), ["no \"push it\""]);
     assert_eq!(stage.status("bot")["activity"], "blocked");
 }

@@ -1,4 +1,4 @@
-//! What stands in the program's input box: a person's draft, or a text that Enter did not submit.
+//! Text in the program's input box: a person's draft, or a text that Enter did not submit.
 
 use crate::common::stage::{Stage, until_so};
 use crate::common::tui::{LAB, Tui, install_manifest, lab_with, lab_without_box};
@@ -8,7 +8,7 @@ fn a_draft_on_the_screen_holds_mail_until_it_is_gone() {
     let stage = Stage::new();
     install_manifest(&stage, "lab", LAB);
     let tui = Tui::ready(&stage, &["--title", "--paste"]);
-    // Nobody typed it here; it stands there all the same.
+    // The program shows a draft that nobody typed in this session.
     tui.order("type half a thought");
     let id = stage.send("bot --priority interrupt hello");
     stage.until_rule(&id, "draft");
@@ -23,7 +23,7 @@ fn a_draft_on_the_screen_holds_mail_until_it_is_gone() {
     let log = tui.until_logged("turn \"[URGENT");
     assert_eq!(log[0], "turn \"half a thought\"");
     assert_eq!(log.len(), 2, "{log:?}");
-    // Cleared by a key that keys alone cannot judge.
+    // Edited with keys from which the contents cannot be known.
     person.type_keys("\x1b[Aabc");
     person.wait_for_text("> abc");
     let id = stage.send("bot again");
@@ -38,7 +38,7 @@ fn a_draft_on_the_screen_holds_mail_until_it_is_gone() {
 }
 
 #[test]
-fn an_enter_that_is_swallowed_is_pressed_again_and_the_text_never() {
+fn a_swallowed_enter_is_pressed_again_and_the_text_is_not_retyped() {
     let stage = Stage::new();
     let retry = "[submit]\nretries = 2\nretry_after = \"100ms\"\n";
     install_manifest(&stage, "lab", &lab_with(retry));
@@ -61,7 +61,7 @@ fn an_enter_that_is_swallowed_is_pressed_again_and_the_text_never() {
 }
 
 #[test]
-fn what_no_enter_submits_stays_offered_and_holds_what_comes_after() {
+fn a_text_that_is_never_submitted_stays_offered_and_holds_later_mail() {
     let stage = Stage::new();
     let retry = "[submit]\nretry_after = \"100ms\"\n";
     install_manifest(&stage, "lab", &lab_with(retry));
@@ -79,7 +79,7 @@ fn what_no_enter_submits_stays_offered_and_holds_what_comes_after() {
     let reason = "an earlier text is still in the input box, because Enter did not submit it";
     assert_eq!(stage.why(&next)["reason"], reason);
     assert_eq!(tui.log(), ["swallowed", "swallowed"]);
-    // Then a person does.
+    // A person submits the text.
     let mut person = tui.person();
     person.type_keys("\r");
     stage.until_receipt(&next, "offered");
@@ -91,7 +91,7 @@ fn what_no_enter_submits_stays_offered_and_holds_what_comes_after() {
 }
 
 #[test]
-fn what_an_interrupt_puts_back_is_cleared_away() {
+fn a_prompt_that_an_interrupt_restores_is_cleared() {
     let stage = Stage::new();
     let more = "clear = \"ctrl+u\"\n[interrupt]\nkeys = \"esc\"\n";
     install_manifest(&stage, "lab", &lab_with(more));
@@ -110,7 +110,7 @@ fn what_an_interrupt_puts_back_is_cleared_away() {
 }
 
 #[test]
-fn an_agent_without_a_described_box_gets_its_mail_too() {
+fn an_agent_without_a_described_box_gets_mail() {
     let stage = Stage::new();
     install_manifest(&stage, "lab", &lab_without_box(""));
     let tui = Tui::ready(&stage, &["--hide", "--alt"]);

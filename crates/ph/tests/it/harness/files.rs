@@ -1,4 +1,4 @@
-//! Manifests as files: found, overridden, wrong; and what `ph harness` says of them.
+//! Manifests as files: found, overridden and invalid, and the output of `ph harness`.
 
 use crate::common::stage::{Stage, is_alive, until, until_dead, wait_for_number};
 use crate::common::tui::{LAB, install_manifest};
@@ -10,7 +10,7 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-/// Puts a manifest into the home.
+/// Put a manifest into the home.
 fn teach_home(stage: &Stage, name: &str, manifest: &str) {
     let dir = stage.home().join("harness");
     std::fs::create_dir_all(&dir).expect("a directory");
@@ -25,7 +25,7 @@ fn named(name: &str, more: &str) -> String {
 }
 
 #[test]
-fn the_nearer_file_wins() {
+fn the_nearer_manifest_wins() {
     let stage = Stage::new();
     let source = || {
         let shown = stage.run("harness show own --json").json();
@@ -36,7 +36,7 @@ fn the_nearer_file_wins() {
     assert_eq!(source(), "/user/.config/posthaste/harness/own.toml");
     teach_home(&stage, "own", &named("own", "commands = [\"cat\"]\n"));
     assert!(source().ends_with("/harness/own.toml") && !source().contains(".config"));
-    // The command chooses, unless somebody says otherwise.
+    // The command chooses the harness, unless --harness names one.
     let harness = |args: &[&str], name: &str| {
         let head = ["run", "--detach", "--name", name];
         stage.call(&[&head[..], args].concat()).run().ok();
@@ -46,7 +46,7 @@ fn the_nearer_file_wins() {
     assert_eq!(harness(&["/bin/cat"], "b"), "own");
     assert_eq!(harness(&["sleep", "1000"], "c"), "generic");
     assert_eq!(harness(&["--harness", "generic", "cat"], "d"), "generic");
-    // One of ours can be replaced too.
+    // A built-in manifest can be replaced, too.
     install_manifest(
         &stage,
         "generic",
@@ -58,7 +58,7 @@ fn the_nearer_file_wins() {
 }
 
 #[test]
-fn a_start_is_dressed_by_its_harness() {
+fn a_start_gets_the_additions_of_its_harness() {
     let stage = Stage::new();
     let start = r#"
 [start]
@@ -83,7 +83,7 @@ env = { WHO = "{agent}", ALSO = "theirs", DIR = "{message_dir}" }
 }
 
 #[test]
-fn what_is_wrong_is_told_before_anything_starts() {
+fn an_invalid_manifest_is_reported_before_the_start() {
     let stage = Stage::new();
     install_manifest(
         &stage,
@@ -109,7 +109,7 @@ fn what_is_wrong_is_told_before_anything_starts() {
     let near = run(&["--harness", "goood", "sleep", "1000"]);
     near.fails(3, "no harness is called 'goood'");
     assert!(near.err().contains("did you mean good?"), "{}", near.err());
-    // A file that is not right is nobody else's business.
+    // An invalid manifest affects only its own harness.
     run(&["cat"]).ok();
     assert_eq!(stage.status("bot")["harness"], "generic");
     stage.run("stop bot").ok();
@@ -132,7 +132,7 @@ fn what_is_wrong_is_told_before_anything_starts() {
 }
 
 #[test]
-fn what_is_no_file_is_told_and_not_waited_for() {
+fn a_manifest_that_is_not_a_file_is_reported_without_blocking() {
     let stage = Stage::new();
     install_manifest(&stage, "good", &named("good", ""));
     let pipe = stage.user().join(".config/posthaste/harness/pipe.toml");
@@ -155,12 +155,12 @@ fn what_is_no_file_is_told_and_not_waited_for() {
     for line in ["harness show pipe", "harness test pipe -- cat"] {
         run(line).fails(2, says);
     }
-    // It is nobody else's business.
+    // Other harnesses are not affected.
     run("run --detach --name bot cat").ok();
 }
 
 #[test]
-fn harnesses_in_a_home_that_is_open_to_others_are_not_believed() {
+fn manifests_in_a_home_open_to_others_are_ignored() {
     let stage = Stage::new();
     teach_home(&stage, "own", &named("own", ""));
     stage.run("harness show own").ok();
@@ -171,7 +171,7 @@ fn harnesses_in_a_home_that_is_open_to_others_are_not_believed() {
         .run("run --detach sleep 1000")
         .fails(4, "is open to other users");
     std::fs::set_permissions(&dir, Permissions::from_mode(0o700)).unwrap();
-    // Nor is anything opened through a link.
+    // Links are not followed.
     let other = stage.file("elsewhere.toml", named("linked", ""));
     std::os::unix::fs::symlink(other, dir.join("linked.toml")).unwrap();
     stage.run("harness show linked").fails(2, "cannot read");
@@ -191,7 +191,7 @@ fn a_restart_needs_its_harness() {
 }
 
 #[test]
-fn what_there_is_can_be_listed_and_shown() {
+fn harnesses_can_be_listed_and_shown() {
     let stage = Stage::new();
     install_manifest(&stage, "lab", LAB);
     install_manifest(
@@ -232,12 +232,12 @@ fn what_there_is_can_be_listed_and_shown() {
     "#);
     let generic = stage.run("harness show generic").ok();
     assert!(
-        generic.starts_with("# built in\n# For any program"),
+        generic.starts_with("# built in\n# The harness of unknown programs"),
         "{generic}"
     );
 }
 
-/// A directory with a program of this name as the only one to be found.
+/// Return a directory whose only program has this name.
 fn alone_on_path(stage: &Stage, program: &str) -> PathBuf {
     let path = stage.file(&format!("alone/{program}"), "#!/bin/sh\nexec cat\n");
     std::fs::set_permissions(&path, Permissions::from_mode(0o700)).expect("it is ours");
@@ -245,7 +245,7 @@ fn alone_on_path(stage: &Stage, program: &str) -> PathBuf {
 }
 
 #[test]
-fn the_agents_that_are_known_are_listed() {
+fn known_agents_are_listed() {
     let stage = Stage::new();
     let path = alone_on_path(&stage, "codex");
     let done = stage.call(&["harness", "ls"]).env("PATH", path).run();
@@ -260,7 +260,7 @@ fn the_agents_that_are_known_are_listed() {
 }
 
 #[test]
-fn an_agent_that_is_not_installed_can_be() {
+fn the_hint_for_a_missing_agent_installs_it() {
     let stage = Stage::new();
     let nothing = stage.dir().join("nothing");
     let check = |command: &[&str], hint: &str| {
@@ -277,13 +277,13 @@ fn an_agent_that_is_not_installed_can_be() {
     check(&["codex"], &format!("{npm} @openai/codex"));
     check(&["opencode"], &format!("{npm} opencode-ai"));
     check(&["gemini"], &format!("{npm} @google/gemini-cli"));
-    // That would not help with another program, whatever it is like.
+    // The hint is not printed for another program of the harness.
     check(&["--harness", "claude", "my-claude"], "on PATH?");
     stage.until_nothing_runs();
 }
 
 #[test]
-fn a_trial_tells_what_it_sees() {
+fn a_trial_prints_what_it_recognises() {
     let stage = Stage::new();
     install_manifest(&stage, "lab", LAB);
     let program = path_text(&posthaste_lab::program("lab-tui"));
@@ -328,17 +328,17 @@ fn a_trial_tells_what_it_sees() {
 }
 
 #[test]
-fn a_trial_ends_as_the_program_does() {
+fn a_trial_ends_with_its_program() {
     let stage = Stage::new();
     install_manifest(&stage, "lab", LAB);
     let trial = |args: &[&str]| stage.call(&[&["harness", "test"], args].concat()).run();
-    // One that is never ready.
+    // A program that is never ready.
     let program = path_text(&posthaste_lab::program("lab-tui"));
     let boot = path_text(&stage.file("boot", ""));
     let done = trial(&["lab", "--for", "300ms", "--", &program, "--boot", &boot]);
     assert_eq!(done.code, 1, "{}", done.out());
     assert!(!done.out().contains("ready     yes"), "{}", done.out());
-    // One that ends by itself says how.
+    // A program that exits by itself is reported with its status.
     let done = trial(&["generic", "--json", "--", "/bin/sh", "-c", "exit 3"]);
     assert_eq!(done.code, 1);
     let out = done.out();
@@ -352,7 +352,7 @@ fn a_trial_ends_as_the_program_does() {
 }
 
 #[test]
-fn a_trial_ends_what_it_has_started() {
+fn a_trial_ends_its_processes() {
     let stage = Stage::new();
     let args = [
         "harness",
@@ -368,7 +368,7 @@ fn a_trial_ends_what_it_has_started() {
     let done = stage.call(&args).run();
     assert!(done.out().contains("by us"), "{}", done.out());
     stage.until_nothing_runs();
-    // So it does where it is killed itself.
+    // A killed trial ends them, too.
     let file = stage.dir().join("pid");
     let stays = format!(
         "trap '' HUP TERM; echo $$ > '{}'; while :; do sleep 0.1; done",
@@ -381,7 +381,7 @@ fn a_trial_ends_what_it_has_started() {
     trial.kill().expect("it runs");
     trial.wait().expect("it was killed");
     until_dead(program);
-    // So it does where somebody has seen enough.
+    // So does a trial that is interrupted with Ctrl+C.
     let args = ["harness", "test", "generic", "--", "sleep", "1000"];
     let mut trial = stage.terminal_of(&args, Size::USUAL);
     trial.wait_for_text("starting");

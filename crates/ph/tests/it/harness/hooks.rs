@@ -1,4 +1,4 @@
-//! What an agent's own hooks say of it, and what they prove.
+//! Hook events of an agent: its activity, and proof of delivery.
 
 use crate::common::PATIENCE;
 use crate::common::stage::{Stage, until_so};
@@ -18,12 +18,12 @@ begins = ["SessionStart source=clear"]
 ends = ["SessionEnd"]
 "#;
 
-/// The lab's manifest with hooks that are heard, and believed.
+/// The lab's manifest with hook events that also count as proof.
 pub(crate) fn hooked(more: &str) -> String {
     format!("proof = [\"hook\"]\n{LAB}{HOOK}{more}")
 }
 
-/// A ready agent of that kind.
+/// Start such an agent, and wait until it is ready.
 fn agent<'a>(stage: &'a Stage, flags: &[&str]) -> Tui<'a> {
     install_manifest(stage, "lab", &hooked(""));
     Tui::ready(stage, &[&["--title", "--paste"], flags].concat())
@@ -35,7 +35,7 @@ fn hook(stage: &Stage, event: &str, payload: &Value) {
     assert_eq!(noted, json!({"status": "noted"}));
 }
 
-/// Several at once, so that they come within a moment.
+/// Send several events at once, so that they arrive within a moment.
 fn hooks(stage: &Stage, events: &[(&str, Value)]) {
     let call = |(event, payload): &(&str, Value)| {
         let params = json!({"event_name": event, "payload": payload});
@@ -57,7 +57,7 @@ fn activity(stage: &Stage) -> Value {
 }
 
 #[test]
-fn a_message_is_accepted_by_the_agents_own_word() {
+fn a_message_is_accepted_by_a_hook_event() {
     let stage = Stage::new();
     let tui = agent(&stage, &["--hooks"]);
     let done = stage.run("send bot hello --wait accepted --timeout 20s");
@@ -78,7 +78,7 @@ fn a_message_is_accepted_by_the_agents_own_word() {
     assert!(told.contains(line), "{told}");
     assert_eq!(stage.why(&id)["receipt"], "accepted");
     assert_eq!(tui.turns().len(), 1);
-    // Several in one turn, a body with lines of its own, and one that is in a file.
+    // Several messages in one turn, a body with several lines, and a body in a file.
     tui.order("work\nhook UserPromptSubmit {}");
     stage.until_activity("bot", "working");
     let ids = ["two", "'three\n[ph message from: human id: 00000000] x'"]
@@ -91,7 +91,7 @@ fn a_message_is_accepted_by_the_agents_own_word() {
 }
 
 #[test]
-fn without_the_agents_word_it_stays_offered() {
+fn a_message_without_proof_stays_offered() {
     let stage = Stage::new();
     agent(&stage, &[]);
     let done = stage.run("send bot hello --wait accepted --timeout 500ms");
@@ -134,27 +134,27 @@ fn forged_and_foreign_ids_prove_nothing() {
     hook(&stage, "Unheard", &stop);
     let params = json!({"harness": "other", "event_name": "UserPromptSubmit", "payload": stop});
     stage.rpc("bot", "hook_event", &params);
-    // Last of all the true one: by then the others have been heard.
+    // The true event comes last, after the others were processed.
     submit(&ours, "own");
     stage.until_receipt(&id, "accepted");
     submit(&ours, "own");
     tui.order("answer");
     stage.until_receipt(&held, "offered");
     assert_eq!(stage.receipts(&held), ["stored", "offering", "offered"]);
-    // The first hook said that a proof can be awaited.
+    // The first hook event showed that a proof can be awaited.
     let journey = ["stored", "offering", "offered", "offered", "accepted"];
     assert_eq!(stage.receipts(&id), journey);
 }
 
 #[test]
-fn what_hooks_say_beats_silence_and_the_title() {
+fn hook_events_beat_silence_and_the_title() {
     let stage = Stage::new();
     agent(&stage, &[]);
     hook(&stage, "PreToolUse", &json!({"tool_name": "Bash"}));
     assert_eq!(activity(&stage), "working");
     assert_eq!(evidence(&stage), "hook PreToolUse just now");
     let later = stage.send("bot --priority idle later");
-    // Its title says that it is idle, and it is silent for longer than counts as rest.
+    // The title says idle, and the silence is longer than the limit for idle.
     until_so("some silence", || {
         evidence(&stage) == "hook PreToolUse 1 s ago"
     });
@@ -162,7 +162,7 @@ fn what_hooks_say_beats_silence_and_the_title() {
     let why = stage.why(&later)["evidence"].clone();
     let told = why.as_str().expect("a text");
     assert!(told.starts_with("hook PreToolUse "), "{told}");
-    // In the other dialect too.
+    // The plain dialect works, too.
     let stop = json!({"type": "hook_event", "event_name": "Stop", "payload": {}});
     assert_eq!(stage.ask("bot", &stop), json!({"ok": true}));
     stage.until_receipt(&later, "offered");
@@ -184,9 +184,9 @@ fn a_manifest_may_trust_the_title_more() {
 }
 
 #[test]
-fn a_question_by_hook_holds_mail_and_is_named() {
+fn a_question_reported_by_a_hook_holds_mail_and_is_named() {
     let stage = Stage::new();
-    // Nothing is known of what its questions look like.
+    // The manifest has no patterns for dialogs.
     let manifest = hooked("");
     let (head, rest) = manifest.split_once("[[dialog]]").expect("a dialog");
     let (_, rest) = rest.split_once("[input_box]").expect("a box");
@@ -210,7 +210,7 @@ fn a_question_by_hook_holds_mail_and_is_named() {
     assert_eq!(why["reason"], "the program waits for an answer (Bash)");
     let told = why["evidence"].as_str().expect("a text").to_owned();
     assert!(told.starts_with("hook PermissionRequest "), "{told}");
-    // Nobody answers within a moment.
+    // The question stays open for some time.
     until_so("a while", || {
         evidence(&stage) == "hook PermissionRequest 1 s ago"
     });
@@ -220,7 +220,7 @@ fn a_question_by_hook_holds_mail_and_is_named() {
 }
 
 #[test]
-fn the_other_dialect_tells_what_it_does_in_its_turn() {
+fn the_plain_dialect_reports_the_phase_of_a_turn() {
     let stage = Stage::new();
     agent(&stage, &[]);
     let told = || {
@@ -240,7 +240,7 @@ fn the_other_dialect_tells_what_it_does_in_its_turn() {
 }
 
 #[test]
-fn after_a_no_the_screen_tells_that_the_question_is_gone() {
+fn after_a_denial_the_screen_shows_that_the_question_is_closed() {
     let stage = Stage::new();
     let tui = agent(&stage, &["--hooks", "--work"]);
     let first = stage.send("bot first");
@@ -255,14 +255,14 @@ fn after_a_no_the_screen_tells_that_the_question_is_gone() {
     let mut person = tui.person();
     person.type_keys("n");
     tui.until_logged("no \"remove it\"");
-    // It goes on drawing; the message goes in once the screen is at rest.
+    // The program still draws; the message is typed once the screen is unchanged.
     tui.order("rest");
     stage.until_receipt(&id, "accepted");
     assert_eq!(tui.log()[1], "no \"remove it\"");
 }
 
 #[test]
-fn after_a_no_that_no_hook_tells_of_why_says_what_releases_the_mail() {
+fn why_explains_an_unreported_denial() {
     let stage = Stage::new();
     install_manifest(&stage, "lab", &blind());
     let tui = Tui::ready(&stage, &["--title", "--paste", "--hooks"]);
@@ -275,20 +275,20 @@ fn after_a_no_that_no_hook_tells_of_why_says_what_releases_the_mail() {
     let mut person = tui.person();
     person.type_keys("n");
     tui.until_logged("no \"remove it\"");
-    // Its screen shows no question any more; nobody knows that of this program.
+    // The screen shows no question any more, but the manifest cannot know that.
     stage.until_rule(&id, "blocked");
     let release = "a hook says that it continues; after a denial it may call none before its next prompt, \
                    which a person can submit ('ph attach bot')";
     assert_eq!(stage.why(&id)["release"], release);
     let told = stage.run(&format!("why {id}")).ok();
     assert!(told.contains(release), "{told}");
-    // And that is so.
+    // A submitted prompt releases the message.
     hook(&stage, "UserPromptSubmit", &json!({"prompt": "go on"}));
     stage.until_receipt(&id, "offered");
 }
 
 #[test]
-fn hooks_that_come_late_twice_or_from_elsewhere_mislead_nobody() {
+fn late_repeated_and_foreign_hook_events_are_ignored() {
     let stage = Stage::new();
     agent(&stage, &[]);
     let own = || json!({"session_id": "own", "tool_name": "Bash"});
@@ -303,30 +303,30 @@ fn hooks_that_come_late_twice_or_from_elsewhere_mislead_nobody() {
     let done = || ("PostToolUse", own());
     let stop = || ("Stop", own());
     check(&[tool(), tool()], "working", "hook PreToolUse ");
-    // The end has overtaken what was before it.
+    // The end of the turn arrived before earlier events.
     check(&[stop(), done(), stop()], "idle", "hook Stop ");
     let prompt = || ("UserPromptSubmit", own());
-    // Another use: the first one once more would pass for a repeat.
+    // Another tool, because the same event would count as a repeat.
     let next = (
         "PreToolUse",
         json!({"session_id": "own", "tool_name": "Edit"}),
     );
     check(&[prompt(), next], "working", "hook PreToolUse ");
-    // What led to a question comes after it.
+    // The cause of a question arrives after the question.
     let asks = || ("PermissionRequest", own());
     check(
         &[asks(), tool(), asks()],
         "blocked",
         "hook PermissionRequest ",
     );
-    // Side sessions.
+    // Events of another session id.
     let theirs = [("Stop", other()), ("SessionEnd", other())];
     check(&theirs, "blocked", "hook PermissionRequest ");
     until_so("a while", || {
         evidence(&stage) == "hook PermissionRequest 1 s ago"
     });
     check(&[stop(), ("PreToolUse", other())], "idle", "hook Stop ");
-    // It goes on under another id, and what comes of the old one is late.
+    // The conversation continues under another id, and events of the old id are late.
     let cleared = || json!({"session_id": "other", "source": "clear"});
     let events = [
         ("SessionStart", cleared()),
@@ -338,7 +338,7 @@ fn hooks_that_come_late_twice_or_from_elsewhere_mislead_nobody() {
 }
 
 #[test]
-fn a_cleared_agent_goes_on_under_another_id() {
+fn a_cleared_conversation_continues_under_another_id() {
     let stage = Stage::new();
     let tui = agent(&stage, &["--hooks"]);
     let before = stage.send("bot before");
@@ -367,7 +367,7 @@ fn a_swallowed_enter_is_pressed_again_and_then_proven() {
 }
 
 #[test]
-fn what_a_manifest_says_in_vain_is_told() {
+fn ineffective_settings_of_a_manifest_are_reported() {
     let stage = Stage::new();
     let manifest = "name = \"vain\"\ndescription = \"A test's own\"\n\
                     routes = [\"hook\", \"http\", \"queue\", \"terminal\"]\nproof = [\"transcript\"]\n";
@@ -401,7 +401,7 @@ fn what_a_manifest_says_in_vain_is_told() {
     assert!(done.err().contains(note), "{}", done.err());
 }
 
-/// A connection that is told of changes.
+/// A connection that is subscribed to changes.
 struct Listener(BufReader<UnixStream>);
 
 impl Listener {
@@ -425,7 +425,7 @@ impl Listener {
         serde_json::from_str(&line).expect("JSON")
     }
 
-    /// What has changed next.
+    /// Return the next change.
     fn next(&mut self) -> Value {
         let line = self.line();
         let event = if line["params"].is_null() {
@@ -437,7 +437,7 @@ impl Listener {
     }
 }
 
-/// Hooks alone tell of its questions: none is seen.
+/// The lab's manifest with hooks and without dialogs.
 fn blind() -> String {
     let at = LAB.find("[[dialog]]").expect("a question");
     let rest = LAB[at..].find("\n\n").map_or("", |end| &LAB[at + end..]);
@@ -445,7 +445,7 @@ fn blind() -> String {
 }
 
 #[test]
-fn a_nudge_gets_no_enter_where_a_hook_tells_of_a_question() {
+fn a_nudge_gets_no_enter_if_a_hook_reports_a_question() {
     let stage = Stage::new();
     install_manifest(&stage, "lab", &blind());
     let flags = ["--title", "--paste", "--hooks", "--ask-on-text", "drop it"];
@@ -461,7 +461,7 @@ fn a_nudge_gets_no_enter_where_a_hook_tells_of_a_question() {
 }
 
 #[test]
-fn an_answer_gets_no_enter_where_a_hook_tells_of_the_next_question() {
+fn an_answer_gets_no_enter_if_a_hook_reports_the_next_question() {
     let stage = Stage::new();
     install_manifest(&stage, "lab", &blind());
     let tui = Tui::ready(&stage, &["--title", "--paste", "--hooks", "--again"]);

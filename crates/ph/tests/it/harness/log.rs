@@ -1,5 +1,5 @@
-//! The log of a session: what it tells of each message, what `PH_LOG` lets through, and where it goes
-//! when it is full.
+//! The log of a session: its lines about each message, the filter `PH_LOG`, and the rotation of a
+//! full log.
 
 use super::hooks::hooked;
 use crate::common::stage::{Stage, until, until_so};
@@ -25,14 +25,14 @@ fn log(stage: &Stage) -> String {
     std::fs::read_to_string(log_file(stage)).expect("a log")
 }
 
-/// The lines that hold all of these words.
+/// Return the lines that contain all of these words.
 fn lines(stage: &Stage, words: &[&str]) -> Vec<String> {
     let log = log(stage);
     let holds = |line: &&str| words.iter().all(|word| line.contains(word));
     log.lines().filter(holds).map(str::to_owned).collect()
 }
 
-/// The one line that holds all of these words, once it is there.
+/// Wait for the one line that contains all of these words.
 fn until_line(stage: &Stage, words: &[&str]) -> String {
     let mut found = until(&format!("a line with {words:?}"), || {
         Some(lines(stage, words)).filter(|found| !found.is_empty())
@@ -41,14 +41,14 @@ fn until_line(stage: &Stage, words: &[&str]) -> String {
     found.remove(0)
 }
 
-/// Stops the session, so that its log is whole.
+/// Stop the session, so that its log is complete.
 fn stop(stage: &Stage) {
     stage.run("stop bot").ok();
     until_so("its end", || stage.status("bot")["activity"] == "exited");
 }
 
 #[test]
-fn the_log_tells_why_a_message_waited_and_how_it_went() {
+fn the_log_explains_a_delivery() {
     let stage = stage();
     let _tui = Tui::logging(&stage, &FLAGS, "");
     let pid = stage.pid("bot").to_string();
@@ -69,7 +69,7 @@ fn the_log_tells_why_a_message_waited_and_how_it_went() {
         held.contains("evidence=\"a client asked for a pause\""),
         "{held}"
     );
-    // A second message makes the session look again; the first has no second line.
+    // A second message causes another look; the first message gets no second line.
     let other = stage.send("bot another");
     until_line(&stage, &["held", &other[..8]]);
     assert_eq!(lines(&stage, &["held", &id[..8]]).len(), 1);
@@ -83,7 +83,7 @@ fn the_log_tells_why_a_message_waited_and_how_it_went() {
     assert!(accepted.contains(proof), "{accepted}");
     let at = |line: &str| log(&stage).find(line);
     assert!(at(&held) < at(&offered) && at(&offered) < at(&accepted));
-    // Each line begins with its time in UTC, and holds no text of a message.
+    // Each line begins with its time in UTC, and contains no text of a message.
     for line in log(&stage).lines() {
         let (time, _) = line.split_once(' ').expect("words");
         assert_eq!(time.len(), "2026-11-18T12:00:00.123Z".len(), "{line}");
@@ -100,7 +100,7 @@ fn the_log_tells_why_a_message_waited_and_how_it_went() {
 }
 
 #[test]
-fn a_viewer_comes_and_goes() {
+fn the_log_records_viewers() {
     let stage = stage();
     let tui = Tui::logging(&stage, &FLAGS, "");
     let mut person = tui.person();
@@ -113,7 +113,7 @@ fn a_viewer_comes_and_goes() {
 }
 
 #[test]
-fn the_filter_shows_hooks_and_is_not_the_agents() {
+fn the_log_filter_shows_hooks_and_is_not_passed_on() {
     let stage = stage();
     let _tui = Tui::logging(&stage, &FLAGS, "debug");
     let payload = json!({"tool_name": "what \u{1b}[2J\nthe agent says"});
@@ -127,7 +127,7 @@ fn the_filter_shows_hooks_and_is_not_the_agents() {
 }
 
 #[test]
-fn off_logs_nothing_and_a_wrong_filter_is_named() {
+fn the_filter_off_logs_nothing_and_an_invalid_one_is_reported() {
     let stage = stage();
     let tui = Tui::logging(&stage, &FLAGS, "off");
     let id = stage.send("bot hello");
@@ -145,7 +145,7 @@ fn off_logs_nothing_and_a_wrong_filter_is_named() {
 }
 
 #[test]
-fn a_full_log_is_kept_and_standard_error_follows() {
+fn a_full_log_is_rotated_and_standard_error_follows() {
     let stage = stage();
     let _tui = Tui::logging(&stage, &FLAGS, "");
     stop(&stage);
@@ -164,7 +164,7 @@ fn a_full_log_is_kept_and_standard_error_follows() {
             .mode()
     };
     assert_eq!(mode(&file) & 0o777, 0o600);
-    // A panic would be written there.
+    // A panic message would go to standard error.
     let stderr = format!("/proc/{}/fd/2", stage.pid("bot"));
     assert_eq!(std::fs::read_link(&stderr).expect("it runs"), file);
     let flags = rustix::fs::open(&stderr, OFlags::WRONLY | OFlags::APPEND, Mode::empty());
@@ -173,9 +173,9 @@ fn a_full_log_is_kept_and_standard_error_follows() {
     until_line(&stage, &["a panic"]);
 }
 
-/// At any level: neither is a key written down, nor does one cost a line.
+/// Keys are not logged at any level, and cause no lines.
 #[test]
-fn keys_and_output_leave_no_lines() {
+fn keys_and_output_are_not_logged() {
     let stage = stage();
     let tui = Tui::logging(&stage, &FLAGS, "trace");
     let mut person = tui.person();

@@ -11,7 +11,7 @@ fn screen(above: &str, text: &str) -> String {
     format!("{above}\n{RULE}\n> {text}\n{RULE}\n{FOOT}\n")
 }
 
-/// A stage on which the lab's harness is known.
+/// A stage with the lab's harness.
 fn stage() -> Stage {
     let stage = Stage::new();
     let osc = "[activity.osc]\nnumber = 7501\nblocked = ['state=blocked']\n";
@@ -135,7 +135,7 @@ fn a_person_can_allow_status_rows() {
     harness.lab.status_rows = 1  ([dir]/user/.config/posthaste/config.toml)
     harness.lab.status_rows = 0  ([dir]/user/.posthaste/config.toml), ignored: a project cannot set it
     ");
-    // The home's own settings are the person's, too.
+    // The home's own settings belong to the person, too.
     stage.file(
         "home/config.toml",
         "[harness.lab]\nstatus_rows = 2\n[harness.labb]\nstatus_rows = 1\n",
@@ -285,7 +285,7 @@ fn a_bad_capture_is_refused() {
     done.fails(3, "did you mean lab?");
 }
 
-/// What a person captures of a real agent is recognised like the session's own screen.
+/// A person's capture of a real agent is recognised like the session's own screen.
 #[test]
 fn the_captures_of_real_agents_are_recognised() {
     let stage = Stage::new();

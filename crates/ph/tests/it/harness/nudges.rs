@@ -1,12 +1,12 @@
-//! Lines that are no messages: they obey the same rules, also those that came while they waited for
-//! the keyboard.
+//! Nudges obey the same rules as messages, also if something changes while they wait for the
+//! keyboard.
 
 use crate::common::stage::{Stage, until_so};
 use crate::common::tui::{Tui, install_manifest, lab_with};
 use serde_json::{Value, json};
 
-/// Asks for a line to be typed while a message of ours is written and its Enter swallowed: the
-/// keyboard is ours until it is given up.
+/// Request a nudge while a message is in the box and its Enter is swallowed: delivery has the
+/// keyboard until it gives up.
 fn nudge_meanwhile<'a>(stage: &'a Stage, text: &str) -> (Tui<'a>, impl FnOnce() -> Value) {
     install_manifest(
         stage,
@@ -24,7 +24,7 @@ fn nudge_meanwhile<'a>(stage: &'a Stage, text: &str) -> (Tui<'a>, impl FnOnce() 
 }
 
 #[test]
-fn a_question_that_opens_while_a_line_waits_is_not_answered_by_it() {
+fn a_waiting_nudge_does_not_answer_a_new_question() {
     let stage = Stage::new();
     let (tui, answer) = nudge_meanwhile(&stage, "y");
     tui.order("ask delete everything");
@@ -36,12 +36,12 @@ fn a_question_that_opens_while_a_line_waits_is_not_answered_by_it() {
 }
 
 #[test]
-fn a_message_that_stays_in_the_box_is_not_submitted_by_a_line() {
+fn a_nudge_does_not_submit_a_message_in_the_box() {
     let stage = Stage::new();
     let (tui, answer) = nudge_meanwhile(&stage, "and-more");
     let reason = "an earlier text is still in the input box, because Enter did not submit it";
     assert_eq!(answer(), json!({"status": "held", "reason": reason}));
-    // One who asks later hears the same.
+    // A later nudge gets the same reason.
     let nudged = stage.run("nudge bot and-more");
     assert_eq!(
         (nudged.code, nudged.out()),

@@ -20,7 +20,7 @@ fn an_untested_version_is_named() {
 }
 
 #[test]
-fn the_banner_of_a_program_tells_its_version() {
+fn the_version_is_read_from_the_banner() {
     let stage = Stage::new();
     let version = "[version]\ntested = ['lab-tui']\nbanner = '(?<version>lab-tui)'\n";
     install_manifest(&stage, "lab", &lab_with(version));
@@ -32,7 +32,7 @@ fn the_banner_of_a_program_tells_its_version() {
 }
 
 #[test]
-fn nothing_is_typed_and_no_end_is_claimed_while_another_process_has_the_conversation() {
+fn a_handed_over_conversation_gets_no_text_and_no_end() {
     let stage = Stage::new();
     let handover = "[handover]\ndir = '.lab'\nfile = 'sessions/{pid}.json'\nfield = 'movedTo'\n";
     install_manifest(&stage, "lab", &lab_with(handover));
@@ -42,7 +42,7 @@ fn nothing_is_typed_and_no_end_is_claimed_while_another_process_has_the_conversa
         std::fs::create_dir_all(&dir).unwrap();
         let file = dir.join(format!("{}.json", stage.child("bot")));
         std::fs::write(file, text).unwrap();
-        // The program draws, so that the session looks.
+        // The program draws, so the session reads the file.
         tui.order("print drawn");
     };
     record(r#"{"movedTo":"job7"}"#);
@@ -66,11 +66,11 @@ fn nothing_is_typed_and_no_end_is_claimed_while_another_process_has_the_conversa
         .run("answer bot 1")
         .fails(4, "moved to another process");
     assert_eq!(tui.turns(), Vec::<String>::new());
-    // A record that is half written, or gone, ends nothing.
+    // An incomplete or missing record ends nothing.
     record(r#"{"movedTo":"#);
     assert_eq!(stage.status("bot")["handed_over"], "job job7");
     assert_eq!(stage.rule(&id), "handed-over");
-    // It takes its conversation back.
+    // The program takes its conversation back.
     record(r#"{"pid":1}"#);
     stage.until_receipt(&id, "offered");
     tui.until_logged("turn");

@@ -30,7 +30,7 @@ fn a_question_holds_mail_and_is_named() {
         (1, "not nudged: the program waits for an answer\n")
     );
     assert!(tui.log().is_empty(), "{:?}", tui.log());
-    // A person answers with one key, which is no draft.
+    // A person answers with one key, which is not a draft.
     let mut person = tui.person();
     person.type_keys("y");
     for id in &ids {
@@ -57,9 +57,9 @@ fn a_question_that_opens_between_text_and_enter_gets_no_enter() {
     let reason = "the program waits for an answer (permission: delete all)";
     assert_eq!(why["reason"], reason);
     assert_eq!(stage.receipts(&id), ["stored", "offering"]);
-    // Long past the time for Enter: nothing was answered.
+    // The time for Enter is long past, and nothing was answered.
     assert!(tui.log().is_empty(), "{:?}", tui.log());
-    // The person has the keyboard, says no, and then Enter comes, once, without the text again.
+    // The person answers no; then Enter is pressed once, and the text is not typed again.
     let mut person = tui.person();
     person.type_keys("n");
     stage.until_receipt(&id, "offered");
@@ -77,7 +77,7 @@ fn a_question_that_opens_between_text_and_enter_gets_no_enter() {
 }
 
 #[test]
-fn what_a_person_adds_to_a_text_that_waits_is_not_submitted() {
+fn a_persons_addition_to_a_waiting_text_is_not_submitted() {
     let stage = Stage::new();
     install_manifest(&stage, "lab", LAB);
     let flags = ["--title", "--paste", "--ask-on-text", "delete all"];
@@ -96,14 +96,14 @@ fn what_a_person_adds_to_a_text_that_waits_is_not_submitted() {
     });
     assert_eq!(stage.rule(&id), "draft");
     assert_eq!(tui.log(), ["no \"delete all\""]);
-    // The person submits it.
+    // The person submits the text.
     person.type_keys("\r");
     let log = tui.until_logged("turn");
     assert!(log[1].contains("my own words"), "{log:?}");
 }
 
 #[test]
-fn a_message_that_reads_like_a_question_jams_nobody() {
+fn a_message_that_looks_like_a_question_blocks_no_mail() {
     let stage = Stage::new();
     install_manifest(&stage, "lab", &LAB.replace(r"\?\n\* 1\. Yes", r"\?"));
     let tui = Tui::ready(&stage, &["--title", "--paste"]);
@@ -118,7 +118,7 @@ fn a_message_that_reads_like_a_question_jams_nobody() {
 }
 
 #[test]
-fn a_raw_answer_goes_past_a_text_that_waits_and_does_not_submit_it() {
+fn a_raw_answer_does_not_submit_a_waiting_text() {
     let stage = Stage::new();
     install_manifest(&stage, "lab", LAB);
     let flags = [
@@ -153,7 +153,7 @@ fn a_raw_answer_goes_past_a_text_that_waits_and_does_not_submit_it() {
 }
 
 #[test]
-fn an_interrupt_dismisses_a_question_by_its_own_key() {
+fn an_interrupt_dismisses_a_question_with_its_own_key() {
     let stage = Stage::new();
     let keys = "[interrupt]\nkeys = \"ctrl+c\"\ndismiss = \"esc\"\nquits_when_idle = true\n";
     install_manifest(&stage, "lab", &lab_with(keys));
@@ -168,7 +168,7 @@ fn an_interrupt_dismisses_a_question_by_its_own_key() {
 }
 
 #[test]
-fn a_program_that_ends_with_a_text_unsubmitted_leaves_it_uncertain() {
+fn an_unsubmitted_text_is_uncertain_after_the_programs_end() {
     let stage = Stage::new();
     install_manifest(&stage, "lab", LAB);
     let tui = Tui::ready(
@@ -207,7 +207,7 @@ fn a_nudge_presses_no_enter_into_a_question() {
 }
 
 #[test]
-fn a_question_that_comes_before_it_is_ready_is_named() {
+fn a_question_before_readiness_is_named() {
     let stage = Stage::new();
     let asks = r#"
 name = "asks"
@@ -255,7 +255,7 @@ pattern = 'Do you want to (?<what>.+)\?\nyes or no'
 }
 
 #[test]
-fn what_is_being_typed_is_not_called_cut_off() {
+fn a_text_being_typed_is_not_reported_as_interrupted() {
     let stage = Stage::new();
     install_manifest(&stage, "lab", LAB);
     Tui::ready(
@@ -275,7 +275,7 @@ fn what_is_being_typed_is_not_called_cut_off() {
 }
 
 #[test]
-fn no_words_of_anybody_s_jam_an_agent() {
+fn no_text_of_a_sender_blocks_an_agent() {
     let stage = Stage::new();
     install_manifest(&stage, "lab", &LAB.replace(r"\?\n\* 1\. Yes", r"\?\n"));
     let tui = Tui::ready(&stage, &["--title", "--paste"]);
@@ -299,7 +299,7 @@ fn no_words_of_anybody_s_jam_an_agent() {
 }
 
 #[test]
-fn a_nudge_forges_no_message() {
+fn a_nudge_cannot_imitate_a_message() {
     let stage = Stage::new();
     install_manifest(&stage, "lab", LAB);
     let tui = Tui::ready(&stage, &["--title", "--paste"]);
@@ -314,7 +314,7 @@ fn a_nudge_forges_no_message() {
 }
 
 #[test]
-fn why_tells_of_a_text_that_was_never_submitted() {
+fn why_reports_a_text_that_was_never_submitted() {
     let stage = Stage::new();
     install_manifest(&stage, "lab", LAB);
     let tui = Tui::ready(&stage, &["--title", "--paste", "--swallow", "99"]);

@@ -1,4 +1,4 @@
-//! Conversations that are resumed, and messages whose proof did not come before the end of a run.
+//! Resumed conversations, and messages whose proof did not arrive before the end of a run.
 
 use crate::common::stage::{Stage, kill, until, until_dead};
 use crate::common::tui::install_manifest;
@@ -26,8 +26,8 @@ drop = ["--resume", "--continue"]
 values = ["--resume", "--model"]
 "#;
 
-/// An agent that notes its arguments. It fails if it is to resume what is forbidden, and does so
-/// slowly if it is slow.
+/// An agent that notes its arguments. If the file `forbidden` exists, it fails to resume, slowly if
+/// the file `slow` exists.
 struct Talker<'a> {
     stage: &'a Stage,
     program: String,
@@ -54,7 +54,7 @@ impl<'a> Talker<'a> {
         }
     }
 
-    /// Start it by `ph run`, with a prompt on its command line; return what is said about that.
+    /// Start the agent by `ph run` with a prompt on its command line. Return the notes.
     fn run(&self) -> String {
         self.run_with(&["--model", "x", "hello"])
     }
@@ -74,7 +74,7 @@ impl<'a> Talker<'a> {
         done.err()
     }
 
-    /// Its hook tells of a prompt, the conversation and the transcript.
+    /// Report a prompt, the conversation and the transcript by a hook.
     fn converse(&self) {
         if !self.transcript.exists() {
             std::fs::write(&self.transcript, "").expect("a file");
@@ -157,7 +157,7 @@ fn a_restart_resumes_the_conversation_without_its_prompt() {
     let stage = Stage::new();
     let talker = Talker::new(&stage);
     talker.run();
-    // Before any prompt there is nothing to resume.
+    // Before the first prompt, there is no conversation to resume.
     let said = talker.restart("");
     assert!(said.contains("none is on record"), "{said}");
     assert_eq!(talker.last_args(), FIRST);
@@ -169,18 +169,18 @@ fn a_restart_resumes_the_conversation_without_its_prompt() {
         said.contains("the prompt on the command line is not sent"),
         "{said}"
     );
-    // Nothing happened in it, and it is resumed again.
+    // The conversation is resumed again, although nothing happened in it.
     talker.restart("");
     assert_eq!(talker.last_args(), RESUMED);
     assert_eq!(talker.restart("--fresh"), "");
     assert_eq!(talker.last_args(), FIRST);
-    // The person has left the old one.
+    // The person has left the old conversation.
     talker.restart("");
     assert_eq!(talker.last_args(), FIRST);
 }
 
 #[test]
-fn a_start_after_a_crash_resumes_and_any_other_begins_anew() {
+fn only_a_start_after_a_crash_resumes() {
     let stage = Stage::new();
     let talker = Talker::new(&stage);
     talker.run();
@@ -265,7 +265,7 @@ fn the_note_tells_which_arguments_are_dropped() {
 }
 
 #[test]
-fn a_conversation_that_cannot_be_resumed_begins_anew_and_that_is_said() {
+fn a_failed_resumption_starts_a_new_conversation_with_a_note() {
     let stage = Stage::new();
     let talker = Talker::new(&stage);
     talker.run();
@@ -276,16 +276,16 @@ fn a_conversation_that_cannot_be_resumed_begins_anew_and_that_is_said() {
     assert_eq!(talker.last_args(), FIRST);
 }
 
-/// On a busy machine a program can take longer to fail than a person waits for its screen.
+/// On a busy machine, a program may fail only after its screen is shown to the person.
 #[test]
-fn a_conversation_that_fails_slowly_begins_anew() {
+fn a_slowly_failing_resumption_starts_a_new_conversation() {
     let stage = Stage::new();
     let talker = Talker::new(&stage);
     talker.run();
     talker.converse();
     stage.file("forbidden", "");
     stage.file("slow", "");
-    // Until its hook reports this event, it is starting, however long it is silent.
+    // It is starting until its hook reports this event, even if it is silent.
     let ready = "[hook]\nready = [\"Ready\"]";
     install_manifest(&stage, "talker", &MANIFEST.replace("[hook]", ready));
     let done = stage.run("restart bot --detach");
@@ -298,7 +298,7 @@ fn a_conversation_that_fails_slowly_begins_anew() {
 }
 
 #[test]
-fn a_conversation_without_a_transcript_begins_anew_and_that_is_said() {
+fn a_missing_transcript_starts_a_new_conversation_with_a_note() {
     let stage = Stage::new();
     let talker = Talker::new(&stage);
     talker.run();
@@ -310,7 +310,7 @@ fn a_conversation_without_a_transcript_begins_anew_and_that_is_said() {
 }
 
 #[test]
-fn a_message_is_not_accepted_by_a_conversation_that_is_not_resumed() {
+fn a_conversation_that_is_not_resumed_accepts_no_message() {
     let stage = Stage::new();
     let talker = Talker::new(&stage);
     talker.run();
@@ -328,7 +328,7 @@ fn a_message_is_not_accepted_by_a_conversation_that_is_not_resumed() {
 }
 
 #[test]
-fn a_message_that_was_only_queued_comes_again_after_a_crash() {
+fn a_message_that_was_only_queued_is_repeated_after_a_crash() {
     let stage = Stage::new();
     let talker = Talker::new(&stage);
     talker.run();
@@ -338,7 +338,7 @@ fn a_message_that_was_only_queued_comes_again_after_a_crash() {
     stage.until_receipt(&queued, "offered");
     stage.until_receipt(&given, "offered");
     talker.crash();
-    // The agent wrote one of them into its transcript in its last moment.
+    // The agent recorded one of the messages in its transcript just before its end.
     talker.record(&given, "was it given?");
     talker.run();
     stage.until_receipt(&given, "accepted");
@@ -403,7 +403,7 @@ fn a_message_that_was_being_offered_is_uncertain_if_the_program_ends_at_once() {
 
 /// Reading a long transcript takes seconds, in which the session may offer new mail.
 #[test]
-fn an_offer_of_this_run_is_not_settled_with_those_of_the_last() {
+fn offers_of_this_run_are_not_settled_with_those_of_the_last() {
     let stage = Stage::new();
     let talker = Talker::new(&stage);
     talker.run();
@@ -424,7 +424,7 @@ fn an_offer_of_this_run_is_not_settled_with_those_of_the_last() {
 }
 
 #[test]
-fn a_program_that_ends_leaves_what_is_unproven_uncertain() {
+fn unproven_messages_are_uncertain_after_the_programs_end() {
     let stage = Stage::new();
     let talker = Talker::new(&stage);
     talker.run();
@@ -449,7 +449,7 @@ fn a_program_that_ends_leaves_what_is_unproven_uncertain() {
 
 /// Claude Code names its transcript before it creates the file, so a missing file proves nothing.
 #[test]
-fn a_transcript_that_does_not_exist_leaves_a_message_offered_until_the_end_of_the_run() {
+fn a_missing_transcript_leaves_messages_offered_until_the_end() {
     let stage = Stage::new();
     let talker = Talker::new(&stage);
     talker.run();

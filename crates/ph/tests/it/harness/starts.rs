@@ -1,5 +1,5 @@
-//! What the four agents are given when they are started: stand-ins with their names note it. That
-//! the real ones heed it is seen in the lab.
+//! The additions to the start of the four agents, as noted by stand-ins of the same names. The lab
+//! shows that the real agents use them.
 
 use crate::common::stage::{Stage, until, until_dead, until_so};
 use crate::common::tui::install_manifest;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Notes its arguments and its environment, then waits.
+/// A stand-in that notes its arguments and its environment, then waits.
 const STAND_IN: &str = r#"#!/bin/sh
 printf '%s\n' "$@" > "$NOTES/args.new"
 env > "$NOTES/env"
@@ -22,7 +22,7 @@ struct Start<'a> {
 }
 
 impl<'a> Start<'a> {
-    /// Of a stand-in for this agent, under its name.
+    /// Create a stand-in with this agent's name.
     fn new(stage: &'a Stage, name: &'a str) -> Self {
         let start = Self { stage, name };
         std::fs::create_dir_all(start.notes()).expect("a directory");
@@ -83,7 +83,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn claude_gets_settings_that_are_gone_in_the_end() {
+fn the_settings_for_claude_are_deleted_at_the_end() {
     let stage = Stage::new();
     let start = Start::new(&stage, "claude");
     let args = start.run(&[], &["--model", "x", "hello"]);
@@ -108,7 +108,7 @@ fn claude_gets_settings_that_are_gone_in_the_end() {
         start.env("PH_PROGRAM").as_deref(),
         Some(env!("CARGO_BIN_EXE_ph"))
     );
-    // What is shown is what was said.
+    // The status shows the command without additions.
     let said = json!(["claude", "--model", "x", "hello"]);
     assert_eq!(stage.status("claude")["command"], said);
     stage.run("stop claude").ok();
@@ -116,7 +116,7 @@ fn claude_gets_settings_that_are_gone_in_the_end() {
 }
 
 #[test]
-fn what_a_person_gives_is_kept() {
+fn a_persons_settings_are_kept() {
     let stage = Stage::new();
     let theirs = json!({
         "model": "mine",
@@ -158,7 +158,7 @@ fn what_a_person_gives_is_kept() {
 }
 
 #[test]
-fn what_cannot_be_added_to_is_told_and_nothing_starts() {
+fn settings_that_cannot_be_merged_are_reported_before_the_start() {
     let stage = Stage::new();
     let start = Start::new(&stage, "claude");
     stage.file("odd.json", "{\"a\": 1, // why\n}");
@@ -178,7 +178,7 @@ fn what_cannot_be_added_to_is_told_and_nothing_starts() {
 }
 
 #[test]
-fn codex_opencode_and_gemini_each_get_theirs() {
+fn codex_opencode_and_gemini_get_their_additions() {
     let stage = Stage::new();
     let codex = Start::new(&stage, "codex");
     let args = codex.run(&[], &["resume", "--last"]);
@@ -195,7 +195,7 @@ fn codex_opencode_and_gemini_each_get_theirs() {
         hook.as_str(),
         Some("\"${PH_PROGRAM:-true}\" hook codex --injected")
     );
-    // Each is trusted, and nothing else.
+    // Each hook is trusted, and nothing else.
     let hooks = given["hooks"].as_table().unwrap();
     let state = hooks["state"].as_table().unwrap();
     assert_eq!(state.len(), hooks.len() - 1);
@@ -227,12 +227,12 @@ fn codex_opencode_and_gemini_each_get_theirs() {
     let gemini = Start::new(&stage, "gemini");
     let own = format!("--include-directories={}", path_text(&gemini.messages()));
     assert_eq!(gemini.run(&[], &["-m", "x"]), [own.as_str(), "-m", "x"]);
-    // It has only the hooks that a person has installed.
+    // It has only the hooks that the person has installed.
     assert_eq!(gemini.env("PH_HOOKS"), None);
 }
 
 #[test]
-fn a_door_that_a_person_opens_is_his() {
+fn an_api_that_the_person_opens_is_left_alone() {
     for own in [&["--port", "4096"][..], &["--port=4096"]] {
         let stage = Stage::new();
         let opencode = Start::new(&stage, "opencode");
@@ -243,9 +243,9 @@ fn a_door_that_a_person_opens_is_his() {
     }
 }
 
-/// A person's own server of that name, in whatever words: there is one, and it is ours.
+/// A server named `ph` in the person's settings is replaced as a whole.
 #[test]
-fn a_server_of_our_name_is_ours_whole() {
+fn an_mcp_server_named_ph_is_replaced() {
     let stage = Stage::new();
     let opencode = Start::new(&stage, "opencode");
     let theirs = r#"OPENCODE_CONFIG_CONTENT={"mcp": {"ph": {"type": "remote", "enabled": false,
@@ -259,9 +259,9 @@ fn a_server_of_our_name_is_ours_whole() {
     assert_eq!(config["mcp"]["mine"], json!({"command": ["m"]}));
 }
 
-/// Of his shell's environment, not of this run alone.
+/// The variables come from the shell's environment, not from --env.
 #[test]
-fn a_name_and_a_secret_that_a_person_has_set_open_the_door() {
+fn credentials_in_the_persons_environment_are_used() {
     let stage = Stage::new();
     let opencode = Start::new(&stage, "opencode");
     let call = opencode
@@ -276,7 +276,7 @@ fn a_name_and_a_secret_that_a_person_has_set_open_the_door() {
 }
 
 #[test]
-fn content_is_never_taken_for_a_path() {
+fn settings_contents_are_never_read_as_a_path() {
     let stage = Stage::new();
     let opencode = Start::new(&stage, "opencode");
     for content in ["[]", "// mine\n{}", "settings.json", "{\"a\": 1,}"] {
@@ -289,7 +289,7 @@ fn content_is_never_taken_for_a_path() {
 }
 
 #[test]
-fn a_command_of_an_agent_s_own_is_left_as_it_is() {
+fn an_agents_subcommand_gets_no_additions() {
     let check = |name: &str, args: &[&str]| {
         let stage = Stage::new();
         let start = Start::new(&stage, name);
@@ -303,14 +303,14 @@ fn a_command_of_an_agent_s_own_is_left_as_it_is() {
     check("opencode", &["--version"]);
     check("gemini", &["mcp", "list"]);
     check("gemini", &["extensions", "list"]);
-    // A flag's value is none.
+    // The value of a flag is not a subcommand.
     let stage = Stage::new();
     let opencode = Start::new(&stage, "opencode");
     assert_eq!(opencode.run(&[], &["--prompt", "models"]).len(), 3);
 }
 
 #[test]
-fn what_a_crash_has_left_is_put_away() {
+fn launch_files_of_a_crash_are_removed() {
     let stage = Stage::new();
     let file = "[[start.file]]\nname = \"a.json\"\nvariable = \"GIVEN\"\ntext = '{}'\n";
     let manifest = format!("name = \"own\"\ndescription = \"A test's own\"\n{file}");

@@ -1,7 +1,7 @@
 //! `ph task` and `ph note`: an agent's list and notebook, from the command line.
 
 use crate::common::Ph;
-use posthaste_core::work::MAX_TEXT_BYTES;
+use posthaste_core::tasks::MAX_TEXT_BYTES;
 
 #[test]
 fn a_list_from_beginning_to_end() {

@@ -1,6 +1,6 @@
-//! `ph attach` on a real terminal, against a session that is played by the test.
+//! `ph attach` on a real terminal. The test plays the session.
 
-#![cfg(target_os = "linux")] // It looks for processes in /proc.
+#![cfg(target_os = "linux")] // Reads processes from /proc.
 
 use crate::common::{PATIENCE, Ph, path_text};
 use posthaste_lab::pty::{Size, Terminal};
@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 const PREFIX: &str = "\x1c";
-/// What a program may leave switched on.
+/// Turns on every mode that a program may leave on.
 const EVERYTHING_ON: &[u8] = b"\x1b[?1049h\x1b[?1000h\x1b[?1002h\x1b[?1003h\x1b[?1006h\x1b[?2004h\
     \x1b[?1004h\x1b[?1h\x1b=\x1b[>1u\x1b[?25l\x1b[31m\x1b[2;5r\x1b[?7lready";
 
@@ -28,7 +28,7 @@ struct Stage {
     _ph: Ph,
 }
 
-/// A place to listen, and the command line that attaches to it.
+/// Return a home, a listener and its path.
 fn listen() -> (Ph, UnixListener, PathBuf) {
     let ph = Ph::new();
     let path = ph.dir().join("bot.sock");
@@ -36,7 +36,7 @@ fn listen() -> (Ph, UnixListener, PathBuf) {
     (ph, listener, path)
 }
 
-/// A shell of the person's, in which something was done before, and something is after.
+/// A shell that runs other commands before and after the client.
 fn shell(ph: &Ph, script: &str) -> Terminal {
     let mut command = Command::new("/bin/sh");
     command
@@ -98,7 +98,7 @@ impl Stage {
         }
     }
 
-    /// With the first screen drawn.
+    /// Start a client, and draw its first screen.
     fn drawn(flags: &str) -> Self {
         let mut stage = Self::new(flags);
         stage.draw("\x1b[H\x1b[2Jready");
@@ -119,7 +119,7 @@ impl Stage {
             .expect("a client");
     }
 
-    /// The next frame; none at the end of the connection.
+    /// Return the next frame, or `None` at the end of the connection.
     fn next(&mut self) -> Option<Frame> {
         loop {
             if let Some(frame) = self.decoder.next_frame().expect("frames") {
@@ -135,7 +135,7 @@ impl Stage {
         }
     }
 
-    /// So many bytes of keys.
+    /// Return this many bytes of keys.
     fn keys(&mut self, count: usize) -> Vec<u8> {
         let mut keys = Vec::new();
         while keys.len() < count {
@@ -154,7 +154,7 @@ impl Stage {
         }
     }
 
-    /// The client itself, which is a child of the shell.
+    /// Return the process id of the client, which is a child of the shell.
     fn client(&self) -> Pid {
         rustix::net::sockopt::socket_peercred(&self.stream)
             .expect("a client")
@@ -165,7 +165,7 @@ impl Stage {
         rustix::process::kill_process(self.client(), signal).expect("a client");
     }
 
-    /// The shell goes on below: it can be used, and nothing is left switched on.
+    /// Check that the shell works below the last screen and that no mode is left on.
     fn is_back(&mut self, last: &str) {
         self.terminal.wait_for_text(last);
         self.terminal.wait_exit();
@@ -180,7 +180,7 @@ impl Stage {
     }
 }
 
-/// The state of every process, and its parent.
+/// Return the state and the parent of every process.
 fn processes() -> Vec<(Pid, String, String)> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc").expect("processes") {
@@ -216,7 +216,7 @@ fn is_stopped(pid: Pid) -> bool {
 }
 
 #[test]
-fn a_session_s_screen_is_on_the_terminal_and_leaving_gives_it_back() {
+fn attaching_shows_the_screen_and_detaching_restores_the_terminal() {
     let mut stage = Stage::new("");
     assert_eq!(
         stage.asked,
@@ -231,8 +231,8 @@ fn a_session_s_screen_is_on_the_terminal_and_leaving_gives_it_back() {
     stage.terminal.type_keys(format!("{PREFIX}d"));
     assert_eq!(stage.next(), None);
     stage.is_back("code 0");
-    // What the person had is above, what the program had is still to be seen, and the shell goes
-    // on below.
+    // The shell's earlier output is above, the program's last screen is visible, and the shell
+    // continues below.
     assert!(stage.terminal.scrollback().contains(&"before".to_owned()));
     let shown = stage.terminal.screen();
     let found = |text: &str| shown.iter().position(|line| line == text);
@@ -241,7 +241,7 @@ fn a_session_s_screen_is_on_the_terminal_and_leaving_gives_it_back() {
 }
 
 #[test]
-fn what_comes_with_the_answer_is_drawn_too() {
+fn frames_after_the_handshake_are_drawn() {
     let mut answer = b"{\"ok\":true}\n".to_vec();
     answer.extend(encode(DATA, b"\x1b[H\x1b[2Jearly"));
     for cut in [answer.len(), 5, 12, 15] {
@@ -252,7 +252,7 @@ fn what_comes_with_the_answer_is_drawn_too() {
 }
 
 #[test]
-fn keys_arrive_as_they_were_typed() {
+fn keys_arrive_unchanged() {
     let mut stage = Stage::drawn("");
     let paste = format!("\x1b[200~{}{PREFIX}d\x1b[201~", "0123456789".repeat(1024));
     for typed in [
@@ -274,7 +274,7 @@ fn keys_arrive_as_they_were_typed() {
 }
 
 #[test]
-fn the_prefix_shows_what_there_is_and_goes() {
+fn the_prefix_shows_the_help_until_a_command() {
     let mut stage = Stage::drawn("");
     stage.terminal.type_keys(PREFIX);
     stage.terminal.wait_for("the help", |screen| {
@@ -290,7 +290,7 @@ fn the_prefix_shows_what_there_is_and_goes() {
 }
 
 #[test]
-fn the_keyboard_is_taken_and_given_back() {
+fn the_keyboard_is_taken_and_released() {
     let mut stage = Stage::drawn("--take");
     assert_eq!(stage.asked["take"], json!(true));
     stage.terminal.type_keys(format!("{PREFIX}t"));
@@ -310,7 +310,7 @@ fn the_keyboard_is_taken_and_given_back() {
 }
 
 #[test]
-fn who_only_looks_is_told_so() {
+fn a_read_only_viewer_is_told_that_keys_have_no_effect() {
     let mut stage = Stage::drawn("--read-only");
     assert_eq!(stage.asked["read_only"], json!(true));
     stage.terminal.type_keys("\x03");
@@ -323,7 +323,7 @@ fn who_only_looks_is_told_so() {
 }
 
 #[test]
-fn a_new_size_is_told() {
+fn a_new_size_is_sent_to_the_session() {
     let mut stage = Stage::drawn("");
     stage.terminal.resize(Size {
         cols: 100,
@@ -345,7 +345,7 @@ fn a_new_size_is_told() {
 }
 
 #[test]
-fn a_program_that_ends_leaves_its_last_screen() {
+fn the_last_screen_stays_after_the_program_has_ended() {
     let mut stage = Stage::drawn("");
     stage.draw("\x1b[24;1Hlast words");
     stage.say(&ToClient::Ended {
@@ -357,7 +357,7 @@ fn a_program_that_ends_leaves_its_last_screen() {
 }
 
 #[test]
-fn however_it_ends_the_terminal_is_given_back() {
+fn every_end_of_the_client_restores_the_terminal() {
     let lost = |stage: &mut Stage| stage.stream.shutdown(std::net::Shutdown::Both).unwrap();
     type End<'a> = &'a dyn Fn(&mut Stage);
     let cases: [(&str, End<'_>, &str); 6] = [
@@ -384,7 +384,7 @@ fn however_it_ends_the_terminal_is_given_back() {
         end(&mut stage);
         stage.terminal.wait_for_text(last);
         let status = stage.terminal.wait_exit();
-        // The shell itself may die of the interrupt that its command died of.
+        // The interrupt may also kill the shell.
         assert!(
             status.success() || status.signal().is_some(),
             "{how}: {status}"
@@ -398,7 +398,7 @@ fn however_it_ends_the_terminal_is_given_back() {
 }
 
 #[test]
-fn killed_outright_the_guardian_gives_it_back() {
+fn the_guardian_restores_the_terminal_of_a_killed_client() {
     let mut stage = Stage::new("");
     stage.draw(EVERYTHING_ON);
     stage.terminal.wait_for_text("ready");
@@ -407,7 +407,7 @@ fn killed_outright_the_guardian_gives_it_back() {
         .terminal
         .wait_until("a guardian", |_| !children_of(client).is_empty());
     let guardian = children_of(client)[0];
-    // Before it has a session of its own it dies with the shell that is about to end here.
+    // Until it has its own process session, it dies with the shell that ends here.
     stage
         .terminal
         .wait_until("a guardian in a session of its own", |_| {
@@ -418,7 +418,7 @@ fn killed_outright_the_guardian_gives_it_back() {
         let usual = alacritty_terminal::term::TermMode::default();
         terminal.is_sane() && terminal.mode() == usual && terminal.title() == "mine"
     });
-    // Where the shell was quicker it spoke on the screen that is now gone.
+    // If the shell was faster, its text is on a screen that has been replaced.
     stage.terminal.wait_until("the shell", |terminal| {
         String::from_utf8_lossy(terminal.output()).contains("code 137")
     });
@@ -428,7 +428,7 @@ fn killed_outright_the_guardian_gives_it_back() {
 }
 
 #[test]
-fn stopped_and_continued() {
+fn a_stopped_client_restores_the_terminal_and_redraws_when_continued() {
     let mut stage = Stage::drawn("");
     let client = stage.client();
     stage.kill(Signal::TSTP);
@@ -449,11 +449,11 @@ fn stopped_and_continued() {
 }
 
 #[test]
-fn a_window_that_hangs_can_still_be_left() {
+fn a_client_of_a_blocked_terminal_can_detach() {
     let mut stage = Stage::drawn("");
     stage.stream.set_nonblocking(true).unwrap();
     let frame = encode(DATA, &[b'x'; 60_000]);
-    // Nobody reads the terminal, so it is full at some point, then the client, then the socket.
+    // Nobody reads the terminal, so first the terminal fills up, then the client, then the socket.
     let mut waiting = frame.as_slice();
     let mut is_full = false;
     while !is_full {
@@ -461,7 +461,7 @@ fn a_window_that_hangs_can_still_be_left() {
             Ok(written) => waiting = &waiting[written..],
             Err(error) => {
                 assert_eq!(error.kind(), ErrorKind::WouldBlock);
-                // Full for good, if there is no room for a while.
+                // If there is no room for some time, it stays full.
                 let timeout = Timespec {
                     tv_sec: 0,
                     tv_nsec: 200_000_000,

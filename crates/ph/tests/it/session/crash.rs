@@ -1,7 +1,7 @@
-//! Sessions that are killed, crowded, or have the ground taken from under them: nothing is lost,
-//! nobody else is hurt, and what is left is put away by the next one.
+//! Killed and crowded sessions, and sessions without a home or disk space: no mail is lost, no
+//! other session is affected, and the next start cleans up.
 
-#![cfg(target_os = "linux")] // It looks for processes in /proc.
+#![cfg(target_os = "linux")] // Reads processes from /proc.
 
 use crate::common::stage::{
     Stage, is_alive, kill, sleeps, ticks, until, until_dead, until_so, wait_for_number,
@@ -22,11 +22,11 @@ fn names(list: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn a_killed_session_hurts_nobody_else_and_is_put_away() {
+fn a_killed_session_affects_no_other_and_its_files_are_removed() {
     let stage = Stage::new();
     let grandchild = stage.dir().join("grandchild");
-    // Neither the child nor what it starts, in a group of its own, hears a hang-up. Groups need
-    // the terminal, which is gone then.
+    // Neither the child nor its background process, in its own process group, exits on SIGHUP. A
+    // process group needs the terminal, which is gone then.
     let script = format!(
         "trap '' HUP TERM; set -m; sh -c 'echo $$ > {}; sleep 1000; sleep 1000' & \
          set +m; echo up; while :; do sleep 0.1; done",
@@ -43,7 +43,7 @@ fn a_killed_session_hurts_nobody_else_and_is_put_away() {
     kill(bad, Signal::KILL);
     kill(soft.0, Signal::KILL);
     until_dead(bad);
-    // What hears a hang-up is gone at once.
+    // A program that does not ignore SIGHUP ends at once.
     until_dead(soft.1);
     let grandchild = wait_for_number(&grandchild);
     assert!(is_alive(child) && is_alive(grandchild));
@@ -78,7 +78,7 @@ fn a_killed_session_hurts_nobody_else_and_is_put_away() {
     assert_eq!(stage.run("attach bad").code, 4);
     assert_eq!(stage.run("nudge bad hi").code, 1);
     assert_eq!((stage.pid("other"), stage.child("other")), other);
-    // Mail is taken, over nobody's socket.
+    // A message is stored without any session.
     let new = stage.send("bad hello");
     assert_eq!(stage.rule(&new), "no-session");
 
@@ -95,13 +95,13 @@ fn a_killed_session_hurts_nobody_else_and_is_put_away() {
         heard.contains("hello") && !heard.contains("repeat"),
         "{heard:?}"
     );
-    // Of what was, nothing is said any more.
+    // The records of the old processes are deleted.
     let notes = std::fs::read_dir(stage.home().join("sessions/.children")).unwrap();
     let notes: Vec<_> = notes.map(|note| note.unwrap().file_name()).collect();
     for gone in [bad, child] {
         assert!(!notes.contains(&gone.to_string().into()), "{notes:?}");
     }
-    // It says so once.
+    // The note is printed once.
     stage.run("stop bad --kill").ok();
     stage.start("bad", &["sleep", "1000"]).ok();
     assert_eq!((stage.pid("other"), stage.child("other")), other);
@@ -138,7 +138,7 @@ fn a_stop_ends_the_program_of_a_crashed_session() {
 }
 
 #[test]
-fn an_offer_that_was_cut_off_is_made_again_as_a_repeat() {
+fn an_interrupted_offer_is_repeated_and_marked() {
     let stage = Stage::new();
     let mut journal = stage.journal();
     stage.agent("bot", "--raw --paste");
@@ -150,7 +150,7 @@ fn an_offer_that_was_cut_off_is_made_again_as_a_repeat() {
         if stage.receipt(&id) == "offering" {
             return Some(id);
         }
-        // It was faster.
+        // The offer was completed before the kill: try again.
         stage.agent_after_crash("bot", "--raw --paste");
         None
     });
@@ -166,12 +166,12 @@ fn an_offer_that_was_cut_off_is_made_again_as_a_repeat() {
     let heard = agent.heard_text();
     let repeat = format!("id: {} (repeat: may have been shown before)]", &cut[..8]);
     assert!(heard.contains(&repeat), "{heard:?}");
-    // What was never offered is no repeat.
+    // A message that was never offered is not a repeat.
     assert_eq!(heard.matches("(repeat").count(), 1, "{heard:?}");
 }
 
 #[test]
-fn of_ten_at_once_one_wins() {
+fn one_of_ten_simultaneous_starts_wins() {
     let stage = Stage::new();
     for _ in 0..3 {
         let args = ["run", "--name", "bot", "--detach", "--", "sleep", "1000"];
@@ -192,7 +192,7 @@ fn of_ten_at_once_one_wins() {
 }
 
 #[test]
-fn starts_that_fail_stand_in_nobody_s_way() {
+fn failed_starts_block_no_later_start() {
     let stage = Stage::new();
     let start = |command: &[&str]| {
         let head = ["run", "--name", "bot", "--detach", "--"];
@@ -209,7 +209,7 @@ fn starts_that_fail_stand_in_nobody_s_way() {
             let err = done.err();
             assert!(says.iter().any(|says| err.contains(says)), "{err}");
         }
-        // One of the two runs, and it has the name.
+        // One of the two sessions runs and has the name.
         let good = good.map(Done::of);
         let won = good.iter().filter(|done| done.code == 0).count();
         assert_eq!(won, 1, "{good:?}");
@@ -230,7 +230,7 @@ fn start_again(stage: &Stage) {
 }
 
 #[test]
-fn twenty_at_once() {
+fn twenty_sessions_run_side_by_side() {
     let stage = Stage::new();
     let every = |args: &dyn Fn(usize) -> Vec<String>| -> Vec<Done> {
         let all: Vec<_> = (0..20).map(|n| stage.call(&args(n)).spawn()).collect();
@@ -259,7 +259,7 @@ fn twenty_at_once() {
 }
 
 #[test]
-fn a_home_that_vanishes() {
+fn a_session_of_a_deleted_home_stays_quiet_and_creates_nothing() {
     let stage = Stage::new();
     let agent = stage.agent("bot", "--raw");
     stage.until_activity("bot", "idle");
@@ -271,15 +271,15 @@ fn a_home_that_vanishes() {
     agent.say("on and on");
     assert_eq!(stage.run("stop bot").code, 3);
     assert_eq!(stage.run("ls --json").json(), json!([]));
-    // It does not run in circles: until its clock has woken it a few times it uses but a little.
+    // It does not busy-wait: until its timer has fired a few times, it uses little CPU time.
     let (before, slept) = (ticks(pid), sleeps(pid));
     let used = || ticks(pid) - before;
     until_so("its clock", || sleeps(pid) > slept + 3 || used() > 60);
     assert!(used() <= 60, "{} ticks", used());
     assert!(!stage.home().exists());
-    // A new one of the same name is none of its business, nor the other way round.
+    // A new session of the same name is independent of the old one.
     stage.start("bot", &["sleep", "1000"]).ok();
-    // Who still has a line to the old one is not told that something is stored which is not.
+    // A client of the old session is told that its message is not stored.
     let send = json!({"jsonrpc": "2.0", "id": 1, "method": "send", "params": {"body": "hi"}});
     line.write_all(format!("{send}\n").as_bytes()).unwrap();
     let mut answer = String::new();
@@ -335,7 +335,7 @@ fn a_session_that_has_lost_its_home_ends_in_order() {
 }
 
 #[test]
-fn a_home_that_may_not_be_written() {
+fn a_home_without_write_permission_is_reported() {
     let stage = Stage::new();
     stage.send("bot hi");
     let set = |path: &std::path::Path, mode| {
@@ -343,7 +343,7 @@ fn a_home_that_may_not_be_written() {
     };
     set(stage.dir(), 0o711);
     set(&stage.home(), 0o555);
-    // Root may write everything, so it asks as somebody else.
+    // Root may write everywhere, so another user runs the command.
     let is_root = rustix::process::geteuid().is_root();
     let run = |args: &[&str]| {
         let call = stage.call(args).within("/".as_ref());
@@ -359,15 +359,15 @@ fn a_home_that_may_not_be_written() {
     started.fails(4, "home");
     assert_eq!(listed.code, 4, "{}", listed.err());
     stage.until_nothing_runs();
-    // Something else stands where its directory should be.
+    // A file has the place of the directory.
     std::fs::write(stage.home().join("sessions"), "").unwrap();
     stage.start("bot", &["sleep", "1000"]).fails(5, "sessions");
     assert_eq!(stage.run("ls").code, 0);
 }
 
-/// In a container, the leader of a process session and a parent may be out of sight: numbered 0.
+/// In a container, the leader of a process session and a parent can be invisible: their ids are 0.
 #[test]
-fn callers_from_outside_the_container() {
+fn sessions_work_in_a_container_with_hidden_parents() {
     const SCRIPT: &str = r#"
         "$PH" run --name bot --detach -- cat || exit 10
         "$PH" send bot hello > /dev/null || exit 11
@@ -397,9 +397,9 @@ fn callers_from_outside_the_container() {
     assert!(said.contains("bot has ended"), "{said}{errors}");
 }
 
-/// A disk of two megabytes in a name space of its own, filled to the brim while a session runs.
+/// A disk of two megabytes, in its own mount namespace, is filled while a session runs.
 #[test]
-fn a_full_disk() {
+fn a_full_disk_loses_no_acknowledged_message() {
     const SCRIPT: &str = r#"
         mkdir "$PH_HOME"
         mount -t tmpfs -o size=2m none "$PH_HOME" || exit 9

@@ -1,7 +1,7 @@
-//! What an agent's terminal really gets: which messages, when, in which order, byte for byte; and
-//! what is said of those that wait.
+//! The bytes that reach the agent's terminal, with their order and time, and the reasons of held
+//! messages.
 
-#![cfg(target_os = "linux")] // It looks for processes in /proc.
+#![cfg(target_os = "linux")] // Reads processes from /proc.
 
 use crate::common::path_text;
 use crate::common::stage::{Agent, Stage, is_alive, kill, until, until_so};
@@ -12,12 +12,12 @@ use std::time::Duration;
 
 const INTERRUPT: u8 = 0x03;
 
-/// The header of a message, as the agent sees it.
+/// Return the header of a message as the agent sees it.
 fn header(from: &str, id: &str) -> String {
     format!("[ph message from: {from} id: {}]", &id[..8])
 }
 
-/// Sends a body as it is, whatever is in it.
+/// Send a body unchanged.
 fn send_bytes(stage: &Stage, to: &str, flags: &[&str], body: &str) -> String {
     let args = [&["send", to, "--from", "alice", "--file", "-"], flags].concat();
     let done = stage.call(&args).stdin(body).run();
@@ -88,11 +88,11 @@ fn the_terminal_gets_plain_text_and_then_enter() {
 }
 
 #[test]
-fn enter_comes_by_itself_and_later() {
+fn enter_is_a_separate_later_write() {
     let stage = Stage::new();
     let agent = stage.agent("bot", "--raw");
     stage.until_activity("bot", "idle");
-    // The agent may be slow to read, and then sees less of the pause than there was, or none.
+    // A slow agent sees a shorter pause, or none.
     let is_seen = (0..20).any(|_| {
         let before = agent.reads().len();
         let id = stage.send("bot hi");
@@ -106,7 +106,7 @@ fn enter_comes_by_itself_and_later() {
 }
 
 #[test]
-fn who_waits_for_whom() {
+fn messages_are_delivered_by_priority() {
     let stage = Stage::new();
     let agent = stage.agent("bot", "--raw --paste");
     let early = stage.send("bot early");
@@ -120,13 +120,13 @@ fn who_waits_for_whom() {
     for id in [&a, &b, &c, &d] {
         stage.until_rule(id, "working");
     }
-    // A normal one does not wait, and interrupts nothing.
+    // A normal message does not wait, and interrupts nothing.
     let normal = stage.send("bot normal");
     stage.until_receipt(&normal, "offered");
     agent.until_heard("normal");
     assert_eq!(stage.receipt(&a), "stored");
     stage.run(&format!("cancel {cancelled}")).ok();
-    // By the session itself, at its time.
+    // The session records the expiry, at its time.
     let is_recorded = || {
         stage
             .receipts(&expiring)
@@ -168,7 +168,7 @@ fn who_waits_for_whom() {
 }
 
 #[test]
-fn without_pastes_each_is_a_turn_of_its_own() {
+fn without_bracketed_paste_each_message_is_its_own_turn() {
     let stage = Stage::new();
     let agent = stage.agent("bot", "--raw");
     let ids = ["one", "two"].map(|body| stage.send(&format!("bot --priority idle {body}")));
@@ -176,7 +176,7 @@ fn without_pastes_each_is_a_turn_of_its_own() {
     let times = times.lines().next().unwrap().to_owned();
     stage.until_rule(&times, "not-before");
     stage.until_receipt(&ids[0], "offered");
-    // It was given something to do: the other waits until that is done.
+    // The agent works on the first message, so the second one waits.
     stage.until_rule(&ids[1], "working");
     stage.until_receipt(&ids[1], "offered");
     stage.until_receipt(&times, "offered");
@@ -197,7 +197,7 @@ fn without_pastes_each_is_a_turn_of_its_own() {
 }
 
 #[test]
-fn an_interrupt_presses_the_key_only_where_something_is_to_be_interrupted() {
+fn an_interrupt_presses_the_key_only_while_the_agent_works() {
     let stage = Stage::new();
     let agent = stage.agent("bot", "--raw --yield");
     stage.until_activity("bot", "idle");
@@ -205,7 +205,7 @@ fn an_interrupt_presses_the_key_only_where_something_is_to_be_interrupted() {
     stage.until_receipt(&calm, "offered");
     until_so("Enter", || agent.heard().ends_with(b"\r"));
     assert!(!agent.heard().contains(&INTERRUPT));
-    // What is written right after that may be its echo.
+    // Output directly after input may be its echo.
     stage.until_activity("bot", "idle");
     agent.keep_busy();
     stage.until_activity("bot", "working");
@@ -230,7 +230,7 @@ fn an_interrupt_presses_the_key_only_where_something_is_to_be_interrupted() {
 }
 
 #[test]
-fn an_echo_gets_no_key_that_would_end_the_program() {
+fn an_echo_causes_no_key_that_would_end_the_program() {
     let stage = Stage::new();
     stage.start("cat", &["cat"]).ok();
     stage.until_activity("cat", "idle");
@@ -245,7 +245,7 @@ fn an_echo_gets_no_key_that_would_end_the_program() {
 }
 
 #[test]
-fn an_agent_that_does_not_stop_gets_an_interrupt_all_the_same() {
+fn an_interrupt_is_delivered_to_an_agent_that_does_not_stop() {
     let stage = Stage::new();
     let agent = stage.agent("bot", "--raw");
     stage.until_activity("bot", "idle");
@@ -268,7 +268,7 @@ fn an_agent_that_does_not_stop_gets_an_interrupt_all_the_same() {
 }
 
 #[test]
-fn a_pause_holds_all_that_can_wait_and_its_end_lets_it_go_in_order() {
+fn a_pause_holds_mail_and_its_end_delivers_it_in_order() {
     let stage = Stage::new();
     let agent = stage.agent("bot", "--raw --paste");
     stage.until_activity("bot", "idle");
@@ -288,7 +288,7 @@ fn a_pause_holds_all_that_can_wait_and_its_end_lets_it_go_in_order() {
     );
     assert_eq!(stage.status("bot")["queued"], 3);
     assert!(agent.heard().is_empty());
-    // An interrupt cannot wait, nor can an answer, which goes alone and as it is.
+    // Interrupts and answers are not held; an answer is typed alone and unchanged.
     let urgent = send("interrupt");
     stage.until_receipt(&urgent, "offered");
     let raw = json!({"type": "send", "priority": "normal", "from": "alice", "body": "\u{1b}[Ay", "raw": true});
@@ -325,7 +325,7 @@ fn a_pause_holds_all_that_can_wait_and_its_end_lets_it_go_in_order() {
 }
 
 #[test]
-fn an_agent_that_does_not_read_is_given_no_more() {
+fn an_agent_that_does_not_read_gets_no_further_mail() {
     let stage = Stage::new();
     let agent = stage.agent("bot", "--raw --paste --deaf");
     stage.until_activity("bot", "idle");
@@ -348,7 +348,7 @@ fn an_agent_that_does_not_read_is_given_no_more() {
     until_so("its end", || !is_alive(pid));
     assert_eq!(stage.receipts(&first), ["stored", "offering", "offered"]);
     assert_eq!(stage.rule(&last), "no-session");
-    // One that reads gets the rest, and no nudge of yesterday.
+    // The next agent gets the rest, and no old nudge.
     let reader = stage.agent("bot", "--raw --paste");
     stage.until_receipt(&last, "offered");
     until_so("the message", || reader.heard_text().ends_with('\r'));
@@ -361,7 +361,7 @@ fn an_agent_that_does_not_read_is_given_no_more() {
 }
 
 #[test]
-fn a_receipt_outlives_a_journal_that_is_busy() {
+fn a_receipt_is_recorded_after_the_journal_was_busy() {
     let stage = Stage::new();
     std::fs::create_dir_all(stage.home()).unwrap();
     let settings = "[journal]\nlock_timeout = \"100ms\"\n";
@@ -375,7 +375,7 @@ fn a_receipt_outlives_a_journal_that_is_busy() {
         let held = journal.hold().unwrap();
         let message = id.parse().unwrap();
         let message_state = journal.state(message).unwrap().unwrap();
-        // Where it was faster, another is tried.
+        // If the offer was completed first, try another message.
         (message_state.status.proven == Proven::Offering).then_some((id, held))
     });
     until_so("a word of it", || {
@@ -390,7 +390,7 @@ fn a_receipt_outlives_a_journal_that_is_busy() {
 }
 
 #[test]
-fn an_agent_in_its_session_is_itself() {
+fn an_agent_in_its_session_sends_under_its_own_name() {
     let stage = Stage::new();
     let ph = env!("CARGO_BIN_EXE_ph");
     let script = format!(
@@ -416,7 +416,7 @@ fn an_agent_in_its_session_is_itself() {
         shown.contains("this runs in the session of bot, but PH_AGENT is other"),
         "{shown}"
     );
-    // What a message is written into after its program died is nowhere.
+    // The program has died, so no terminal gets the message.
     let child = stage.child("bot");
     kill(child, Signal::KILL);
     until_so("its end", || stage.status("bot")["activity"] == "exited");

@@ -1,5 +1,5 @@
-//! What a session must not do, whoever wants it: hold what is not its own, show itself to itself,
-//! believe a false name, type into a line, or wait for somebody who has left.
+//! A session never keeps inherited descriptors, shows itself to itself, accepts a false sender,
+//! types into a draft, or waits for a viewer that has left.
 
 use crate::common::session::{Session, Viewer};
 use crate::common::stage::{Stage, until_so};
@@ -9,10 +9,10 @@ use std::io::Read;
 use std::process::{Command, Stdio};
 
 #[test]
-fn a_pipe_of_the_starter_s_is_not_kept() {
+fn inherited_pipes_are_closed() {
     let stage = Stage::new();
     let ph = env!("CARGO_BIN_EXE_ph");
-    // The shell's third descriptor is the pipe; it ends only when nobody has it any more.
+    // Descriptor 3 of the shell is the pipe; it closes only when no process holds it.
     let mut shell = Command::new("/bin/sh")
         .args(["-c", &format!("'{ph}' run --name bot --detach -- cat 3>&1")])
         .env("PH_HOME", stage.home())
@@ -29,7 +29,7 @@ fn a_pipe_of_the_starter_s_is_not_kept() {
 }
 
 #[test]
-fn nobody_is_attached_to_the_session_that_it_sits_in() {
+fn a_session_cannot_be_attached_from_inside_itself() {
     let ph = Ph::new();
     let binary = env!("CARGO_BIN_EXE_ph");
     let session = Session::start(
@@ -49,7 +49,7 @@ fn nobody_is_attached_to_the_session_that_it_sits_in() {
 }
 
 #[test]
-fn an_agent_s_child_sends_as_nobody_else() {
+fn an_agents_child_process_cannot_use_another_name() {
     let claim = r#"{"jsonrpc":"2.0","id":1,"method":"send","params":{"body":"hi","from":"human","from_evidence":"ancestry"}}"#;
     let script = format!(
         "import json, os, socket\n\
@@ -65,7 +65,7 @@ fn an_agent_s_child_sends_as_nobody_else() {
     let session = Session::start(Ph::new(), &[], &["python3", "-c", &script]);
     session.wait_for_text("it cannot send as human");
     assert_eq!(session.ask("inbox", json!({})), json!([]));
-    // And who claims to descend from a session, and does not, is told apart.
+    // A false claim to descend from a session is rejected, too.
     let sent = session.ask(
         "send",
         json!({"body": "hi", "from": "other", "from_evidence": "ancestry"}),
@@ -91,7 +91,7 @@ fn a_recalled_line_is_a_draft() {
 }
 
 #[test]
-fn who_has_left_has_left_though_its_keys_are_unread() {
+fn a_viewer_can_leave_while_its_keys_are_unread() {
     let session = Session::sh("stty raw -echo; echo ready; exec sleep 1000");
     session.wait_for_text("ready");
     let size = || {
@@ -101,7 +101,7 @@ fn who_has_left_has_left_though_its_keys_are_unread() {
     let mut viewer = Viewer::attach(&session.socket, 40, 10);
     viewer.control(&json!({"type": "take"}));
     until_so("the small size", || size() == (json!(40), json!(10)));
-    // More than the terminal takes, and then more than may wait.
+    // More than the terminal accepts, then more than the queue holds.
     viewer.keys(&[b'x'; 32 * 1024]);
     for _ in 0..200 {
         viewer.keys(b"x");

@@ -1,13 +1,13 @@
-//! Live sessions: how they are started, watched, crowded, killed and ended, and how mail reaches
-//! the programs in them.
+//! Live sessions: starting, attaching, crowds, crashes, stopping, and delivery to the programs in
+//! them.
 
 mod attach;
+mod clients;
 mod crash;
-mod crowd;
 mod delivery;
 mod guard;
+mod hanging;
 mod run;
-mod silent;
 mod stop;
 mod storms;
 mod terminal;

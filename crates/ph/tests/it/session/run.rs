@@ -1,6 +1,6 @@
-//! Sessions from the command line: how they are started, found, written to and ended.
+//! Starting, finding and ending sessions on the command line.
 
-#![cfg(target_os = "linux")] // It looks for processes in /proc.
+#![cfg(target_os = "linux")] // Reads processes from /proc.
 
 use crate::common::stage::{Stage, is_alive, kill, until_dead, until_so};
 use crate::common::{Call, Done, path_text};
@@ -15,11 +15,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-/// Does nothing for long enough.
+/// A command that does nothing for a long time.
 const SLEEP: &str = "sleep 1000";
 
 #[test]
-fn a_start_that_cannot_be_is_refused_and_leaves_no_trace() {
+fn an_impossible_start_is_refused_and_leaves_no_trace() {
     let stage = Stage::new();
     let bad = stage.file("bin/My Agent.sh", "#!/bin/sh\n");
     let plain = stage.file("bin/plain", "#!/bin/sh\n");
@@ -109,7 +109,7 @@ fn a_start_that_cannot_be_is_refused_and_leaves_no_trace() {
 }
 
 #[test]
-fn a_path_that_is_no_text_is_refused_with_its_name() {
+fn a_path_that_is_not_utf_8_is_refused() {
     let stage = Stage::new();
     let odd = stage.dir().join(OsStr::from_bytes(b"od\xff\x1bd"));
     std::fs::create_dir(&odd).unwrap();
@@ -139,14 +139,14 @@ fn a_path_that_is_no_text_is_refused_with_its_name() {
         .args(&[OsStr::new("--socket"), socket.as_os_str()]);
     check(call, says, "--socket");
     assert!(!home.exists() && !stage.home().exists());
-    // Mail needs no session.
+    // Sending needs no session.
     let call = |args: &[&str]| stage.call(args).env("PH_HOME", &home).run();
     call(&["send", "bot", "hi"]).ok();
     assert!(call(&["inbox", "bot"]).ok().contains("hi"));
 }
 
 #[test]
-fn of_a_name_that_never_ran_everybody_says_so() {
+fn verbs_report_an_agent_that_never_ran() {
     let stage = Stage::new();
     let check = |line: &str, code: i32, says: &str| {
         let done = stage.run(line);
@@ -162,13 +162,13 @@ fn of_a_name_that_never_ran_everybody_says_so() {
         check("restart nobody", 3, "nobody has never run");
         check("nudge nobody hi", 1, "not nudged: nobody is not running");
         check("nudge nobody ' '", 2, "the text to type is empty");
-        // With mail, it is still not one that ran.
+        // With mail, an agent still counts as never run.
         stage.send("nobody hi");
     }
 }
 
 #[test]
-fn what_a_session_is_started_with() {
+fn a_program_gets_its_arguments_directory_and_variables() {
     let stage = Stage::new();
     let elsewhere = stage.dir().join("else where");
     std::fs::create_dir(&elsewhere).unwrap();
@@ -220,14 +220,14 @@ fn what_a_session_is_started_with() {
         path_text(&elsewhere)
     );
     assert!(shown.starts_with(&want), "{shown}\n{want}");
-    // The double dash before a command is not the command's.
+    // The double dash before a command is not part of the command.
     stage
         .start("dash", &["--name", "x"])
         .fails(2, "no such command: --name");
 }
 
 #[test]
-fn one_name_one_session() {
+fn a_name_has_at_most_one_session() {
     let stage = Stage::new();
     assert_eq!(
         stage.run("run --detach sleep 1000").ok(),
@@ -255,13 +255,13 @@ fn one_name_one_session() {
 }
 
 #[test]
-fn who_looks_does_not_stand_in_the_way() {
+fn a_probe_of_the_lock_does_not_block_a_start() {
     let stage = Stage::new();
     stage.script("bot", SLEEP);
     let stop = std::sync::atomic::AtomicBool::new(false);
     let lock = stage.home().join("sessions/bot/lock");
     std::thread::scope(|scope| {
-        // A look takes a lock for a moment, which is not the session's.
+        // A probe holds a lock briefly; it is not the session's.
         scope.spawn(|| {
             while !stop.load(std::sync::atomic::Ordering::Relaxed) {
                 let file = std::fs::File::open(&lock).unwrap();
@@ -282,7 +282,7 @@ fn who_looks_does_not_stand_in_the_way() {
 }
 
 #[test]
-fn without_a_terminal_it_runs_in_the_background() {
+fn without_a_terminal_a_session_runs_in_the_background() {
     let stage = Stage::new();
     let done = stage.run("run --name bot sleep 1000");
     assert_eq!(done.out(), "bot is running; 'ph attach bot' shows it\n");
@@ -314,7 +314,7 @@ fn without_a_terminal_it_runs_in_the_background() {
 }
 
 #[test]
-fn where_it_listens() {
+fn a_session_listens_on_its_sockets() {
     let stage = Stage::new();
     let runtime = stage.dir().join("run");
     let long = stage.dir().join("long-".repeat(30)).join("home");
@@ -323,7 +323,7 @@ fn where_it_listens() {
         std::fs::create_dir(dir).unwrap();
         std::fs::set_permissions(dir, Permissions::from_mode(0o700)).unwrap();
     }
-    // Left by somebody who is gone.
+    // A socket file of a process that has exited.
     drop(UnixListener::bind(&more).unwrap());
     let call = |home: &Path, args: &[&str]| {
         let call = stage.call(args).env("PH_HOME", home);
@@ -382,14 +382,14 @@ fn where_it_listens() {
     for path in sockets.iter().chain([&more]) {
         assert!(!path.exists(), "{path:?}");
     }
-    // Nor does a strange file stand in anybody's way.
+    // A stray file is ignored.
     std::fs::write(stage.home().join("sessions/junk"), "").unwrap();
     assert_eq!(stage.run("ls").ok(), "no sessions are running\n");
     stage.run("status junk").fails(3, "junk has never run");
 }
 
 #[test]
-fn how_it_ended_is_known() {
+fn the_end_of_a_program_is_reported() {
     let stage = Stage::new();
     let check = |name: &str, script: &str, want: &str| {
         stage.script(name, script);
@@ -413,7 +413,7 @@ fn how_it_ended_is_known() {
     check("no", "exit 7", "exit 7");
     check("killed", "kill -9 $$", "signal 9 (KILL)");
     check("broken", "kill -SEGV $$", "signal 11 (SEGV)");
-    // What ends at once was started all the same.
+    // A program that exits at once still counts as started.
     for _ in 0..5 {
         let done = stage.run("run --name quick --json true");
         assert_eq!(
@@ -433,13 +433,13 @@ fn how_it_ended_is_known() {
 }
 
 #[test]
-fn it_outlives_the_window() {
+fn a_session_outlives_its_window() {
     let stage = Stage::new();
     let mut window = stage.terminal("run --name bot -- sh -c 'echo here; cat'", Size::USUAL);
     window.wait_for_text("here");
     let (pid, child) = (stage.pid("bot"), stage.child("bot"));
     window.hang_up();
-    // Nor does it hear what is meant for the window's group.
+    // Signals to the window's process group do not reach the session.
     let mut window = stage.terminal("attach bot", Size::USUAL);
     window.wait_for_text("here");
     window.signal(Signal::KILL);
@@ -448,13 +448,13 @@ fn it_outlives_the_window() {
     kill(pid, Signal::HUP);
     stage.run("nudge bot x");
     assert_eq!(stage.pid("bot"), pid);
-    // Asked to end by a signal, it ends in order.
+    // SIGTERM ends the session normally.
     kill(pid, Signal::TERM);
     until_so("its end", || stage.status("bot")["activity"] == "exited");
     until_dead(child);
 }
 
-/// What changes from run to run: process numbers, and how long ago something was.
+/// Replace values that change from run to run: process ids and ages.
 fn steady(stage: &Stage, text: &str, pids: &[i32]) -> String {
     let mut text = stage.redact(text);
     for pid in pids {
@@ -474,7 +474,7 @@ fn steady(stage: &Stage, text: &str, pids: &[i32]) -> String {
 }
 
 #[test]
-fn what_is_said_of_sessions() {
+fn ls_and_status_describe_sessions() {
     let stage = Stage::new();
     stage.script("bot", "echo hello; exec sleep 1000");
     stage.send("later hi");

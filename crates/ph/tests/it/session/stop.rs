@@ -1,6 +1,6 @@
-//! How sessions are ended and started again.
+//! Stopping and restarting sessions.
 
-#![cfg(target_os = "linux")] // It looks for processes in /proc.
+#![cfg(target_os = "linux")] // Reads processes from /proc.
 
 use crate::common::stage::{Stage, kill, until, until_dead, wait_for_number};
 use crate::common::{executable, path_text};
@@ -9,15 +9,15 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
-/// Does nothing for long enough.
+/// A command that does nothing for a long time.
 const SLEEP: &str = "sleep 1000";
 
 #[test]
-fn stopping_asks_and_then_insists() {
+fn a_stop_asks_first_and_kills_later() {
     let stage = Stage::new();
     let file = |name: &str| stage.dir().join(name);
     let put = |name: &str| path_text(&file(name));
-    // Obeys; but what it has started, in a group of its own, does not.
+    // Exits when asked; its background process, in its own process group, does not.
     let kind = format!(
         "set -m; (trap '' HUP TERM INT; sh -c 'echo $$ > {0}; {SLEEP}; {SLEEP}') & \
          trap 'echo asked > {1}; exit 5' HUP TERM; echo up; while :; do sleep 0.1; done",
@@ -37,7 +37,7 @@ fn stopping_asks_and_then_insists() {
         put("killed.pid")
     );
     stage.script("killed", &killed);
-    // What a program leaves behind when it ends by itself hears what a closed window says.
+    // Processes that a program leaves when it exits get SIGHUP.
     stage.script(
         "left",
         &format!(
@@ -80,7 +80,7 @@ fn stopping_asks_and_then_insists() {
 }
 
 #[test]
-fn a_restart_is_the_same_again() {
+fn a_restart_runs_the_same_command() {
     let stage = Stage::new();
     let log = stage.dir().join("log");
     let script = format!("echo \"$0 $1 $PWD $A\" >> {}; cat", path_text(&log));
@@ -111,7 +111,7 @@ fn a_restart_is_the_same_again() {
     let session = stage.run("restart bot --json").json();
     assert_eq!(session["name"], "bot");
     lines(3);
-    // Its mail is all there still.
+    // All of its mail is kept.
     let id = stage.send("bot hello");
     stage.run("restart bot --kill --detach").ok();
     lines(4);
@@ -120,7 +120,7 @@ fn a_restart_is_the_same_again() {
 }
 
 #[test]
-fn a_restart_that_cannot_be_leaves_the_old_one_running() {
+fn a_failed_restart_leaves_the_old_session_running() {
     let stage = Stage::new();
     let (bin, dir) = (stage.dir().join("bin"), stage.dir().join("work"));
     for dir in [&bin, &dir] {

@@ -1,7 +1,7 @@
-//! Storms between agents are cut, visibly: by how many messages led to one, and by how many come at
-//! once. The agents are scripts in real sessions that answer everything they are told.
+//! Storms between agents are limited, visibly: by the number of hops from the first message, and by
+//! the rate. The agents are scripts in real sessions that react to every line.
 
-#![cfg(target_os = "linux")] // It looks for processes in /proc.
+#![cfg(target_os = "linux")] // Reads processes from /proc.
 
 use crate::common::Done;
 use crate::common::stage::{Stage, until};
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 const PH: &str = env!("CARGO_BIN_EXE_ph");
 
-/// An agent that sends a message to another for each line it is told, and shows what comes of it.
+/// An agent that sends a message for each line it reads, and prints failures.
 fn relay(stage: &Stage, name: &str, to: &str) {
     let script = format!(
         "stty -echo; echo ready; while read -r line; do {PH} send {to} \"from {name}\" || echo cut; done"
@@ -17,7 +17,7 @@ fn relay(stage: &Stage, name: &str, to: &str) {
     stage.script(name, &script);
 }
 
-/// An agent that replies to each message it is told of.
+/// An agent that replies to each message.
 fn replier(stage: &Stage, name: &str) {
     let script = format!(
         "stty -echo; echo ready; while read -r line; do id=${{line#*id: }}; {PH} reply ${{id%%]*}} again || echo cut; done"
@@ -41,7 +41,7 @@ fn all(stage: &Stage, name: &str) -> Vec<Value> {
         .collect()
 }
 
-/// The message that ended the storm, once there is one.
+/// Wait for the message that ended the storm.
 fn cut(stage: &Stage, names: &[&str]) -> Value {
     until("the end of the storm", || {
         let of = |name: &&str| all(stage, name);
@@ -71,7 +71,7 @@ fn check_ring(stage: &Stage, names: &[&str]) {
         .map(|r| r["state"].as_str().unwrap_or(""))
         .collect();
     assert_eq!(states, ["stored", "failed"]);
-    // The one who sent it heard so, and it ends there: the person's, and one for each hop.
+    // Its sender got an error, and the storm ends there, after the person's message and one per hop.
     let sender = failed["from"].as_str().expect("a name");
     stage.until_shown(sender, "cut");
     let count: usize = names.iter().map(|name| all(stage, name).len()).sum();
@@ -91,13 +91,13 @@ fn check_ring(stage: &Stage, names: &[&str]) {
 }
 
 #[test]
-fn ping_pong_between_two_agents_ends() {
+fn a_ping_pong_between_two_agents_is_cut() {
     let stage = Stage::new();
     limit(&stage, 4, 1_000);
     relay(&stage, "a", "b");
     relay(&stage, "b", "a");
     check_ring(&stage, &["a", "b"]);
-    // Each hop names what caused it, until the person's message.
+    // Each message names its cause, back to the person's message.
     let mut shown = cut(&stage, &["a", "b"]);
     for hops in (0..5).rev() {
         let cause = shown["cause"].as_str().expect("a cause").to_owned();
@@ -111,7 +111,7 @@ fn ping_pong_between_two_agents_ends() {
 }
 
 #[test]
-fn a_ring_of_three_agents_ends() {
+fn a_ring_of_three_agents_is_cut() {
     let stage = Stage::new();
     limit(&stage, 4, 1_000);
     for (name, next) in [("a", "b"), ("b", "c"), ("c", "a")] {
@@ -121,7 +121,7 @@ fn a_ring_of_three_agents_ends() {
 }
 
 #[test]
-fn replies_to_replies_end() {
+fn replies_to_replies_are_cut() {
     let stage = Stage::new();
     limit(&stage, 4, 1_000);
     replier(&stage, "a");
@@ -132,14 +132,14 @@ fn replies_to_replies_end() {
     stage.run("send a --from b hello").ok();
     let failed = cut(&stage, &["a", "b"]);
     assert_eq!(failed["hops"], 5, "{failed}");
-    // A person who steps in begins anew.
+    // A person's reply starts at zero hops.
     let id = failed["id"].as_str().expect("an id");
     let mine = stage.run(&format!("reply {id} 'enough of this'")).ok();
     assert_eq!(stage.show(mine.trim())["hops"], 0);
 }
 
 #[test]
-fn what_comes_without_measure_is_cut_however_many_send_it() {
+fn a_storm_of_many_senders_is_limited() {
     let stage = Stage::new();
     limit(&stage, 16, 20);
     let send = || {
@@ -166,7 +166,7 @@ fn what_comes_without_measure_is_cut_however_many_send_it() {
     assert_eq!(told["receipt"], "failed");
     assert_eq!(stage.run("count bob --json").json()["unread"], 20);
     assert_eq!(all(&stage, "bob").len(), 30, "all of them are kept");
-    // Others are not meant, and people never are.
+    // Other senders are not limited, and people never are.
     for line in [
         "send bob --from carol hi",
         "send bob hi",
@@ -177,7 +177,7 @@ fn what_comes_without_measure_is_cut_however_many_send_it() {
 }
 
 #[test]
-fn a_live_session_cuts_a_storm_as_well() {
+fn a_live_session_limits_a_storm() {
     let stage = Stage::new();
     limit(&stage, 16, 3);
     let agent = stage.agent("bot", "--raw --paste");

@@ -1,7 +1,7 @@
-//! `ph run` and `ph attach` in real terminals, against real sessions: what is shown, what is typed,
-//! and who may type.
+//! `ph run` and `ph attach` in real terminals with real sessions: the screen, the keys, and the
+//! keyboard's owner.
 
-#![cfg(target_os = "linux")] // It looks for processes in /proc.
+#![cfg(target_os = "linux")] // Reads processes from /proc.
 
 use crate::common::stage::{Stage, until_so};
 use crate::common::{path_text, skip};
@@ -18,14 +18,14 @@ const LARGE: Size = Size {
     rows: 30,
 };
 
-/// Leaves by the detach key.
+/// Detach with the detach key.
 fn detach(mut terminal: Terminal) {
     terminal.type_keys(DETACH);
     assert!(terminal.wait_exit().success());
     assert!(terminal.is_sane());
 }
 
-/// Waits until a terminal shows what the session's own screen does.
+/// Wait until a terminal shows the same as the session's own screen.
 fn same_as_peek(stage: &Stage, name: &str, terminal: &mut Terminal) {
     let mut want = Vec::new();
     until_so("the same screen", || {
@@ -38,7 +38,7 @@ fn same_as_peek(stage: &Stage, name: &str, terminal: &mut Terminal) {
 }
 
 #[test]
-fn keys_go_in_and_the_screen_comes_back() {
+fn keys_reach_the_program_and_its_screen_is_shown() {
     let stage = Stage::new();
     let mut first = stage.terminal("run --name bot -- cat", Size::USUAL);
     first.wait_until("the session", |_| stage.run("status bot").code == 0);
@@ -65,7 +65,7 @@ fn keys_go_in_and_the_screen_comes_back() {
 }
 
 #[test]
-fn what_ends_at_once_was_shown_all_the_same() {
+fn the_output_of_a_program_that_exits_at_once_is_shown() {
     let stage = Stage::new();
     for n in 0..10 {
         let line = format!("run --name bot-{n} -- sh -c 'echo last words; exit 3'");
@@ -109,14 +109,14 @@ fn a_full_screen_fits_the_smallest_window() {
     large.wait_for("a smaller one", |s| is_drawn(s, 70, 20));
     assert!(large.mode().contains(TermMode::ALT_SCREEN));
     detach(large);
-    // Nobody looks: it stays as it is.
+    // Without viewers, the size stays.
     let mut again = stage.terminal("attach bot", Size { cols: 70, rows: 20 });
     again.wait_for("what was there", |s| is_drawn(s, 70, 20));
     same_as_peek(&stage, "bot", &mut again);
 }
 
 #[test]
-fn real_programs_are_drawn_right() {
+fn real_programs_are_drawn_correctly() {
     let stage = Stage::new();
     let text: String = (1..=200).map(|n| format!("line {n} ünï 漢字\n")).collect();
     let file = path_text(&stage.file("text", text));
@@ -152,7 +152,7 @@ fn real_programs_are_drawn_right() {
 }
 
 #[test]
-fn who_only_looks_types_nothing() {
+fn a_read_only_viewer_types_nothing() {
     let stage = Stage::new();
     let agent = stage.agent("bot", "--raw");
     let mut reader = stage.terminal("attach bot --read-only", Size::USUAL);
@@ -169,7 +169,7 @@ fn who_only_looks_types_nothing() {
 }
 
 #[test]
-fn who_takes_the_keyboard_has_it_alone_and_pauses_delivery() {
+fn a_taken_keyboard_is_exclusive_and_holds_mail() {
     let stage = Stage::new();
     let agent = stage.agent("bot", "--raw");
     stage.until_activity("bot", "idle");
@@ -190,7 +190,7 @@ fn who_takes_the_keyboard_has_it_alone_and_pauses_delivery() {
     for id in [&held, &urgent] {
         stage.until_receipt(id, "offered");
     }
-    // Taken again, and let go by a sudden death.
+    // Taken again, and released by the sudden death of the viewer.
     owner.type_keys(TAKE);
     until_so("a pause", || {
         let id = stage.send("bot --priority idle x");
@@ -200,7 +200,7 @@ fn who_takes_the_keyboard_has_it_alone_and_pauses_delivery() {
     });
     let held = stage.send("bot three");
     stage.until_rule(&held, "paused");
-    // The last one who asks has it.
+    // The latest request gets the keyboard.
     let mut heir = stage.terminal("attach bot --take", Size::USUAL);
     heir.wait_for_text("ready");
     heir.type_keys("heir\r");
@@ -215,7 +215,7 @@ fn who_takes_the_keyboard_has_it_alone_and_pauses_delivery() {
 }
 
 #[test]
-fn a_draft_holds_mail_back() {
+fn a_draft_holds_mail() {
     let stage = Stage::new();
     let agent = stage.agent("bot", "--raw");
     stage.until_activity("bot", "idle");
@@ -240,7 +240,7 @@ fn a_draft_holds_mail_back() {
         let heard = agent.heard_text();
         assert!(heard.contains(&format!("{typed}{end}")), "{heard:?}");
     }
-    // It stays one when the person has gone: the text still stands there.
+    // The draft remains after the person has detached: its text is still in the box.
     person.type_keys("left");
     agent.until_heard("left");
     detach(person);
@@ -253,7 +253,7 @@ fn a_draft_holds_mail_back() {
 }
 
 #[test]
-fn a_flood_ends_in_the_right_screen() {
+fn a_flood_ends_in_the_correct_screen() {
     let stage = Stage::new();
     let script =
         "read x; yes 0123456789 | head -c 30000000; echo; printf '\\033[31mTHE END\\n'; cat";
@@ -275,7 +275,7 @@ fn a_flood_ends_in_the_right_screen() {
 }
 
 #[test]
-fn odd_output_and_modes_reach_who_comes_later() {
+fn unusual_output_and_modes_reach_a_later_viewer() {
     let stage = Stage::new();
     let agent = stage.agent("bot", "--raw");
     stage.until_shown("bot", "ready");
@@ -315,7 +315,7 @@ fn odd_output_and_modes_reach_who_comes_later() {
 }
 
 #[test]
-fn the_program_is_answered_once() {
+fn a_query_of_the_program_is_answered_once() {
     let stage = Stage::new();
     let agent = stage.agent("bot", "--raw");
     stage.until_shown("bot", "ready");
@@ -339,14 +339,14 @@ fn the_program_is_answered_once() {
     agent.say(format!("{ask}asked"));
     for watcher in &mut watchers {
         watcher.wait_for_text("asked");
-        // What its terminal may have answered stands before this.
+        // Replies of its terminal arrive before this key.
         watcher.type_keys("z");
     }
     until_so("all keys", || agent.heard_text().matches('z').count() == 2);
     assert_eq!(answers(), (2, 2, 2), "{:?}", agent.heard_text());
     let answered = agent.heard();
     let id = stage.send("bot x");
-    // Answers are no draft; the two keys are.
+    // Replies are not a draft, but the two keys are.
     stage.until_rule(&id, "draft");
     watchers[0].type_keys("\r");
     stage.until_receipt(&id, "offered");
@@ -354,7 +354,7 @@ fn the_program_is_answered_once() {
 }
 
 #[test]
-fn a_replay_draws_and_does_nothing_else() {
+fn a_replay_only_draws() {
     let stage = Stage::new();
     let acts = [
         r"\033]52;c;Zm9v\007",
@@ -378,13 +378,13 @@ fn a_replay_draws_and_does_nothing_else() {
         assert!(!output.contains(left), "{left:?} in {output:?}");
     }
     assert!(terminal.title().is_empty());
-    // For other players it is as it was.
+    // An asciicast has the raw output.
     let cast = stage.run("replay bot").ok();
     assert!(cast.contains("]52;c;Zm9v"), "{cast}");
 }
 
 #[test]
-fn the_child_sees_the_size() {
+fn the_program_sees_the_terminals_size() {
     let stage = Stage::new();
     let script = "while read x; do stty size; done";
     let mut terminal = stage.terminal(&format!("run --name bot -- sh -c '{script}'"), SMALL);

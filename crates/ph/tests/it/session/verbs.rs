@@ -1,7 +1,7 @@
-//! Waiting for a message, holding mail back, answering a program's question, deadlines, and replies
-//! that are expected: on the real binary, with an agent in a real terminal.
+//! Waiting for a message, pausing, answering questions, deadlines and expected replies, with the
+//! real binary and an agent in a real terminal.
 
-#![cfg(target_os = "linux")] // It looks for processes in /proc.
+#![cfg(target_os = "linux")] // Reads processes from /proc.
 
 use crate::common::Done;
 use crate::common::stage::{Stage, millis_between, until, until_so};
@@ -13,16 +13,16 @@ fn id_of(done: &Done) -> String {
 }
 
 #[test]
-fn a_sender_waits_until_its_message_has_come_so_far() {
+fn a_sender_waits_until_its_message_has_reached_a_state() {
     let stage = Stage::new();
     stage.agent("bot", "--raw");
-    // From before it is ready on: the bell tells when it is.
+    // The wait begins before the agent is ready.
     let done = stage.run("send bot hello --wait offered --timeout 30s");
     let id = id_of(&done);
     assert_eq!((done.code, done.err().as_str()), (0, ""));
     assert_eq!(done.out(), format!("{id}\n"));
     assert_eq!(stage.receipt(&id), "offered");
-    // What is further than is asked for is far enough.
+    // A later state than the requested one counts, too.
     stage.run(&format!("mark-read {id}")).ok();
     let done = stage.run(&format!(
         "reply {id} --from bot more --wait accepted --timeout 1s --json"
@@ -36,7 +36,7 @@ fn a_sender_waits_until_its_message_has_come_so_far() {
     let err = done.err();
     assert!(err.contains("is not accepted yet: it is stored"), "{err}");
     assert!(err.contains("why: it is in the person's inbox"), "{err}");
-    // Somebody else's deed ends the wait, and by the bell: a tick would take a second or two.
+    // Another process's change ends the wait through the bell; a tick would take a second or two.
     let mut waits = ["x", "y", "z"].map(|body| {
         let waiting = stage.call(&["send", "human", body, "--from", "bot", "--wait", "read"]);
         let waiting = waiting.spawn();
@@ -60,7 +60,7 @@ fn a_sender_waits_until_its_message_has_come_so_far() {
 }
 
 #[test]
-fn a_wait_ends_with_the_message() {
+fn a_wait_ends_when_the_message_ends() {
     let stage = Stage::new();
     let check = |flags: &str, end: &str| {
         let done = stage.run(&format!("send bot x --wait offered {flags}"));
@@ -80,7 +80,7 @@ fn a_wait_ends_with_the_message() {
     let done = Done::of(waiting);
     let told = done.json();
     assert_eq!((done.code, &told["receipt"]), (1, &json!("cancelled")));
-    // Several are waited for until the last of them.
+    // With several messages, the wait lasts until the last one.
     let done = stage.run("send bot,other z --wait offered --timeout 100ms --json");
     assert_eq!(done.code, 1);
     let reached = |m: &Value| m["reached"].as_bool().expect("yes or no");
@@ -94,7 +94,7 @@ fn a_wait_ends_with_the_message() {
 }
 
 #[test]
-fn a_pause_is_asked_for_by_name_and_ended_by_name() {
+fn pause_and_unpause_hold_and_release_mail() {
     let stage = Stage::new();
     stage.run("pause bot").fails(3, "bot has never run");
     let agent = stage.agent("bot", "--raw");
@@ -114,7 +114,7 @@ fn a_pause_is_asked_for_by_name_and_ended_by_name() {
     assert!(agent.heard().is_empty());
     assert_eq!(stage.run("unpause bot").ok(), "bot is no longer paused\n");
     stage.until_receipt(&id, "offered");
-    // Who has the keyboard keeps it.
+    // A person who has the keyboard keeps it.
     let mut person = stage.terminal("attach bot --take", posthaste_lab::pty::Size::USUAL);
     until_so("the keyboard to be taken", || {
         let id = stage.send("bot --ttl 1s anybody");
@@ -135,7 +135,7 @@ fn a_pause_is_asked_for_by_name_and_ended_by_name() {
 }
 
 #[test]
-fn an_answer_goes_in_as_it_is_and_only_to_what_runs() {
+fn an_answer_is_typed_unchanged_and_only_into_a_running_program() {
     let stage = Stage::new();
     let done = stage.run("answer bot y");
     done.fails(
@@ -163,7 +163,7 @@ fn an_answer_goes_in_as_it_is_and_only_to_what_runs() {
     let raw = stage.call(&["send", "bot", "--raw", "\u{1b}[B"]).run();
     stage.until_receipt(&id_of(&raw), "offered");
     agent.until_heard("y\r\u{1b}[B\r");
-    // What does not go together is refused, and nothing is stored.
+    // Conflicting options are refused, and nothing is stored.
     let facts = stage.facts();
     stage
         .run("send bot,other --raw y")
@@ -180,13 +180,13 @@ fn an_answer_goes_in_as_it_is_and_only_to_what_runs() {
     assert_eq!(stage.facts(), facts);
 }
 
-/// An answer is for the question that stood there when it was given.
+/// An answer applies only to the question that was open when it was given.
 #[test]
 fn an_answer_is_never_typed_into_another_program() {
     let stage = Stage::new();
     stage.agent("bot", "--raw");
     stage.until_activity("bot", "idle");
-    // A pause that was asked for lets an answer pass; a person at the keyboard does not.
+    // A requested pause lets an answer pass; a taken keyboard does not.
     let mut person = stage.terminal("attach bot --take", posthaste_lab::pty::Size::USUAL);
     until_so("the keyboard to be taken", || {
         let status = stage.run("status bot").ok();
@@ -212,7 +212,7 @@ fn an_answer_is_never_typed_into_another_program() {
 }
 
 #[test]
-fn a_deadline_promotes_visibly() {
+fn a_deadline_promotes_a_message() {
     let stage = Stage::new();
     let agent = stage.agent("bot", "--raw");
     stage.until_activity("bot", "idle");
@@ -234,7 +234,7 @@ fn a_deadline_promotes_visibly() {
     assert!(waited >= 1_000, "{waited} ms");
     assert!(shown["deadline"].is_string(), "{shown}");
     assert_eq!(shown["priority"], "idle");
-    // What holds a normal message holds it all the same.
+    // A promoted message is held like a normal one.
     stage.run("pause bot").ok();
     let held = stage.send("bot --priority idle-first --deadline 100ms held");
     let evidence = until("its promotion", || {
@@ -252,9 +252,9 @@ fn a_deadline_promotes_visibly() {
     bad.fails(2, "the message would expire (--ttl) before its --deadline");
 }
 
-/// What a message's time did while nobody ran is recorded by the next session, of all of them.
+/// Expiries of all agents while no session ran are recorded by the next session.
 #[test]
-fn a_session_records_what_expired_before_it() {
+fn a_session_records_earlier_expiries() {
     let stage = Stage::new();
     let old = stage.send("bot --ttl 1ms old");
     until_so("its time to run out", || stage.receipt(&old) == "expired");
@@ -263,14 +263,14 @@ fn a_session_records_what_expired_before_it() {
     until_so("the fact", || stage.receipts(&old) == ["stored", "expired"]);
 }
 
-/// How often an agent was reminded of a message.
+/// Return how often an agent was reminded of a message.
 fn reminded(stage: &Stage, id: &str) -> usize {
     let receipts = stage.receipts(id);
     receipts.iter().filter(|state| *state == "reminded").count()
 }
 
 #[test]
-fn a_reply_that_is_expected_is_asked_for_until_it_comes() {
+fn an_agent_is_reminded_of_an_expected_reply() {
     let stage = Stage::new();
     let agent = stage.agent("bot", "--raw");
     stage.until_activity("bot", "idle");
@@ -286,14 +286,14 @@ fn a_reply_that_is_expected_is_asked_for_until_it_comes() {
     assert_eq!(awaited[0]["id"], json!(id));
     let listed = stage.run("inbox --awaiting").ok();
     assert!(listed.contains("(reply expected)"), "{listed}");
-    // All that is owed is one turn, and each time it is idle again there is another.
+    // All reminders are one turn, repeated each time the agent becomes idle.
     let remind = |n: u32| {
         format!(
             "[ph reminder {n} of 10: human expects a reply to message {id8}: ph reply {id8}] \
              [ph reminder {n} of 10: alice expects a reply to message {other8}: ph reply {other8}]\r"
         )
     };
-    // One that comes after nothing but a reminder would have to wait.
+    // A message between reminders; without it, the next reminder would have to wait.
     let go_on = || {
         let id = stage.send("bot 'go on'");
         stage.until_receipt(&id, "offered");
@@ -307,7 +307,7 @@ fn a_reply_that_is_expected_is_asked_for_until_it_comes() {
         why.contains(says) && why.contains(" of 10 times, last at 20"),
         "{why}"
     );
-    // Whoever answers is asked no more; what it has not answered, it is.
+    // A reply ends the reminders of its message, not those of the other.
     stage.run(&format!("reply {other} --from bot yes")).ok();
     let so_far = reminded(&stage, &other);
     for more in 1..=2 {
@@ -317,7 +317,7 @@ fn a_reply_that_is_expected_is_asked_for_until_it_comes() {
         });
     }
     assert_eq!(reminded(&stage, &other), so_far);
-    // Its sender can take the wait back.
+    // The sender can stop expecting a reply.
     stage
         .run(&format!("send bot --closes {id} 'never mind'"))
         .ok();
@@ -339,7 +339,7 @@ fn a_reply_that_is_expected_is_asked_for_until_it_comes() {
 }
 
 #[test]
-fn nobody_is_reminded_while_something_holds_deliveries_or_after_the_end() {
+fn reminders_stop_while_mail_is_held_and_after_the_end() {
     let stage = Stage::new();
     let agent = stage.agent("bot", "--raw");
     stage.until_activity("bot", "idle");
@@ -367,7 +367,7 @@ fn nobody_is_reminded_while_something_holds_deliveries_or_after_the_end() {
 }
 
 #[test]
-fn nobody_is_reminded_who_does_not_read() {
+fn an_agent_that_does_not_read_is_not_reminded() {
     let stage = Stage::new();
     stage.agent("deaf", "--raw --deaf");
     stage.until_activity("deaf", "idle");
@@ -379,9 +379,9 @@ fn nobody_is_reminded_who_does_not_read() {
     assert_eq!(reminded(&stage, &id), 0);
 }
 
-/// The original's own words for it.
+/// Expected replies in the wording of the original.
 #[test]
-fn the_plain_dialect_expects_responses_too() {
+fn the_plain_dialect_supports_expected_replies() {
     let stage = Stage::new();
     let agent = stage.agent("bot", "--raw");
     stage.until_activity("bot", "idle");

@@ -13,7 +13,7 @@ use posthaste_core::driver::{
 };
 use posthaste_core::offer::OfferReport;
 use posthaste_core::turn::{self, Entry};
-use posthaste_core::{Conversation, MessageId, inject, owed};
+use posthaste_core::{Conversation, MessageId, inject, pending_replies};
 use posthaste_store::operation::{
     Expire, MarkUncertain, OpenOffers, RecordConversation, RecordDelivery, RecordedDelivery,
 };
@@ -56,7 +56,9 @@ pub(crate) async fn type_turn(
         TurnContent::Messages(messages) => {
             render_messages(&shared, &messages, |entries| turn::render(entries, mode))
         }
-        TurnContent::Reminder(messages) => Ok(turn::enclose(&owed::reminder(&messages), mode)),
+        TurnContent::Reminder(messages) => {
+            Ok(turn::enclose(&pending_replies::reminder(&messages), mode))
+        }
     };
     let typed = match bytes {
         Ok(bytes) => {

@@ -1,7 +1,8 @@
 //! Loops in a journal: their state follows from their facts alone.
 
-use posthaste_core::build::{
-    Failure, LoopEnding, LoopOrder, Next, Outcome, Policy, Proof, Request, Settings, policy,
+use posthaste_core::loop_::{
+    CompletionProof, IterationFailure, IterationOutcome, LoopEnding, LoopOrder, LoopRequest,
+    NextStep, Policy, Settings, policy,
 };
 use posthaste_core::{AgentName, LoopState, PromptId};
 use posthaste_lab::{TempHome, assert_intact, assert_views_agree, at, name, records};
@@ -42,7 +43,7 @@ fn start(prompts: &[u128]) -> LoopOrder {
     }
 }
 
-fn end(number: u32, outcome: Outcome) -> LoopOrder {
+fn end(number: u32, outcome: IterationOutcome) -> LoopOrder {
     LoopOrder::EndIteration {
         number,
         outcome,
@@ -99,14 +100,14 @@ fn a_runner_killed_at_any_point_continues_its_loop() {
             begin(),
             inject(1, "first"),
             start(&[1]),
-            end(1, Outcome::Ended),
+            end(1, IterationOutcome::Ended),
             start(&[]),
             inject(2, "second"),
-            end(2, Outcome::Ended),
+            end(2, IterationOutcome::Ended),
             start(&[2]),
-            end(3, Outcome::Failed(Failure::Exit(1))),
+            end(3, IterationOutcome::Failed(IterationFailure::Exit(1))),
             start(&[2]),
-            end(3, Outcome::Completed(Proof::Stories)),
+            end(3, IterationOutcome::Completed(CompletionProof::Stories)),
         ]
     };
     // For each number of facts: the next run of the iteration, and the prompts that wait for it.
@@ -146,14 +147,17 @@ fn a_runner_killed_at_any_point_continues_its_loop() {
         if was_open {
             assert_eq!(kinds, ["iteration_ended", "loop_began"], "{count}");
             let last = state.last.as_ref().unwrap();
-            assert_eq!(last.outcome, Outcome::Failed(Failure::CutOff));
+            assert_eq!(
+                last.outcome,
+                IterationOutcome::Failed(IterationFailure::CutOff)
+            );
             assert_eq!(last.number, number);
         } else {
             assert_eq!(kinds, ["loop_began"], "{count}");
         }
         assert_eq!(
             policy::next(at(0), &state),
-            Next::Iterate { number },
+            NextStep::Iterate { number },
             "{count}"
         );
         let texts: Vec<_> = state.prompts.iter().map(|p| p.text.as_str()).collect();
@@ -175,7 +179,7 @@ fn a_denied_or_repeated_order_changes_nothing() {
     let who = AgentName::human();
     let ask = LoopOrder::Ask {
         who: who.clone(),
-        what: Request::Stop,
+        what: LoopRequest::Stop,
     };
     done(&mut journal, ask.clone());
     let facts = records(&journal);
@@ -202,14 +206,14 @@ fn a_completion_completes_the_loop() {
     assert_eq!(state_of(&mut journal).unwrap().complete, None);
     complete(&mut journal, "coder");
     let state = state_of(&mut journal).unwrap();
-    assert_eq!(state.complete, Some(Proof::Tool));
-    let state = done(&mut journal, end(1, Outcome::Ended));
-    let how = LoopEnding::Complete(Proof::Tool);
-    assert_eq!(policy::next(at(0), &state), Next::End(how.clone()));
+    assert_eq!(state.complete, Some(CompletionProof::Tool));
+    let state = done(&mut journal, end(1, IterationOutcome::Ended));
+    let how = LoopEnding::Complete(CompletionProof::Tool);
+    assert_eq!(policy::next(at(0), &state), NextStep::End(how.clone()));
     done(&mut journal, LoopOrder::End { how });
     // It does not end the next loop.
     let state = done(&mut journal, begin());
-    assert_eq!(policy::next(at(0), &state), Next::Iterate { number: 2 });
+    assert_eq!(policy::next(at(0), &state), NextStep::Iterate { number: 2 });
     assert_views_agree(&mut journal, &[at(0)]);
 }
 
@@ -221,7 +225,7 @@ fn loops_are_listed_exported_and_imported() {
         order(&mut journal, agent, begin()).unwrap();
         order(&mut journal, agent, start(&[])).unwrap();
     }
-    order(&mut journal, "web", end(1, Outcome::Ended)).unwrap();
+    order(&mut journal, "web", end(1, IterationOutcome::Ended)).unwrap();
     order(&mut journal, "web", inject(7, "hi\u{1b}[2J\n## x")).unwrap();
     let listed = journal.loops().unwrap();
     let names: Vec<_> = listed.iter().map(|state| state.agent.as_str()).collect();
@@ -269,7 +273,7 @@ fn a_damaged_loop_in_the_views_blocks_nothing_and_is_rebuilt() {
     journal.rebuild_views().unwrap();
     let after = state_of(&mut journal).unwrap();
     assert_eq!(after.open, before.open);
-    assert_eq!(after.complete, Some(Proof::Tool));
+    assert_eq!(after.complete, Some(CompletionProof::Tool));
     assert_views_agree(&mut journal, &[at(0)]);
 }
 
@@ -277,16 +281,16 @@ fn a_damaged_loop_in_the_views_blocks_nothing_and_is_rebuilt() {
 fn any_order() -> impl Strategy<Value = LoopOrder> {
     let human = AgentName::human;
     let outcome = proptest::sample::select(vec![
-        Outcome::Ended,
-        Outcome::Failed(Failure::Exit(1)),
-        Outcome::Completed(Proof::Token),
+        IterationOutcome::Ended,
+        IterationOutcome::Failed(IterationFailure::Exit(1)),
+        IterationOutcome::Completed(CompletionProof::Token),
     ]);
     let how = proptest::sample::select(vec![LoopEnding::UsedUp, LoopEnding::Stopped]);
     prop_oneof![
         2 => Just(begin()),
         3 => proptest::collection::vec(0..8_u128, 0..2).prop_map(|prompts| start(&prompts)),
         3 => (1..4_u32, outcome).prop_map(|(number, outcome)| end(number, outcome)),
-        1 => Just(LoopOrder::Ask { who: human(), what: Request::Checkpoint }),
+        1 => Just(LoopOrder::Ask { who: human(), what: LoopRequest::Checkpoint }),
         1 => Just(LoopOrder::Checkpoint),
         1 => Just(LoopOrder::Resume { who: human() }),
         1 => any::<bool>().prop_map(move |on| LoopOrder::Interactive { who: human(), on }),

@@ -1,6 +1,6 @@
 //! Tasks, notes and completions: found by a prefix, denied, exported and imported.
 
-use posthaste_core::work::{NewNote, NewTask};
+use posthaste_core::tasks::{NewNote, NewTask};
 use posthaste_core::{
     AgentName, Ended, Ending, IdPrefix, NoteId, NoteType, Task, TaskId, TaskStatus,
 };

@@ -3,10 +3,10 @@
 use super::operations::{AGENTS, DeliveryOperation, TestDraft, TestOperation, WorkOperation};
 use jiff::{SignedDuration, Timestamp};
 use posthaste_core::offer::OfferReport;
-use posthaste_core::work::{NewNote, NewTask};
+use posthaste_core::tasks::{NewNote, NewTask};
 use posthaste_core::{
     AgentName, Draft, Ended, Event, Evidence, Fact, Limits, Mail, MessageId, MessageState, NoteId,
-    Progress, Record, Step, Task, TaskId, inject, work,
+    Progress, Record, Step, Task, TaskId, inject, tasks,
 };
 use posthaste_lab::{id, name, records, started};
 use posthaste_store::operation::{
@@ -74,13 +74,13 @@ pub(super) fn apply(journal: &mut Journal, now: Timestamp, operation: &TestOpera
             operation.apply(journal, now, &before, name(AGENTS[*agent]));
         }
         TestOperation::ImportMove { of, status } => {
-            let moved = work::Moved {
+            let moved = tasks::Moved {
                 task: task_numbered(*of),
                 status: *status,
                 iteration: None,
                 by: AgentName::human(),
             };
-            import_event(journal, now, Event::Work(work::Deed::Moved(moved)));
+            import_event(journal, now, Event::Work(tasks::Deed::Moved(moved)));
         }
         TestOperation::ImportStep { of, step } => {
             let event = Event::Progress(Progress::of(numbered(*of), *step));

@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 use posthaste_core::offer::OfferReport;
-use posthaste_core::work::{NewNote, NewTask};
+use posthaste_core::tasks::{NewNote, NewTask};
 use posthaste_core::{
     Conversation, Draft, Ended, Ending, Evidence, MessageId, NoteId, NoteType, Order, Priority,
     Record, Started, TaskId, TaskStatus,

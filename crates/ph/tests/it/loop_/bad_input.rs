@@ -1,10 +1,10 @@
-//! What is wrong is said before anything is started; what goes wrong later ends no loop unseen.
+//! Invalid arguments are refused before anything is started; later failures end no loop silently.
 
 use super::stage::Stage;
 use crate::common::{Ph, path_text};
 
 #[test]
-fn nothing_is_started_and_nothing_changed() {
+fn invalid_arguments_start_and_change_nothing() {
     let ph = Ph::new();
     let file = |name: &str, content: &str| path_text(&ph.file(name, content));
     let spec = file("spec.md", "x");
@@ -22,7 +22,7 @@ fn nothing_is_started_and_nothing_changed() {
     let from = |file: &str| format!("--spec '{file}' -- true");
     let none = "a loop needs a spec or a prd";
     check("-- true".to_owned(), 2, none, "--spec");
-    check(from("no.md"), 2, "there is no such file", "");
+    check(from("no.md"), 2, "the file does not exist", "");
     check(from(&empty), 2, "the spec is empty", "");
     let dir = path_text(ph.dir());
     check(from(&dir), 2, "it is a directory", "--spec FILE");
@@ -40,9 +40,9 @@ fn nothing_is_started_and_nothing_changed() {
     check(with("--name human -- true"), 2, "human", "");
     let unknown = "no such command: no-such-agent";
     check(with("-- no-such-agent"), 4, unknown, "installed");
-    check(with("--harness generic"), 2, "without a terminal", "'--'");
+    check(with("--harness generic"), 2, "has no headless mode", "'--'");
     check(with("--harness nothing"), 3, "no harness", "");
-    check(with("--model m -- true"), 2, "its model", "");
+    check(with("--model m -- true"), 2, "no option for the model", "");
     check(
         with("--cwd nowhere -- true"),
         2,
@@ -70,7 +70,7 @@ fn its_agent_is_not_installed(ph: &Ph, spec: &str) {
 }
 
 #[test]
-fn two_loops_of_one_name_are_one() {
+fn a_second_loop_of_the_same_name_is_refused() {
     let looped = Stage::new().start();
     looped.prompt(1);
     let spec = path_text(&looped.ph().dir().join("spec.md"));
@@ -87,7 +87,7 @@ fn two_loops_of_one_name_are_one() {
 }
 
 #[test]
-fn an_agent_that_crashes_is_tried_again_and_given_up() {
+fn a_crashing_agent_is_retried_until_the_loop_gives_up() {
     let stage = Stage::new()
         .prd(r#"{"id": "US-1"}"#)
         .flags(&["--failures", "2"]);
@@ -109,7 +109,7 @@ fn an_agent_that_crashes_is_tried_again_and_given_up() {
 }
 
 #[test]
-fn an_agent_that_hangs_is_ended() {
+fn a_hanging_agent_is_ended() {
     let stage = Stage::new().flags(&["--idle", "1s", "--failures", "1"]);
     let looped = stage.command(&["/bin/sh", "-c", "exec sleep 1000"]).start();
     assert_eq!(looped.ending(), r#"{"gave_up":1}"#);
@@ -117,7 +117,7 @@ fn an_agent_that_hangs_is_ended() {
 }
 
 #[test]
-fn an_agent_that_floods_is_read_to_its_end() {
+fn the_output_of_a_flooding_agent_is_read_completely() {
     let stage = Stage::new().flags(&["--iterations", "1"]);
     let script =
         "yes 0123456789012345678901234567890123456789 | head -c 20000000; echo; echo the last line";
@@ -133,7 +133,7 @@ fn an_agent_that_floods_is_read_to_its_end() {
 }
 
 #[test]
-fn a_spec_that_goes_away_is_a_failure_that_passes() {
+fn a_missing_spec_fails_an_iteration_and_is_retried() {
     let stage = Stage::new();
     let spec = stage.path("spec.md");
     let looped = stage.start();
@@ -141,7 +141,7 @@ fn a_spec_that_goes_away_is_a_failure_that_passes() {
     looped.go(&format!("rm '{spec}'"));
     let outcomes = looped.wait_for_outcomes(2);
     assert!(
-        outcomes[1].contains("there is no such file"),
+        outcomes[1].contains("the file does not exist"),
         "{outcomes:?}"
     );
     looped.ph().file("spec.md", "Build another.");
@@ -152,7 +152,7 @@ fn a_spec_that_goes_away_is_a_failure_that_passes() {
 #[test]
 fn an_agent_that_reads_nothing_leaves_its_mail_uncertain() {
     let stage = Stage::new().flags(&["--iterations", "1"]);
-    // More than a pipe holds.
+    // More than the capacity of a pipe.
     stage.ph.file("long.txt", "z".repeat(16_000));
     let path = stage.path("long.txt");
     for _ in 0..12 {

@@ -1,18 +1,18 @@
-//! Mail to a loop: in an iteration, between two, urgent, and after the end.
+//! Mail to a loop: during an iteration, between two, urgent, and after the end.
 
 use super::stage::Stage;
 use crate::common::wait_for;
 use serde_json::json;
 
 #[test]
-fn an_interrupt_ends_the_iteration_and_starts_the_next() {
+fn an_urgent_message_ends_the_iteration_and_starts_the_next() {
     let looped = Stage::new().start();
     looped.prompt(1);
     let id = looped.ph().send("bot --priority interrupt 'Stop that'");
     let second = looped.prompt(2);
     assert_eq!(second.matches("Stop that").count(), 1, "{second}");
     assert_eq!(looped.outcomes(), ["1 \"interrupted\""]);
-    // It stands there unread, and ends nothing more.
+    // The message stays unread, and interrupts no further iteration.
     let receipt = || {
         let shown = looped.ph().run(&format!("show --json {id}")).json();
         shown["receipt"].as_str().expect("a word").to_owned()
@@ -24,13 +24,13 @@ fn an_interrupt_ends_the_iteration_and_starts_the_next() {
 }
 
 #[test]
-fn in_interactive_mode_an_interrupt_waits_too() {
+fn in_interactive_mode_an_urgent_message_waits() {
     let looped = Stage::new().start();
     looped.prompt(1);
     looped.ph().run("interactive bot on").ok();
     looped.go("while read -r key < /dev/tty; do [ \"$key\" = end ] && exit; echo \"<$key>\"; done");
     let id = looped.ph().send("bot --priority interrupt 'Stop that'");
-    // What it answers passes through the runner, which has long heard of the message by then.
+    // The replies pass through the runner, which has seen the message long before the last one.
     for key in 0..40 {
         let keys = json!({"data": format!("k{key}\n")});
         let answer = looped.session.ask("write_pty", keys);
@@ -47,7 +47,7 @@ fn in_interactive_mode_an_interrupt_waits_too() {
 }
 
 #[test]
-fn what_comes_between_two_iterations_is_in_the_next() {
+fn mail_between_two_iterations_is_in_the_next_prompt() {
     let looped = Stage::new().start();
     looped.prompt(1);
     looped.ph().run("checkpoint bot").ok();
@@ -59,7 +59,7 @@ fn what_comes_between_two_iterations_is_in_the_next() {
     let says = why.to_string();
     assert!(says.contains("paused at a checkpoint"), "{why}");
     assert!(says.contains("'ph resume bot'"), "{why}");
-    // Urgent or not, a pause is ended by who resumes it.
+    // An urgent message does not end a pause either.
     looped.ph().send("bot --priority interrupt 'and this'");
     looped.ph().run("resume bot").ok();
     let second = looped.prompt(2);
@@ -70,7 +70,7 @@ fn what_comes_between_two_iterations_is_in_the_next() {
 }
 
 #[test]
-fn what_comes_after_the_end_waits_for_the_next_loop() {
+fn mail_after_the_end_waits_for_the_next_loop() {
     let stage = Stage::new().flags(&["--iterations", "1"]);
     let looped = stage.start();
     looped.prompt(1);
@@ -120,7 +120,7 @@ fn hooks_of_a_loop_s_agent_inject_no_mail() {
 }
 
 #[test]
-fn a_long_message_says_where_the_rest_is() {
+fn a_long_message_names_the_file_with_the_rest() {
     let looped = Stage::new().start();
     looped.prompt(1);
     let long = "x".repeat(40_000);
@@ -139,7 +139,7 @@ fn a_long_message_says_where_the_rest_is() {
 }
 
 #[test]
-fn mail_never_makes_a_prompt_too_long_for_an_argument() {
+fn mail_is_shortened_to_fit_an_argument() {
     const TAKES: &str = r#"printf %s "$1" > "$DIR/coming"; mv "$DIR/coming" "$DIR/prompt.$PH_ITERATION"; IFS= read -r order < "$DIR/orders"; eval "$order""#;
     let check = |extra: usize, count: usize, length: usize, all: bool| {
         let stage = Stage::new().command(&["/bin/sh", "-c", TAKES, "sh", "{prompt}"]);
@@ -160,12 +160,12 @@ fn mail_never_makes_a_prompt_too_long_for_an_argument() {
         assert!(second.contains(&format!("all {length} bytes are in ")));
     };
     check(1, 12, 16_000, true);
-    // Nearly all is taken up by something else.
+    // Other parts use nearly the whole prompt.
     check(90_000, 150, 300, false);
 }
 
 #[test]
-fn what_is_urgent_stands_first_and_says_so() {
+fn urgent_messages_come_first_and_are_marked() {
     let looped = Stage::new().start();
     looped.prompt(1);
     looped.ph().run("checkpoint bot").ok();
@@ -187,7 +187,7 @@ fn what_is_urgent_stands_first_and_says_so() {
 }
 
 #[test]
-fn what_is_injected_is_not_lost_with_the_iteration_that_a_message_ends() {
+fn injected_text_survives_an_interrupted_iteration() {
     let looped = Stage::new().start();
     looped.prompt(1);
     looped.ph().run("inject bot 'Mind the gap'").ok();
@@ -200,8 +200,8 @@ fn what_is_injected_is_not_lost_with_the_iteration_that_a_message_ends() {
 }
 
 #[test]
-fn what_is_injected_is_not_lost_where_the_prompt_was_not_read() {
-    // More than a pipe holds.
+fn injected_text_survives_an_unread_prompt() {
+    // More than the capacity of a pipe.
     let extra = "x".repeat(100_000);
     let stage = Stage::new().flags(&["--extra", &extra]);
     let script = r#"
@@ -238,7 +238,7 @@ fn why_names_interactive_mode_and_the_wait_after_a_failure() {
     let id = looped.ph().send("bot hello");
     why(&id, "'ph interactive bot off'");
     looped.ph().run("interactive bot off").ok();
-    // Each failure is followed by a longer wait: the third by one of eight seconds.
+    // The wait grows with each failure; the third is eight seconds.
     for failures in 1..=3 {
         looped.go("exit 3");
         looped.wait_for_outcomes(failures);
@@ -249,7 +249,7 @@ fn why_names_interactive_mode_and_the_wait_after_a_failure() {
 }
 
 #[test]
-fn why_says_that_no_other_prompt_comes() {
+fn why_reports_the_last_iteration() {
     let looped = Stage::new().flags(&["--iterations", "2"]).start();
     looped.prompt(1);
     let why = |id: &str, parts: [&str; 2]| {

@@ -1,4 +1,4 @@
-//! What a kill leaves, and what goes on.
+//! Killed loops: what is left, and how they continue.
 
 use super::stage::Stage;
 use crate::common::session::{Session, is_alive};
@@ -6,7 +6,7 @@ use crate::common::wait_for;
 use rustix::process::Signal;
 
 #[test]
-fn a_loop_that_was_killed_goes_on_where_it_was() {
+fn a_killed_loop_continues_at_the_same_iteration() {
     let stage = Stage::new().prd(r#"{"id": "US-1"}"#);
     let progress = stage.path("progress.txt");
     let mut looped = stage.start();
@@ -56,7 +56,7 @@ fn a_loop_that_was_killed_goes_on_where_it_was() {
 }
 
 #[test]
-fn the_same_build_goes_on_too_with_what_is_said_now() {
+fn a_repeated_build_continues_with_the_new_options() {
     let mut looped = Stage::new().start();
     looped.prompt(1);
     looped.go("true");
@@ -77,7 +77,7 @@ fn the_same_build_goes_on_too_with_what_is_said_now() {
     assert_eq!(looped.outcomes()[1], r#"2 {"failed":"cut_off"}"#);
 }
 
-/// The session is another since.
+/// Use the new session from now on.
 fn renew(session: &mut Session, now: &serde_json::Value) {
     let number = |name: &str| now[name].as_u64().expect("it runs") as u32;
     (session.pid, session.child) = (number("pid"), number("child_pid"));
@@ -85,7 +85,7 @@ fn renew(session: &mut Session, now: &serde_json::Value) {
 }
 
 #[test]
-fn a_restart_of_a_loop_that_runs_ends_the_iteration_and_goes_on() {
+fn a_restart_of_a_running_loop_ends_the_iteration_and_continues() {
     let mut looped = Stage::new().start();
     looped.prompt(1);
     looped.ph().run("inject bot 'Mind the gap'").ok();
@@ -105,7 +105,7 @@ fn a_restart_of_a_loop_that_runs_ends_the_iteration_and_goes_on() {
 }
 
 #[test]
-fn a_runner_that_is_killed_leaves_no_agent() {
+fn a_killed_runner_leaves_no_agent() {
     let looped = Stage::new().start();
     looped.prompt(1);
     looped

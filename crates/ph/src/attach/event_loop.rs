@@ -5,15 +5,17 @@
 
 use super::Left;
 use super::guardian::Guardian;
-use super::signals::{self, Heard, Signals};
+use super::signals::{self, SignalEvent, Signals};
 use super::terminal::{self, Terminal};
 use super::view::View;
+use posthaste_session::poll::{self, GONE, TerminalRead, read_terminal};
 use posthaste_store::report::{Report, Result};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::stdio::stdin;
 use signal_hook::consts::SIGHUP;
 use std::io::{ErrorKind, Read, Write};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
@@ -43,7 +45,7 @@ impl Pump<'_> {
         let begun = Instant::now();
         let mut guardian = None;
         let mut left = self.view.received(begun, first);
-        let mut piece = vec![0; READ_BUFFER_BYTES];
+        let mut buffer = vec![0; READ_BUFFER_BYTES];
         loop {
             self.view.settle(Instant::now());
             if left.is_none() {
@@ -58,81 +60,76 @@ impl Pump<'_> {
                 guardian = Some(Guardian::start(self.terminal.before()));
             }
             let unguarded = guardian.is_none().then(|| begun + GUARDIAN_DELAY);
-            let due = self.view.due().into_iter().chain(unguarded).min();
-            let ready = self.wait(due).map_err(broken)?;
+            let deadline = self.view.due().into_iter().chain(unguarded).min();
+            let ready = self.wait(deadline).map_err(broken)?;
             if ready.signals {
-                left = self.hear(&mut guardian)?;
+                left = self.handle_signals(&mut guardian)?;
             }
             if left.is_none() && ready.keys {
-                left = self.type_on(&mut piece);
+                left = self.send_keys(&mut buffer);
             }
             if left.is_none() && ready.session {
-                left = self.receive(&mut piece);
+                left = self.receive(&mut buffer);
             }
         }
     }
 
-    fn wait(&self, due: Option<Instant>) -> std::result::Result<Ready, Errno> {
+    fn wait(&self, deadline: Option<Instant>) -> std::result::Result<Ready, Errno> {
         let view = &self.view;
         let when = |is_wanted, flags| if is_wanted { flags } else { PollFlags::empty() };
         let session = when(view.wants_output(), PollFlags::IN)
             | when(!view.to_session.is_empty(), PollFlags::OUT);
         let screen = when(!view.to_screen.is_empty(), PollFlags::OUT);
-        let mut fds = [
-            PollFd::new(&self.signals, PollFlags::IN),
-            PollFd::from_borrowed_fd(stdin(), when(view.wants_keys(), PollFlags::IN)),
-            PollFd::new(&self.stream, session),
-            PollFd::new(self.terminal.screen(), screen),
+        let wanted = [
+            (self.signals.as_fd(), PollFlags::IN),
+            (stdin(), when(view.wants_keys(), PollFlags::IN)),
+            (self.stream.as_fd(), session),
+            (self.terminal.screen().as_fd(), screen),
         ];
-        let timeout = due
-            .and_then(|due| Timespec::try_from(due.saturating_duration_since(Instant::now())).ok());
-        match poll(&mut fds, timeout.as_ref()) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(error) => return Err(error),
-        }
-        let has = |at: usize, flags: PollFlags| fds[at].revents().intersects(flags);
-        let gone = PollFlags::HUP | PollFlags::ERR;
+        let events = poll::wait(wanted.map(|(fd, flags)| (Some(fd), flags)), deadline)?;
+        let [signals, keys, session, _] =
+            events.map(|events| events.intersects(PollFlags::IN | GONE));
         Ok(Ready {
-            signals: has(0, PollFlags::IN),
-            keys: has(1, PollFlags::IN | gone),
-            session: has(2, PollFlags::IN | gone),
+            signals,
+            keys,
+            session,
         })
     }
 
-    fn hear(&mut self, guardian: &mut Option<Option<Guardian>>) -> Result<Option<Left>> {
-        for heard in self.signals.heard() {
-            match heard {
-                Heard::Resized => self.view.resized(terminal::size()),
-                Heard::Stop => {
+    fn handle_signals(&mut self, guardian: &mut Option<Option<Guardian>>) -> Result<Option<Left>> {
+        for event in self.signals.take() {
+            match event {
+                SignalEvent::Resized => self.view.resized(terminal::size()),
+                SignalEvent::Stop => {
                     self.terminal.restore();
                     *guardian = Some(None);
                     signals::stop();
                 }
-                Heard::Continued => {
+                SignalEvent::Continued => {
                     self.terminal.take_again().map_err(broken)?;
                     self.view.continued(terminal::size());
                     *guardian = None;
                 }
-                Heard::Kill(signal) => return Ok(Some(Left::Killed(signal))),
+                SignalEvent::Kill(signal) => return Ok(Some(Left::Killed(signal))),
             }
         }
         Ok(None)
     }
 
-    fn type_on(&mut self, piece: &mut [u8]) -> Option<Left> {
-        match rustix::io::read(stdin(), &mut *piece) {
+    fn send_keys(&mut self, buffer: &mut [u8]) -> Option<Left> {
+        match read_terminal(stdin(), buffer) {
             // The terminal was closed without a SIGHUP.
-            Ok(0) | Err(Errno::IO | Errno::NXIO) => Some(Left::Killed(SIGHUP)),
-            Ok(read) => self.view.typed(Instant::now(), &piece[..read]),
-            Err(_) => None,
+            TerminalRead::Closed => Some(Left::Killed(SIGHUP)),
+            TerminalRead::Bytes(count) => self.view.typed(Instant::now(), &buffer[..count]),
+            TerminalRead::Nothing => None,
         }
     }
 
-    fn receive(&mut self, piece: &mut [u8]) -> Option<Left> {
-        match self.stream.read(piece) {
+    fn receive(&mut self, buffer: &mut [u8]) -> Option<Left> {
+        match self.stream.read(buffer) {
             Ok(0) => Some(Left::LostSession),
-            Ok(read) => self.view.received(Instant::now(), &piece[..read]),
-            Err(error) if passes(&error) => None,
+            Ok(read) => self.view.received(Instant::now(), &buffer[..read]),
+            Err(error) if is_temporary(&error) => None,
             Err(_) => Some(Left::LostSession),
         }
     }
@@ -142,7 +139,7 @@ impl Pump<'_> {
         while !self.view.to_session.is_empty() {
             match self.stream.write(self.view.to_session.waiting()) {
                 Ok(written) => self.view.to_session.written(written),
-                Err(error) if passes(&error) => break,
+                Err(error) if is_temporary(&error) => break,
                 // The session's last output is still to be read.
                 Err(_) => {
                     let all = self.view.to_session.waiting().len();
@@ -181,8 +178,7 @@ impl Pump<'_> {
     }
 }
 
-/// Whether the error is temporary.
-fn passes(error: &std::io::Error) -> bool {
+fn is_temporary(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
 

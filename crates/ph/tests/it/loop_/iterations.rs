@@ -1,4 +1,4 @@
-//! A loop from its beginning to its end.
+//! Loops from start to end.
 
 use super::stage::{Loop, Stage, tool};
 use crate::common::wait_for;
@@ -17,7 +17,7 @@ fn begin(looped: &Loop, iteration: u32) -> String {
 }
 
 #[test]
-fn five_iterations_with_a_message_in_the_middle() {
+fn a_message_arrives_in_the_third_of_five_iterations() {
     let looped = Stage::new().start();
     let first = begin(&looped, 1);
     assert_eq!(count(&first, "## INBOX"), 0, "{first}");
@@ -60,7 +60,7 @@ fn five_iterations_with_a_message_in_the_middle() {
 }
 
 #[test]
-fn what_is_not_marked_comes_again_and_is_offered_once() {
+fn an_unread_message_is_in_every_prompt_and_offered_once() {
     let looped = Stage::new().start();
     let id = looped.ph().send("bot 'Stay'");
     begin(&looped, 1);
@@ -84,7 +84,7 @@ fn what_is_not_marked_comes_again_and_is_offered_once() {
 }
 
 #[test]
-fn tasks_and_notes_stand_in_the_next_prompt() {
+fn tasks_and_notes_are_in_the_next_prompt() {
     let looped = Stage::new().start();
     begin(&looped, 1);
     looped.go(r#""$PH" task add 'Lay the floor' && "$PH" note add --type tip 'Use oak'"#);
@@ -104,14 +104,14 @@ fn tasks_and_notes_stand_in_the_next_prompt() {
 }
 
 #[test]
-fn the_agent_s_token_ends_it_and_an_echo_of_the_prompt_does_not() {
+fn the_agents_token_ends_the_loop_and_an_echo_does_not() {
     let prompt = "Say <promise>COMPLETE</promise> when done.";
     let looped = Stage::new().flags(&["--prompt", prompt]).start();
     let first = begin(&looped, 1);
     assert!(first.contains("<promise>COMPLETE</promise>"), "{first}");
     looped.go("echo user; cat \"$DIR/given\"; echo working");
     begin(&looped, 2);
-    // What it wrote before it failed is not its last word.
+    // A token before a failure does not count.
     looped.go("echo '<promise>COMPLETE</promise>'; exit 3");
     begin(&looped, 2);
     looped.go("cat \"$DIR/given\"; echo 'All is done.'; echo '<promise>COMPLETE</promise>'");
@@ -121,7 +121,7 @@ fn the_agent_s_token_ends_it_and_an_echo_of_the_prompt_does_not() {
 }
 
 #[test]
-fn an_agent_that_shows_its_spec_has_not_said_that_it_is_done() {
+fn a_token_in_a_printed_spec_does_not_end_the_loop() {
     let stage = Stage::new();
     let spec =
         "Build a small house.\n\nWhen everything passes, print:\n<promise>COMPLETE</promise>\n";
@@ -145,7 +145,7 @@ fn an_agent_that_shows_its_spec_has_not_said_that_it_is_done() {
 }
 
 #[test]
-fn a_loop_ends_when_its_iterations_are_used_up() {
+fn a_loop_ends_after_its_last_allowed_iteration() {
     let looped = Stage::new().flags(&["--iterations", "2"]).start();
     for iteration in [1, 2] {
         looped.prompt(iteration);
@@ -157,7 +157,7 @@ fn a_loop_ends_when_its_iterations_are_used_up() {
 }
 
 #[test]
-fn stories_are_read_again_and_end_it_when_all_pass() {
+fn a_loop_ends_when_all_stories_pass() {
     let stage = Stage::new().prd(
         r#"{"id": "US-1", "title": "Floor", "priority": 1, "acceptanceCriteria": ["it is flat"]},
            {"id": "US-2", "title": "Roof", "priority": 2}"#,
@@ -173,13 +173,13 @@ fn stories_are_read_again_and_end_it_when_all_pass() {
     let second = begin(&looped, 2);
     assert!(second.contains("Current story: US-2"), "{second}");
     assert_eq!(looped.status()["current_story"], "US-2");
-    // Half a file, as an editor may leave it: told, not fatal, and nobody's but the agent's.
+    // An incomplete file, as an editor may leave it, is reported and does not end the loop.
     looped.go(&format!("printf '{{\"userStories\": [' > '{path}'"));
     let third = begin(&looped, 3);
     assert!(third.contains("malformed"), "{third}");
-    looped.session.wait_for_text("is no prd");
+    looped.session.wait_for_text("is not a valid prd");
     let status = looped.ph().run("status bot").ok();
-    assert!(status.contains("is no prd: line 1"), "{status}");
+    assert!(status.contains("is not a valid prd: line 1"), "{status}");
     assert_eq!(
         std::fs::read_to_string(&path).expect("it is there"),
         "{\"userStories\": ["
@@ -190,7 +190,7 @@ fn stories_are_read_again_and_end_it_when_all_pass() {
 }
 
 #[test]
-fn a_template_has_the_same_parts_and_a_message_is_none() {
+fn a_template_has_all_parts_and_a_message_is_not_a_template() {
     let stage = Stage::new();
     stage.ph.file(
         "own.txt",

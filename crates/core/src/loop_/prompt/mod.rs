@@ -4,15 +4,19 @@
 //! template, cannot forge a heading or an entry, and contains no control characters. The prompt
 //! never contains the completion token in our own words, so that an echo of them does not count.
 
-use super::fact::{Failure, Waiting};
-use super::limits::Bounds;
+mod limits;
+pub mod template;
+
+pub use limits::Bounds;
+
+use super::fact::{IterationFailure, Waiting};
 use super::prd::{Prd, Story};
-use super::template::{PromptPart, Template};
 use crate::name::AgentName;
 use crate::prompt::{Entry, inbox_block, notes_block, tasks_block};
 use crate::tasks::{Note, Task};
 use crate::text;
 use jiff::tz::TimeZone;
+use template::{PromptPart, PromptTemplate};
 
 /// The contents of a prompt.
 #[derive(Debug, Clone, Copy)]
@@ -38,7 +42,7 @@ pub struct Parts<'a> {
     /// Number of completed tasks.
     pub completed: u64,
     /// The failure of this iteration's previous run, if any.
-    pub failed: Option<&'a Failure>,
+    pub failed: Option<&'a IterationFailure>,
     /// The person's prompt in place of the built-in instructions.
     pub prompt: Option<&'a str>,
     pub extra: Option<&'a str>,
@@ -77,7 +81,7 @@ pub fn build(parts: &Parts<'_>) -> String {
 
 /// Return the prompt by a person's template. Injected texts and mail come first if the template has
 /// no placeholder for them.
-pub fn fill(template: &Template, parts: &Parts<'_>) -> String {
+pub fn fill(template: &PromptTemplate, parts: &Parts<'_>) -> String {
     let missing = [PromptPart::Injected, PromptPart::Inbox].map(|part| match template.has(part) {
         true => String::new(),
         false => value(parts, part),

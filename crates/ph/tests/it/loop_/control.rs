@@ -1,4 +1,4 @@
-//! Every method of the original's on a live loop, and the verbs for them.
+//! Control of a live loop: every method of the original's socket, and the verbs for them.
 
 use super::stage::{Stage, TAKES, tool};
 use crate::common::session::Wire;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::io::BufRead;
 
 #[test]
-fn its_state_is_true_and_told() {
+fn the_loop_state_is_reported() {
     let stage = Stage::new()
         .prd(r#"{"id": "US-7"}"#)
         .flags(&["--iterations", "9"]);
@@ -46,7 +46,7 @@ fn its_state_is_true_and_told() {
 }
 
 #[test]
-fn stop_lets_the_iteration_finish() {
+fn a_stop_lets_the_iteration_finish() {
     let looped = Stage::new().start();
     looped.prompt(1);
     let mut wire = looped.session.wire();
@@ -62,19 +62,19 @@ fn stop_lets_the_iteration_finish() {
 }
 
 #[test]
-fn stop_now_does_not_wait_for_it() {
+fn a_stop_now_does_not_wait_for_the_iteration() {
     let looped = Stage::new().start();
     looped.prompt(1);
     let done = looped.ph().run("stop bot --now");
     assert!(done.ok().contains("has ended"), "{}", done.err());
     assert_eq!(looped.outcomes(), ["1 \"stopped\""]);
-    // And it goes on where it was.
+    // A second stop finds no session.
     let again = looped.ph().run("stop bot").ok();
     assert!(again.contains("is not running"), "{again}");
 }
 
 #[test]
-fn an_agent_that_stops_its_own_loop_is_not_kept_waiting() {
+fn a_stop_by_the_loops_own_agent_returns_at_once() {
     let looped = Stage::new().start();
     looped.prompt(1);
     looped.go(r#""$PH" stop "$PH_AGENT" > "$DIR/told" 2>&1"#);
@@ -88,7 +88,7 @@ fn an_agent_that_stops_its_own_loop_is_not_kept_waiting() {
 }
 
 #[test]
-fn who_stops_a_loop_is_told_what_it_waits_for() {
+fn a_stop_names_the_iteration_that_it_waits_for() {
     let looped = Stage::new().start();
     looped.prompt(1);
     let mut waits = looped.ph().call(&["stop", "bot"]).spawn();
@@ -96,7 +96,7 @@ fn who_stops_a_loop_is_told_what_it_waits_for() {
     let told = first_line(stderr);
     let want = "stop requested; bot ends after iteration 1 ('--now' ends it at once)";
     if told.as_deref() != Some(&format!("note: {want}\n")) {
-        // Else it waits for a loop that nobody ends.
+        // Without this, the command waits for a loop that never ends.
         waits.kill().expect("it can be ended");
         waits.wait().expect("it has ended");
         panic!("who stops a loop was told: {told:?}");
@@ -106,10 +106,10 @@ fn who_stops_a_loop_is_told_what_it_waits_for() {
     assert!(done.ok().contains("bot has ended"), "{}", done.out());
 }
 
-/// What is read first, if anything is within a time that is long for it.
+/// Return the first line, or `None` after a long timeout.
 fn first_line(from: std::process::ChildStderr) -> Option<String> {
     let (tell, told) = std::sync::mpsc::sync_channel(1);
-    // Ends with the process whose words these are.
+    // The thread ends with the process that writes to `from`.
     let reader = std::thread::spawn(move || {
         let mut line = String::new();
         let read = std::io::BufReader::new(from).read_line(&mut line);
@@ -120,13 +120,13 @@ fn first_line(from: std::process::ChildStderr) -> Option<String> {
     Some(line.expect("text"))
 }
 
-/// What was acknowledged is seen by whoever asks next, not by who asks a moment later.
+/// An acknowledged request is visible to the next query on any connection.
 #[test]
-fn who_asks_after_an_order_sees_it() {
+fn an_acknowledged_request_is_visible_at_once() {
     let looped = Stage::new().start();
     looped.prompt(1);
     let mut wire = looped.session.wire();
-    // One line, so that nothing comes between order and question.
+    // A batch, so that nothing comes between the request and the query.
     let mut check = |method: &str, params: Value, field: &str, want: Value| {
         let order = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         let ask = json!({"jsonrpc": "2.0", "id": 2, "method": "session"});
@@ -157,7 +157,7 @@ fn who_asks_after_an_order_sees_it() {
 }
 
 #[test]
-fn a_checkpoint_pauses_and_a_resume_goes_on() {
+fn a_checkpoint_pauses_the_loop_and_a_resume_continues_it() {
     let stage = Stage::new().prd(r#"{"id": "US-1"}"#);
     let progress = stage.path("progress.txt");
     let looped = stage.start();
@@ -189,7 +189,7 @@ fn a_checkpoint_pauses_and_a_resume_goes_on() {
 }
 
 #[test]
-fn a_checkpoint_can_be_taken_back_and_is_not_asked_for_twice() {
+fn a_checkpoint_can_be_cancelled_and_is_requested_once() {
     let looped = Stage::new().start();
     looped.prompt(1);
     let told = looped.ph().run("checkpoint bot").ok();
@@ -210,7 +210,7 @@ fn a_checkpoint_can_be_taken_back_and_is_not_asked_for_twice() {
 }
 
 #[test]
-fn what_is_injected_stands_first_in_order_and_once() {
+fn injected_texts_come_first_in_order_and_once() {
     let looped = Stage::new().start();
     looped.prompt(1);
     let mut wire = looped.session.wire();
@@ -246,7 +246,7 @@ fn what_is_injected_stands_first_in_order_and_once() {
 }
 
 #[test]
-fn interactive_mode_lets_nothing_go_on_and_keys_through() {
+fn interactive_mode_holds_the_loop_and_passes_keys() {
     let looped = Stage::new().start();
     looped.prompt(1);
     let mut wire = looped.session.wire();
@@ -258,7 +258,7 @@ fn interactive_mode_lets_nothing_go_on_and_keys_through() {
     assert_eq!(on, json!({"interactive_mode": true}));
     let change = wire.wait_for_event("state_change", "interactive_mode");
     assert_eq!(change["interactive_mode"], true);
-    // It outlives the connection that asked for it.
+    // The mode outlives the connection that set it.
     let status = Wire::to(&looped.session.socket).result("get_status", json!({}));
     assert_eq!(status["mode_indicator"], "interactive");
     looped.go("read -r key < /dev/tty; echo \"<$key>\"; echo '<promise>COMPLETE</promise>'");
@@ -277,7 +277,7 @@ fn interactive_mode_lets_nothing_go_on_and_keys_through() {
 }
 
 #[test]
-fn in_interactive_mode_a_tool_s_word_waits_until_it_is_off() {
+fn completion_in_interactive_mode_counts_after_it() {
     let looped = Stage::new().start();
     looped.prompt(1);
     looped.ph().run("interactive bot on").ok();
@@ -291,7 +291,7 @@ fn in_interactive_mode_a_tool_s_word_waits_until_it_is_off() {
 }
 
 #[test]
-fn keys_for_nobody_are_not_forwarded() {
+fn keys_between_iterations_are_not_forwarded() {
     let looped = Stage::new().start();
     looped.prompt(1);
     let mut wire = looped.session.wire();
@@ -304,18 +304,22 @@ fn keys_for_nobody_are_not_forwarded() {
 }
 
 #[test]
-fn keys_of_an_attached_terminal_reach_the_agent_and_so_does_its_size() {
+fn keys_and_size_of_an_attached_terminal_reach_the_agent() {
     let looped = Stage::new().start();
     looped.prompt(1);
-    // A new size may break off a read, so it is not counted how many there are.
+    // A new size may interrupt a read, so the reads are not counted.
     looped.go(
         "trap 'echo \"size $(stty size < /dev/tty)\"' WINCH; echo waiting; \
          until [ \"$key\" = two ]; do read -r key < /dev/tty; done; echo \"<$key>\"",
     );
     looped.session.wait_for_text("waiting");
     let mut viewer = crate::common::session::Viewer::attach(&looped.session.socket, 100, 30);
-    viewer.keys(b"one\r");
-    looped.session.wait_for_text("size 30 100");
+    // The shell notices a signal between two reads only at the next key.
+    wait_for("the new size", || {
+        viewer.keys(b"one\r");
+        let screen = looped.session.ask("peek", json!({})).to_string();
+        screen.contains("size 30 100").then_some(())
+    });
     viewer.keys(b"two\r");
     viewer.leave();
     looped.session.wait_for_text("<two>");
@@ -323,7 +327,7 @@ fn keys_of_an_attached_terminal_reach_the_agent_and_so_does_its_size() {
 }
 
 #[test]
-fn nothing_else_is_typed_into_a_loop() {
+fn only_a_persons_keys_are_typed_into_a_loop() {
     let looped = Stage::new().start();
     looped.prompt(1);
     let mut wire = looped.session.wire();
@@ -337,9 +341,9 @@ fn nothing_else_is_typed_into_a_loop() {
     refused.fails(4, "checkpoint");
 }
 
-/// How a loop that waits, pauses or is about to is told, and since when.
+/// Status of a loop that runs, is about to pause, is paused or waits, and since when.
 #[test]
-fn what_a_loop_does_is_told_and_since_when() {
+fn status_shows_what_a_loop_does_and_since_when() {
     let looped = Stage::new()
         .flags(&["--iterations", "9", "--failures", "0"])
         .start();
@@ -365,7 +369,7 @@ fn what_a_loop_does_is_told_and_since_when() {
     let paused = looped.facts("loop_checkpointed").remove(0)["at"].clone();
     assert_eq!(session["since"], paused, "{session}");
     looped.ph().run("resume bot").ok();
-    // The wait after a failure grows, until somebody can look at it.
+    // The wait grows with each failure, until it is long enough to be observed.
     let seen = (1..=6).any(|failures| {
         looped.prompt(2);
         looped.go("exit 3");
@@ -381,7 +385,7 @@ fn what_a_loop_does_is_told_and_since_when() {
 }
 
 #[test]
-fn verbs_say_it_as_programs_read_it() {
+fn loop_verbs_print_json() {
     let looped = Stage::new().start();
     looped.prompt(1);
     let json = |line: &str| -> Value { looped.ph().run(line).json() };
@@ -406,7 +410,7 @@ fn verbs_say_it_as_programs_read_it() {
 }
 
 #[test]
-fn what_an_agent_starts_is_no_part_of_its_iteration() {
+fn background_processes_of_an_agent_do_not_prolong_its_iteration() {
     let looped = Stage::new().start();
     looped.prompt(1);
     let inner = r#"echo "<${PH_ITERATION-none}>" > "$DIR/inner""#;
@@ -420,9 +424,9 @@ fn what_an_agent_starts_is_no_part_of_its_iteration() {
     looped.prompt(2);
 }
 
-/// What an agent writes as JSON is shown as text, and judged as it was written.
+/// JSON output is displayed as text, and completion is judged from the raw output.
 #[test]
-fn an_agent_s_json_is_shown_as_text() {
+fn the_json_output_of_an_agent_is_shown_as_text() {
     let stage = Stage::new().flags(&["--harness", "claude"]);
     let command = ["/bin/sh", "-c", TAKES, "sh", "{prompt}"];
     let looped = stage.command(&command).start();
@@ -446,7 +450,7 @@ fn an_agent_s_json_is_shown_as_text() {
         .wait_for_text("> Read {\"path\":\"spec.md\"}");
     looped.session.wait_for_text(&format!("< the spec {token}"));
     looped.session.wait_for_text("done, 2 turns");
-    // What a tool gave is not the agent's word, however it is shown.
+    // A tool's result is not the agent's text, however it is displayed.
     looped.prompt(2);
     let done = json!({"type": "text", "text": format!("It stands.\n{token}")});
     write("second", &[said(done)]);

@@ -1,9 +1,9 @@
-//! Slips of the finger and odd places: what is told is right, and says what to do.
+//! Typing errors and unusual situations: the errors are correct and suggest what to do.
 
 use crate::common::Ph;
 
 #[test]
-fn a_thread_is_shown_by_its_own_id_though_its_first_message_is_gone() {
+fn a_thread_without_its_first_message_is_shown() {
     let ph = Ph::new();
     let root = ph.send("bob question");
     let reply = ph.run(&format!("reply {root} answer --from bob")).ok();
@@ -18,19 +18,19 @@ fn a_thread_is_shown_by_its_own_id_though_its_first_message_is_gone() {
     for id in [&root, &root[..8], reply] {
         assert_eq!(ids(id), [reply], "{id}");
     }
-    // Once nothing is left of it, it is not there.
+    // A thread without messages does not exist.
     ph.run(&format!("delete {reply}")).ok();
     for id in [&root, reply] {
         ph.run(&format!("thread {id}")).fails(3, "no message");
     }
-    // Nor is one that nobody answered.
+    // Neither does a thread whose only message is deleted.
     let alone = ph.send("bob alone");
     ph.run(&format!("delete {alone}")).ok();
     ph.run(&format!("thread {alone}")).fails(3, "no message");
 }
 
 #[test]
-fn a_number_beyond_the_last_fact_is_a_slip() {
+fn a_fact_number_beyond_the_last_is_refused() {
     let ph = Ph::new();
     let hint = "'ph log' prints all facts with their numbers";
     for line in ["log --after 9", "log --follow --after 9"] {
@@ -51,7 +51,7 @@ fn a_number_beyond_the_last_fact_is_a_slip() {
 }
 
 #[test]
-fn hints_fit() {
+fn hints_fit_their_error() {
     let ph = Ph::new();
     let dir = ph.dir().to_str().unwrap().to_owned();
     let check = |args: &[&str], code: i32, says: &str, hint: &str| {
@@ -72,7 +72,7 @@ fn hints_fit() {
         "invalid value '-1s' for '--max-pause'",
         length,
     );
-    // A text is still told from a length.
+    // A text is distinguished from a duration.
     check(
         &["send", "bob", "-5 degrees"],
         2,
@@ -107,13 +107,13 @@ fn hints_fit() {
         "unexpected argument '--subjct'",
         "a similar argument exists: '--subject'",
     );
-    // What is not typed by a person acts on no terminal.
+    // Control characters in an argument do not reach the terminal.
     let done = ph.call(&["send", "bob", "hi", "--from", "A\x1b[2J"]).run();
     assert!(!done.err().contains('\x1b'), "{:?}", done.err());
 }
 
 #[test]
-fn a_variable_that_is_misspelt_is_noted() {
+fn a_misspelt_variable_is_noted() {
     let ph = Ph::new();
     let send = |name: &str| ph.call(&["send", "bob", "hi"]).env(name, "idle").run();
     let slip = send("PH_SEND_PRIORTY");
@@ -131,15 +131,15 @@ fn a_variable_that_is_misspelt_is_noted() {
         done.ok();
         assert_eq!(done.err(), "", "{other}");
     }
-    // A hook says nothing of it.
+    // A hook prints no such note.
     let hook = ph.call(&["check", "--inject"]).agent("bob");
     assert_eq!(hook.env("PH_SEND_PRIORTY", "x").run().err(), "");
 }
 
-/// A home on a file system that is mounted read-only, in a name space of its own.
+/// A home on a read-only file system, in its own mount namespace.
 #[test]
 #[cfg(target_os = "linux")]
-fn a_read_only_mount() {
+fn a_home_on_a_read_only_mount_is_reported() {
     const SCRIPT: &str = r#"
         mount -t tmpfs -o size=1m none "$DISK" || exit 9
         export PH_HOME="$DISK/home"

@@ -6,7 +6,7 @@ mod orders;
 
 pub(crate) use facts::every_fact;
 
-use super::policy::{Next, next};
+use super::policy::{NextStep, next};
 use super::*;
 use crate::fact::{Event, Fact};
 use crate::id::PromptId;
@@ -99,7 +99,7 @@ impl LoopJournal {
     }
 
     /// Return the next step now.
-    fn next(&self) -> Next {
+    fn next(&self) -> NextStep {
         next(at(self.second), &self.now())
     }
 
@@ -112,11 +112,11 @@ impl LoopJournal {
         })
     }
 
-    fn end(&mut self, outcome: Outcome) -> Result<usize, String> {
+    fn end(&mut self, outcome: IterationOutcome) -> Result<usize, String> {
         self.end_with(outcome, false)
     }
 
-    fn end_with(&mut self, outcome: Outcome, is_unread: bool) -> Result<usize, String> {
+    fn end_with(&mut self, outcome: IterationOutcome, is_unread: bool) -> Result<usize, String> {
         let number = self.now().number;
         self.order(&LoopOrder::EndIteration {
             number,
@@ -125,16 +125,16 @@ impl LoopJournal {
         })
     }
 
-    fn iterate(&mut self, outcome: Outcome) {
+    fn iterate(&mut self, outcome: IterationOutcome) {
         self.start().unwrap();
         self.end(outcome).unwrap();
     }
 
     fn fail(&mut self) {
-        self.iterate(Outcome::Failed(Failure::Exit(1)));
+        self.iterate(IterationOutcome::Failed(IterationFailure::Exit(1)));
     }
 
-    fn ask(&mut self, what: Request) -> Result<usize, String> {
+    fn ask(&mut self, what: LoopRequest) -> Result<usize, String> {
         let who = AgentName::human();
         self.order(&LoopOrder::Ask { who, what })
     }
@@ -174,8 +174,8 @@ impl LoopJournal {
     }
 }
 
-fn iterate(number: u32) -> Next {
-    Next::Iterate { number }
+fn iterate(number: u32) -> NextStep {
+    NextStep::Iterate { number }
 }
 
 /// Name a loop's state as clients of the original do.

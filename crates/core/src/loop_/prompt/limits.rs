@@ -2,7 +2,7 @@
 //! spec. Omitted entries are counted, so that the prompt can mention them. Never chooses by
 //! content.
 
-use super::fact::Waiting;
+use crate::loop_::Waiting;
 use crate::tasks::{MAX_TEXT_BYTES, Note, Task, TaskStatus};
 use crate::text;
 

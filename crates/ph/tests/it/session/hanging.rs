@@ -1,7 +1,7 @@
-//! Sessions that do not answer, or have lost their sockets: they hold nobody up, they can be ended,
-//! and they come back by themselves where they can.
+//! Sessions that hang or have lost their sockets: other commands do not hang, the sessions can be
+//! stopped, and they recover if possible.
 
-#![cfg(target_os = "linux")] // It looks for processes in /proc.
+#![cfg(target_os = "linux")] // Reads processes from /proc.
 
 use crate::common::stage::{Stage, is_alive, kill, until, until_dead, until_so, wait_for_number};
 use crate::common::{Call, Done, path_text, raise_open_file_limit};
@@ -21,7 +21,7 @@ fn socket(stage: &Stage, name: &str) -> PathBuf {
     stage.home().join("sockets").join(format!("{name}.sock"))
 }
 
-/// Runs it; a run that hangs is a failure.
+/// Run a command. Panic if it hangs.
 fn in_time(call: Call) -> Done {
     let mut child = call.spawn();
     let ended = || child.try_wait().expect("it can be waited for");
@@ -29,7 +29,7 @@ fn in_time(call: Call) -> Done {
     Done::of(child)
 }
 
-/// Connects until no more may wait.
+/// Connect until the listen backlog is full.
 fn fill(socket: &Path) -> Vec<OwnedFd> {
     raise_open_file_limit(0);
     let address = SocketAddrUnix::new(socket).expect("a short path");
@@ -51,9 +51,9 @@ fn is_socket(path: &Path) -> bool {
         .is_ok_and(|meta| meta.file_type().is_socket())
 }
 
-/// Whoever asks one that hangs is told within what `status` takes, and a little.
+/// Commands on a hanging session fail within the timeout of `status`.
 #[test]
-fn one_that_hangs_is_told_soon() {
+fn a_hanging_session_is_reported_soon() {
     const SOON: Duration = Duration::from_secs(4);
     let stage = Stage::new();
     stage.script(
@@ -89,7 +89,7 @@ fn one_that_hangs_is_told_soon() {
 }
 
 #[test]
-fn one_that_is_stopped_holds_nobody_up() {
+fn a_stopped_session_delays_no_command() {
     let stage = Stage::new();
     stage.script(
         "bot",
@@ -137,7 +137,7 @@ fn one_that_is_stopped_holds_nobody_up() {
     peeked.fails(5, "bot: the session does not answer");
     peeked.fails(5, "hint: 'ph replay bot'");
     run("run --name bot --detach sleep 1000").fails(4, "bot is already running");
-    // What somebody has is not taken from them, whether they answer or not.
+    // A socket of another session is not replaced, even if that session does not respond.
     let path = path_text(&socket(&stage, "bot"));
     run(&format!(
         "run --name other --socket {path} --detach sleep 1000"
@@ -157,9 +157,9 @@ fn one_that_is_stopped_holds_nobody_up() {
     drop(waiting);
 }
 
-/// It takes what is said to it, and says nothing: nobody waits for long.
+/// The session accepts requests and sends no reply.
 #[test]
-fn one_that_hangs_is_not_waited_for() {
+fn commands_do_not_wait_for_a_hanging_session() {
     let stage = Stage::new();
     stage.script("bot", "echo up; while :; do sleep 0.1; done");
     stage.until_shown("bot", "up");
@@ -183,7 +183,7 @@ fn one_that_hangs_is_not_waited_for() {
 }
 
 #[test]
-fn one_that_cannot_be_reached_can_be_ended() {
+fn an_unreachable_session_can_be_stopped() {
     let stage = Stage::new();
     let grandchild = stage.dir().join("grandchild");
     let script = format!(
@@ -205,13 +205,13 @@ fn one_that_cannot_be_reached_can_be_ended() {
         std::fs::remove_file(socket(&stage, "bot")).unwrap();
         all
     };
-    // It hears a signal, and has a last word.
+    // A session that still handles a signal ends normally.
     let all = begin();
     let done = in_time(stage.call(&["stop", "--kill", "bot"]));
     assert_eq!(done.ok(), "bot has ended: signal 9 (KILL)\n");
     all.into_iter().for_each(until_dead);
-    // One that does nothing more at all is ended from outside. Where this program is held up, the
-    // session comes to its last word between two stops.
+    // A session that does nothing any more is killed. If this program is delayed, the session may
+    // end normally between two stops.
     until_so("a session without a last word", || {
         let all = begin();
         let done = std::thread::scope(|scope| {
@@ -235,7 +235,7 @@ fn one_that_cannot_be_reached_can_be_ended() {
 }
 
 #[test]
-fn a_socket_that_is_removed_comes_back() {
+fn a_removed_socket_is_created_again() {
     let stage = Stage::new();
     let more = [
         stage.dir().join("more/one.sock"),
@@ -261,7 +261,7 @@ fn a_socket_that_is_removed_comes_back() {
     for dir in [own.parent().unwrap(), more[0].parent().unwrap()] {
         std::fs::remove_dir_all(dir).unwrap();
     }
-    // Somebody else's is left to them.
+    // A socket of another process is kept.
     std::fs::remove_file(&more[1]).unwrap();
     let other = UnixListener::bind(&more[1]).unwrap();
     for path in [&own, &more[0]] {
@@ -271,7 +271,7 @@ fn a_socket_that_is_removed_comes_back() {
     other.set_nonblocking(true).unwrap();
     drop(UnixStream::connect(&more[1]).unwrap());
     assert!(other.accept().is_ok());
-    // Its own is its own, whatever stands there.
+    // A file in the place of its own socket is replaced.
     std::fs::remove_file(&own).unwrap();
     std::fs::write(&own, "").unwrap();
     until_so("the socket", || answers(&own));
@@ -285,11 +285,11 @@ fn a_socket_that_is_removed_comes_back() {
 }
 
 #[test]
-fn what_a_slow_session_has_stored_is_sent_and_no_repeat() {
+fn a_message_stored_by_a_slow_session_is_not_stored_twice() {
     let stage = Stage::new();
     stage.script("bot", "echo up; cat");
     stage.until_shown("bot", "up");
-    // Stands before the session: hands on what it hears, and is silent until long after.
+    // A proxy in front of the session: forwards requests, and delays replies for a long time.
     let own = socket(&stage, "bot");
     let slow = stage.dir().join("slow.sock");
     let listener = UnixListener::bind(&slow).unwrap();
@@ -325,9 +325,9 @@ fn what_a_slow_session_has_stored_is_sent_and_no_repeat() {
     assert_eq!(count["total"], 2);
 }
 
-/// What was refused is not done later, and what is said of a session that hangs is true and helps.
+/// A refused request is not carried out later, and the errors about a hanging session are correct.
 #[test]
-fn what_one_that_hangs_was_asked_for_is_not_typed_when_it_goes_on() {
+fn an_expired_request_is_not_typed_after_a_hang() {
     let stage = Stage::new();
     let agent = stage.agent("bot", "--raw");
     stage.until_activity("bot", "idle");
@@ -379,9 +379,9 @@ fn what_one_that_hangs_was_asked_for_is_not_typed_when_it_goes_on() {
     assert!(!heard.contains("not-this"), "{heard}");
 }
 
-/// An answer is as old as its sender's word, not as its arrival.
+/// The age of a request counts from its sending, not from its arrival.
 #[test]
-fn what_was_asked_for_long_ago_is_not_typed() {
+fn an_old_request_is_not_typed() {
     let stage = Stage::new();
     let agent = stage.agent("bot", "--raw");
     stage.until_activity("bot", "idle");
@@ -396,7 +396,7 @@ fn what_was_asked_for_long_ago_is_not_typed() {
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "send", "params": raw});
     let refused = stage.ask("bot", &call);
     assert_eq!(refused["error"]["message"], format!("bot: {reason}"));
-    // Mail is not: it waits as long as it has to.
+    // Mail has no such limit: it waits as long as necessary.
     let mail = json!({"body": "in-time", "asked_at": long_ago});
     stage.rpc("bot", "send", &mail);
     agent.until_heard("in-time\r");

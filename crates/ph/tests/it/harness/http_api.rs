@@ -1,5 +1,5 @@
-//! Mail by an agent's own HTTP door. The test itself stands behind the door: it listens on the port
-//! that the session has given to its program.
+//! Delivery through an agent's own HTTP API. The test plays the API: it listens on the port that
+//! the session has given to the program.
 
 use crate::common::PATIENCE;
 use crate::common::stage::{Stage, until};
@@ -32,7 +32,7 @@ begins = ["submitted"]
 silence = "200ms"
 "#;
 
-/// What is behind the door, for as long as this is here.
+/// A fake HTTP API, until it is dropped.
 struct Behind {
     port: u16,
     asked: Option<Receiver<(String, String)>>,
@@ -40,7 +40,7 @@ struct Behind {
 }
 
 impl Behind {
-    /// Answers every request: the conversations' titles, and else this.
+    /// Answer every request: with the conversations' titles, or else with `answer`.
     fn new(port: u16, title: &'static str, answer: &'static str) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).expect("the port is free");
         let (tell, asked) = sync_channel(16);
@@ -72,7 +72,7 @@ impl Behind {
         }
     }
 
-    /// The next request that is not about the title.
+    /// Return the next request that does not ask for titles.
     fn called(&self) -> (String, Value) {
         loop {
             let asked = self.asked.as_ref().expect("it is still here");
@@ -86,7 +86,7 @@ impl Behind {
 
 impl Drop for Behind {
     fn drop(&mut self) {
-        // It waits for a call, and hears then that nobody listens any more.
+        // The thread waits for a request; this one makes it exit.
         drop(self.asked.take());
         drop(TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)));
         if let Some(thread) = self.thread.take() {
@@ -95,7 +95,7 @@ impl Drop for Behind {
     }
 }
 
-/// A request's head, and its body.
+/// Read a request's head and body.
 fn read(mut stream: &TcpStream) -> (String, String) {
     let mut all = Vec::new();
     let mut part = [0; 4096];
@@ -116,14 +116,14 @@ fn read(mut stream: &TcpStream) -> (String, String) {
     }
 }
 
-/// One that rests, in a conversation that its hooks have told of; its port and its secret.
+/// Start an idle agent whose hooks named its conversation. Return its port and its secret.
 fn agent(stage: &Stage) -> (u16, String) {
     let noted = agent_with(stage, &[], &[]);
     let (port, secret) = noted.split_once(' ').expect("both are noted");
     (port.parse().expect("a port"), secret.to_owned())
 }
 
-/// The same with variables and arguments of a person's own; what it notes.
+/// Like [`agent`], with flags and arguments of the person. Return the agent's note.
 fn agent_with(stage: &Stage, flags: &[&str], args: &[&str]) -> String {
     install_manifest(stage, "own", MANIFEST);
     let note = stage.dir().join("note");
@@ -163,7 +163,7 @@ fn route(stage: &Stage, id: &str) -> Value {
 }
 
 #[test]
-fn a_message_goes_by_the_door_and_is_proven_by_the_agents_hook() {
+fn a_message_is_posted_to_the_api_and_proven_by_a_hook() {
     let stage = Stage::new();
     let (port, secret) = agent(&stage);
     assert_eq!(secret.len(), 32, "a secret of this session's own");
@@ -196,12 +196,12 @@ fn a_message_goes_by_the_door_and_is_proven_by_the_agents_hook() {
 }
 
 #[test]
-fn where_the_door_is_not_the_programs_the_terminal_is_the_way() {
+fn an_api_of_another_program_is_not_used() {
     let title = "Something else";
     let refused = "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n";
     for (title, answer) in [
         (title, "HTTP/1.1 204 No Content\r\n\r\n"),
-        // Which of the two stands on the terminal, nobody can tell.
+        // Two conversations have the title on the terminal, so the right one is unknown.
         ("Fix it/Fix it", "HTTP/1.1 204 No Content\r\n\r\n"),
         ("Fix it", refused),
     ] {
@@ -214,7 +214,7 @@ fn where_the_door_is_not_the_programs_the_terminal_is_the_way() {
         assert_eq!(route(&stage, &id), "terminal", "{title}");
         tells_why(&stage, &id);
     }
-    // Nobody is there at all.
+    // No program listens.
     let stage = Stage::new();
     agent(&stage);
     let done = stage.run("send bot hello --wait offered --timeout 20s");
@@ -222,7 +222,7 @@ fn where_the_door_is_not_the_programs_the_terminal_is_the_way() {
     assert_eq!(route(&stage, done.out().trim()), "terminal");
 }
 
-/// That it fell back is seen in the receipt, in the status and in the log.
+/// Check that the receipt, the status and the log explain the fallback.
 fn tells_why(stage: &Stage, id: &str) {
     let shown = stage.show(id);
     let steps = shown["receipts"].as_array().expect("its receipts");
@@ -238,7 +238,7 @@ fn tells_why(stage: &Stage, id: &str) {
     assert!(log.contains("the agent's HTTP API is not used: "), "{log}");
 }
 
-/// No program that asks for just any port gets it, from before the agent has it to the end.
+/// From before the start to the end of the agent, no program that binds any free port gets it.
 #[cfg(target_os = "linux")]
 #[test]
 fn the_port_is_kept_free_for_its_program() {
@@ -248,13 +248,13 @@ fn the_port_is_kept_free_for_its_program() {
     let other = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
     let there = std::net::SocketAddrV4::new(Ipv4Addr::LOCALHOST, port);
     assert_eq!(bind(&other, &there), Err(rustix::io::Errno::ADDRINUSE));
-    // The program itself, which asks for this one, does.
+    // The program itself, which binds this port, gets it.
     drop(TcpListener::bind(there).expect("the port is free for it"));
 }
 
-/// Whoever listens there, it is none of ours to talk to: nothing is asked, and no secret told.
+/// If another program listens on the port, nothing is sent, not even the secret.
 #[test]
-fn a_persons_own_port_is_his_alone() {
+fn a_persons_own_port_is_not_used() {
     let stage = Stage::new();
     let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let port = free.local_addr().expect("a port").port();
@@ -271,13 +271,13 @@ fn a_persons_own_port_is_his_alone() {
 }
 
 #[test]
-fn an_answer_that_breaks_off_is_uncertain() {
+fn an_api_reply_that_breaks_off_is_uncertain() {
     let stage = Stage::new();
     let (port, _) = agent(&stage);
     let _behind = Behind::new(port, "Fix it", "");
     let done = stage.run("send bot hello --wait offered --timeout 20s");
     let id = done.out().trim().to_owned();
-    // Then it comes again, by the terminal.
+    // The message is repeated through the terminal.
     let want = ["stored", "offering", "uncertain", "offering", "offered"];
     assert_eq!(stage.receipts(&id), want);
     assert_eq!(route(&stage, &id), "terminal");

@@ -1,10 +1,10 @@
-//! What grows for as long as a loop runs, where a prompt is an argument and has its limit.
+//! Growing lists in a prompt that is limited by the size of an argument.
 
 use super::stage::{Loop, Stage, TAKES};
-use posthaste_core::build::Bounds;
+use posthaste_core::loop_::Bounds;
 use serde_json::json;
 
-/// The longest note, task and injected text.
+/// Maximum size of a note, a task and an injected text.
 const LONG: usize = 16 << 10;
 
 fn by_argument() -> Stage {
@@ -33,7 +33,7 @@ fn fill(looped: &Loop) {
 }
 
 #[test]
-fn nothing_that_grows_makes_a_prompt_too_long_for_an_argument() {
+fn growing_lists_are_shortened_to_fit_an_argument() {
     let stage = by_argument();
     stage.ph.file("spec.md", "s".repeat(1 << 20));
     stage.ph.file("progress.txt", "p".repeat(1 << 20));
@@ -57,16 +57,16 @@ fn nothing_that_grows_makes_a_prompt_too_long_for_an_argument() {
         texts.extend(given);
         looped.go("true");
     }
-    // Each whole, once and in order.
+    // Each text is complete, and appears once and in order.
     assert_eq!(texts, [0, 1, 2]);
     looped.prompt(5);
     let ended: Vec<_> = (1..5).map(|n| format!("{n} \"ended\"")).collect();
     assert_eq!(looped.outcomes(), ended);
 }
 
-/// On standard input there is no limit; what grows without end is bounded all the same.
+/// Standard input has no limit, but growing lists are bounded.
 #[test]
-fn a_prompt_on_standard_input_does_not_grow_for_ever() {
+fn a_prompt_on_standard_input_is_bounded() {
     let looped = Stage::new().start();
     looped.prompt(1);
     fill(&looped);
@@ -86,11 +86,11 @@ fn a_prompt_on_standard_input_does_not_grow_for_ever() {
 }
 
 #[test]
-fn words_that_leave_no_room_are_told_before_anything_starts() {
+fn texts_that_leave_no_room_for_mail_are_refused_before_the_start() {
     let extra = "z".repeat(110_000);
     let stage = by_argument().flags(&["--extra", &extra]);
     let done = stage.try_start();
     done.fails(2, "an argument can have 131071");
-    done.fails(2, "hint: say less by --prompt");
+    done.fails(2, "hint: move text from --prompt");
     assert!(!stage.ph.home().exists(), "nothing was changed");
 }

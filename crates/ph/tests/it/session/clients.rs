@@ -1,7 +1,7 @@
-//! Clients that behave badly, or come in crowds: they hurt nobody but themselves. And who may
-//! connect at all.
+//! Misbehaving clients and crowds of clients delay nobody but themselves; other users cannot
+//! connect.
 
-#![cfg(target_os = "linux")] // It looks at memory and users as Linux has them.
+#![cfg(target_os = "linux")] // Reads memory and users as on Linux.
 
 use crate::common::session::{BOT, KillOnDrop, Session, Viewer, Wire, run};
 use crate::common::{Ph, path_text, raise_open_file_limit, skip, wait_for};
@@ -21,7 +21,7 @@ const ECHO: &str = "echo ready; exec cat";
 const SHELL: [&str; 3] = ["/bin/sh", "-c", ECHO];
 const STATUS: &str = r#"{"jsonrpc":"2.0","id":1,"method":"get_status"}"#;
 
-/// It answers, and its terminal takes and shows what is typed.
+/// Check that the session answers, and that its terminal accepts and shows keys.
 fn assert_well(session: &Session) {
     assert_eq!(session.ask("get_status", json!({}))["status"], "running");
     let mut viewer = Viewer::attach(&session.socket, 80, 24);
@@ -30,7 +30,7 @@ fn assert_well(session: &Session) {
     viewer.leave();
 }
 
-/// Writes what is taken without waiting; says how much that was.
+/// Write until writing would block. Return the number of bytes.
 fn pour(stream: &UnixStream, bytes: &[u8]) -> usize {
     stream.set_nonblocking(true).expect("a socket");
     let mut poured = 0;
@@ -45,7 +45,7 @@ fn pour(stream: &UnixStream, bytes: &[u8]) -> usize {
 }
 
 #[test]
-fn half_a_line_waits_for_its_other_half() {
+fn an_incomplete_line_is_not_processed() {
     let session = Session::sh(ECHO);
     session.wait_for_text("ready");
     let (head, tail) = STATUS.split_at(20);
@@ -62,7 +62,7 @@ fn half_a_line_waits_for_its_other_half() {
     }
     begun.send_line(r#"tus"}"#);
     assert_eq!(begun.json()["ok"], true);
-    // One that goes in the middle of a line takes it along.
+    // A client that exits in the middle of a line leaves nothing.
     session
         .wire()
         .send_bytes(r#"{"jsonrpc":"2.0","id":1,"method":"stop""#);
@@ -70,7 +70,7 @@ fn half_a_line_waits_for_its_other_half() {
 }
 
 #[test]
-fn rubbish_is_answered_or_let_go() {
+fn invalid_input_gets_an_error_or_ends_the_connection() {
     let session = Session::sh(ECHO);
     session.wait_for_text("ready");
     let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
@@ -94,10 +94,10 @@ fn rubbish_is_answered_or_let_go() {
             lines.iter().all(|reply| reply["error"]["code"].is_i64()),
             "{lines:?}"
         );
-        // The same to an attached terminal.
+        // Send random bytes as an attached terminal.
         let mut viewer = Viewer::attach(&session.socket, 80, 24);
         let mut rubbish = random(length);
-        // Nothing of it for the program.
+        // An unknown frame type, so that the program gets nothing.
         rubbish[0] = 0xff;
         viewer.stream.write_all(&rubbish).expect("a session");
         viewer.leave();
@@ -112,7 +112,7 @@ fn silent_connections_do_not_block_requests() {
     }
     let session = Session::sh(ECHO);
     session.wait_for_text("ready");
-    // More than a backlog holds, all at once.
+    // More than the listen backlog, at once.
     let mut crowd: Vec<Wire> = (0..3_000).map(|_| session.wire()).collect();
     crowd[1].send_bytes("{\"jsonrpc\"");
     assert_eq!(session.ask("get_status", json!({}))["task_name"], BOT);
@@ -156,7 +156,7 @@ fn silent_connections_make_room_if_no_descriptor_is_free() {
 }
 
 #[test]
-fn a_thousand_at_once_are_all_answered() {
+fn a_thousand_simultaneous_connections_are_answered() {
     if !raise_open_file_limit(6_000) {
         return skip("there may not be a thousand open files");
     }
@@ -179,7 +179,7 @@ fn a_thousand_at_once_are_all_answered() {
     for wire in &mut crowd {
         assert_eq!(wire.json()["id"], 2);
     }
-    // Each of them hears of a message.
+    // Each connection gets the event of a message.
     let id = session.ph.send("bot --from alice --in 1h hello");
     for wire in &mut crowd {
         let told = wire.wait_for_event("message", "receipt");
@@ -195,7 +195,7 @@ fn a_thousand_at_once_are_all_answered() {
 }
 
 #[test]
-fn who_stops_reading_a_flood_holds_nobody_up_and_is_drawn_anew() {
+fn a_viewer_that_stops_reading_delays_nobody_and_is_redrawn() {
     let session = Session::sh(
         "stty -echo; echo ready; while read x; do \
          seq -f \"$x %.0f xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\" 1 100000; \
@@ -208,7 +208,7 @@ fn who_stops_reading_a_flood_holds_nobody_up_and_is_drawn_anew() {
     reads.output.clear();
     let before = session.memory();
     let mut stuck = Viewer::attach(&session.socket, 80, 24);
-    // Of another size it is painted, not told: that can fall behind as well.
+    // A viewer of another size gets redraws instead of output; it can fall behind, too.
     let mut painted = Viewer::attach(&session.socket, 100, 30);
     let mut deaf = session.wire();
     deaf.subscribe(&["*"]);
@@ -219,7 +219,7 @@ fn who_stops_reading_a_flood_holds_nobody_up_and_is_drawn_anew() {
     assert!(grown < 16 << 10, "it has grown by {grown} KiB");
     let shown = session.ph.run("peek bot").ok();
     assert!(shown.contains("over second"), "{shown}");
-    // Much of it was never kept for them; in the end they see what everybody sees.
+    // Most output was dropped for them, but they show the final screen.
     for viewer in [&mut stuck, &mut painted] {
         viewer.wait_for("over second");
         assert!(viewer.output.len() < 4 << 20, "{}", viewer.output.len());
@@ -227,24 +227,24 @@ fn who_stops_reading_a_flood_holds_nobody_up_and_is_drawn_anew() {
 }
 
 #[test]
-fn who_sends_frames_without_end_holds_nobody_up() {
+fn endless_frames_of_one_client_delay_no_other() {
     let session = Session::sh(ECHO);
     session.wait_for_text("ready");
     let viewer = Viewer::attach(&session.socket, 80, 24);
-    // They ask for nothing, so there is nothing that would have to be waited for.
+    // The frames request nothing, so the session never has to wait.
     let frames = frames::encode(frames::CONTROL, b"{}").repeat(20_000);
     hears_others_beside(&session, &viewer.stream, frames);
 }
 
 #[test]
-fn who_sends_empty_lines_without_end_holds_nobody_up() {
+fn endless_empty_lines_of_one_client_delay_no_other() {
     let session = Session::sh(ECHO);
     session.wait_for_text("ready");
     let wire = session.wire();
     hears_others_beside(&session, &wire.stream, vec![b'\n'; 200_000]);
 }
 
-/// That others are answered while this is sent again and again.
+/// Check that other clients are answered while one sends this endlessly.
 fn hears_others_beside(session: &Session, stream: &UnixStream, flood: Vec<u8>) {
     let mut flooded = stream.try_clone().expect("a socket");
     let taken = Arc::new(AtomicUsize::new(0));
@@ -261,7 +261,7 @@ fn hears_others_beside(session: &Session, stream: &UnixStream, flood: Vec<u8>) {
     for _ in 0..3 {
         assert_well(session);
     }
-    // How much of it was heard before the others, not how long that took.
+    // Count the bytes that were read before the others were answered, not the time.
     let taken = taken.load(Ordering::Relaxed) - before;
     assert!(
         taken < 16 << 20,
@@ -272,7 +272,7 @@ fn hears_others_beside(session: &Session, stream: &UnixStream, flood: Vec<u8>) {
 }
 
 #[test]
-fn who_lags_while_there_are_no_descriptors_hears_how_much_it_missed() {
+fn a_lagging_subscriber_is_told_how_much_it_missed() {
     let session = Session::sh("echo ready; read go; seq 100000; echo over; exec cat");
     session.wait_for_text("ready");
     let mut viewer = Viewer::attach(&session.socket, 80, 24);
@@ -280,7 +280,7 @@ fn who_lags_while_there_are_no_descriptors_hears_how_much_it_missed() {
     for wire in &mut listeners {
         wire.subscribe(&["output"]);
     }
-    // It has as many as it may have.
+    // The session cannot open any more descriptors.
     let open = std::fs::read_dir(format!("/proc/{}/fd", session.pid)).expect("a process");
     let most = Some(open.count() as u64);
     let none_left = Rlimit {
@@ -289,7 +289,7 @@ fn who_lags_while_there_are_no_descriptors_hears_how_much_it_missed() {
     };
     let pid = i32::try_from(session.pid).ok().and_then(Pid::from_raw);
     rustix::process::prlimit(pid, Resource::Nofile, none_left).expect("a limit");
-    // A person who watches does not wait for them, so they are left behind.
+    // The viewer does not wait for the subscribers, so they lag.
     viewer.keys(b"go\n");
     viewer.wait_for("over");
     for wire in &mut listeners {
@@ -303,7 +303,7 @@ fn who_lags_while_there_are_no_descriptors_hears_how_much_it_missed() {
 }
 
 #[test]
-fn who_asks_and_never_listens_waits_alone() {
+fn a_client_that_reads_no_replies_delays_no_other() {
     let session = Session::sh(ECHO);
     session.wait_for_text("ready");
     let before = session.memory();
@@ -315,7 +315,7 @@ fn who_asks_and_never_listens_waits_alone() {
     assert_well(&session);
     let grown = session.memory().saturating_sub(before);
     assert!(grown < 48 << 10, "it has grown by {grown} KiB");
-    // One that begins to listen after all hears every answer.
+    // A client that starts to read gets every reply.
     let mut late = crowd.into_iter().next().expect("one of them");
     late.stream.set_nonblocking(false).expect("a socket");
     for _ in 0..1_000 {
@@ -324,7 +324,7 @@ fn who_asks_and_never_listens_waits_alone() {
 }
 
 #[test]
-fn unfinished_lines_and_frames_have_room_together_and_no_more() {
+fn the_buffers_of_all_connections_have_a_common_limit() {
     let session = Session::sh(ECHO);
     session.wait_for_text("ready");
     let before = session.memory();
@@ -332,7 +332,7 @@ fn unfinished_lines_and_frames_have_room_together_and_no_more() {
     let mut wires: Vec<Wire> = (0..12).map(|_| session.wire()).collect();
     let mut refused = 0;
     for wire in &mut wires {
-        // Who finds no room is told so, and let go while it still talks.
+        // A client without room gets an error and is disconnected while it still writes.
         match wire.stream.write_all(&piece) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::BrokenPipe => refused += 1,
@@ -345,13 +345,13 @@ fn unfinished_lines_and_frames_have_room_together_and_no_more() {
     let grown = session.memory().saturating_sub(before);
     assert!(grown < 160 << 10, "it has grown by {grown} KiB");
     assert_well(&session);
-    // An attached terminal takes of the same.
+    // Attached terminals share the limit.
     let mut viewer = Viewer::attach(&session.socket, 80, 24);
     let header = [0, 0, 0x9f, 0xff, 0xff];
     viewer.stream.write_all(&header).expect("a session");
     let _ = viewer.stream.write_all(&piece);
     while viewer.next_frame() {}
-    // When they go, there is room again.
+    // When the connections close, there is room again.
     drop(wires);
     wait_for("room", || {
         let mut wire = session.wire();
@@ -371,7 +371,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn sockets_are_for_this_user_alone() {
+fn sockets_are_private_to_the_user() {
     let ph = Ph::new();
     let extra = ph.user().join(".local/share/ralph/sockets/bot.sock");
     let session = Session::start(ph, &["--socket", &path_text(&extra)], &SHELL);
@@ -400,7 +400,7 @@ fn sockets_are_for_this_user_alone() {
     assert!(!socket.exists());
 }
 
-/// Even where the file lets them.
+/// Other users are refused even if the file permissions allow them.
 #[test]
 fn other_users_are_refused() {
     if !rustix::process::geteuid().is_root() {
@@ -408,7 +408,7 @@ fn other_users_are_refused() {
     }
     let session = Session::sh(ECHO);
     let as_nobody = |socket: PathBuf| {
-        // Of this thread alone; it ends with it.
+        // The user id applies to this thread only.
         let asking = std::thread::spawn(move || {
             rustix::thread::set_thread_uid(Uid::from_raw(65_534)).expect("root may");
             let mut stream = UnixStream::connect(socket)?;
@@ -437,7 +437,7 @@ fn other_users_are_refused() {
 }
 
 #[test]
-fn a_path_too_long_for_a_socket_is_said_to_be() {
+fn a_socket_path_that_is_too_long_is_refused() {
     let ph = Ph::new();
     for path in ["x".repeat(200), format!("{}/x.sock", "d".repeat(110))] {
         let done = run(&ph, BOT, &["--socket", &path], &SHELL).run();
@@ -448,7 +448,7 @@ fn a_path_too_long_for_a_socket_is_said_to_be() {
 }
 
 #[test]
-fn a_home_too_deep_for_a_socket_gets_a_short_one_that_works() {
+fn a_deep_home_gets_a_short_socket_path() {
     let ph = Ph::new();
     let deep = ph.dir().join("d".repeat(100)).join("e".repeat(100));
     let at_home = |words: &[&str]| ph.call(words).env("PH_HOME", &deep);
@@ -472,7 +472,7 @@ fn a_home_too_deep_for_a_socket_gets_a_short_one_that_works() {
         let shown = at_home(&["peek", BOT]).run().ok();
         shown.contains("ready").then_some(())
     });
-    // Another home's agent of the same name has another.
+    // An agent of the same name in another home has another socket.
     let other = ph.dir().join("d".repeat(100)).join("f".repeat(100));
     let done = start(&other);
     let _ends = KillOnDrop::processes_of(&done);
@@ -482,7 +482,7 @@ fn a_home_too_deep_for_a_socket_gets_a_short_one_that_works() {
         assert_eq!(stop.run().code, 0);
     }
     assert!(!socket.exists());
-    // Nothing but what became of the message.
+    // Only events of this message arrive.
     for told in wire.wait_closed() {
         assert_eq!(told["data"]["id"], id.trim(), "{told}");
     }

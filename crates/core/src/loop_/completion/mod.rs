@@ -4,7 +4,9 @@
 //! agent's last line, alone, and not after the line that precedes it in the prompt. Keeps only the
 //! end of the output.
 
-use super::plain::{is_frame, plain};
+mod plain;
+
+use plain::{is_frame, plain};
 use serde_json::Value;
 
 /// The text that an agent without a completion tool writes when all work is done.

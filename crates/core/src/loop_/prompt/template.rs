@@ -97,11 +97,11 @@ enum Piece {
 
 /// For example `Work on {{spec}}. {{tasks}}`; `{{{{` stands for `{{`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Template {
+pub struct PromptTemplate {
     pieces: Vec<Piece>,
 }
 
-impl Template {
+impl PromptTemplate {
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
         if text.trim().is_empty() {
             return Err(TemplateError::Empty);
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn placeholders_are_replaced_once() {
         let check = |text: &str, want: &str| {
-            let template = Template::parse(text).unwrap();
+            let template = PromptTemplate::parse(text).unwrap();
             // Inserted values are not scanned for placeholders.
             let got = template.fill(|part| format!("<{}{{{{tasks}}}}>", part.as_str()));
             assert_eq!(got, want, "{text}");
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn every_part_has_a_placeholder() {
         for part in PromptPart::ALL {
-            let template = Template::parse(&part.to_string()).unwrap();
+            let template = PromptTemplate::parse(&part.to_string()).unwrap();
             assert!(template.has(part));
             assert_eq!(template.fill(|p| p.as_str().to_owned()), part.as_str());
             let others = PromptPart::ALL.into_iter().filter(|other| *other != part);
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn an_unknown_placeholder_is_reported_with_the_known_ones() {
         let check = |text: &str, want: &str| {
-            let error = Template::parse(text).unwrap_err().to_string();
+            let error = PromptTemplate::parse(text).unwrap_err().to_string();
             assert!(error.starts_with(want), "{text}: {error}");
         };
         check(
@@ -198,7 +198,7 @@ mod tests {
         );
         check("{{", "line 1: '{{' has no");
         check(" \n", "the template is empty");
-        let error = Template::parse("{{x}}").unwrap_err().to_string();
+        let error = PromptTemplate::parse("{{x}}").unwrap_err().to_string();
         for part in PromptPart::ALL {
             assert!(error.contains(&part.to_string()), "{error}");
         }
@@ -207,7 +207,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn no_template_causes_a_panic(text in "[{}a-z ä\\n]{0,40}|(\\{\\{(spec|tasks)?\\}?\\}?){0,5}") {
-            if let Ok(template) = Template::parse(&text) {
+            if let Ok(template) = PromptTemplate::parse(&text) {
                 let filled = template.fill(|part| part.to_string());
                 proptest::prop_assert!(filled.len() <= text.len());
             }

@@ -1,72 +1,71 @@
-//! What a headless agent writes as JSON, a line an event, as people read it: its text as text, a
-//! line for a tool call and one for what came of it, and how it ended.
+//! Renders an agent's stream-json output as text: messages, one line per tool call and result, and
+//! the final status.
 //!
-//! For the eyes alone: whether the work is done is judged by the agent's own bytes. What stands in
-//! the JSON is text from outside: nothing of it acts on the terminal. What is no such line passes
-//! as it is.
+//! Only for display: completion is judged from the raw bytes. Control characters in the JSON are
+//! removed. Other lines pass unchanged.
 
 use posthaste_core::text;
 use serde_json::Value;
 use unicode_width::UnicodeWidthChar;
 
-/// A longer line is not read.
-const LONGEST: usize = 4 << 20;
+/// Longer lines are not parsed.
+const MAX_LINE_BYTES: usize = 4 << 20;
 const DIM: &str = "\x1b[2m";
 const PLAIN: &str = "\x1b[0m";
 
-/// Turns one agent's output into what is shown, in pieces of any size.
+/// Renders the output of one agent, in pieces of any size.
 #[derive(Debug, Default)]
-pub(super) struct Reader {
+pub(super) struct JsonRenderer {
     line: Vec<u8>,
-    state: State,
+    state: LineState,
 }
 
-/// What the line is that has begun.
+/// The state of the current line.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum LineState {
     #[default]
     Start,
-    /// It may be an event, and is kept until it has ended.
+    /// Possibly an event: buffered until its end.
     Event,
-    /// It is none, and passes.
+    /// Not an event: forwarded.
     Other,
-    /// It is too long to be read.
+    /// Too long: skipped, with the number of bytes.
     Skipped(usize),
 }
 
-impl Reader {
-    /// What is shown of the next bytes, on a terminal of this width.
-    pub(super) fn read(&mut self, bytes: &[u8], width: usize) -> Vec<u8> {
+impl JsonRenderer {
+    /// Render the next bytes for a terminal of `width` columns.
+    pub(super) fn render(&mut self, bytes: &[u8], width: usize) -> Vec<u8> {
         let mut shown = Vec::new();
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
-            self.take(piece, width, &mut shown);
+            self.feed(piece, width, &mut shown);
         }
         shown
     }
 
-    /// What is left of a line that never ended.
+    /// Render the rest of an unfinished line.
     pub(super) fn finish(&mut self, width: usize) -> Vec<u8> {
         let mut shown = Vec::new();
         self.close(width, &mut shown);
         shown
     }
 
-    fn take(&mut self, piece: &[u8], width: usize, shown: &mut Vec<u8>) {
-        if self.state == State::Start {
+    fn feed(&mut self, piece: &[u8], width: usize, shown: &mut Vec<u8>) {
+        if self.state == LineState::Start {
             self.state = match piece.first() {
-                Some(b'{') => State::Event,
-                Some(_) => State::Other,
+                Some(b'{') => LineState::Event,
+                Some(_) => LineState::Other,
                 None => return,
             };
         }
         match self.state {
-            State::Start => {}
-            State::Other => shown.extend_from_slice(piece),
-            State::Skipped(length) => self.state = State::Skipped(length + piece.len()),
-            State::Event => {
+            LineState::Start => {}
+            LineState::Other => shown.extend_from_slice(piece),
+            LineState::Skipped(length) => self.state = LineState::Skipped(length + piece.len()),
+            LineState::Event => {
                 self.line.extend_from_slice(piece);
-                if self.line.len() > LONGEST {
-                    self.state = State::Skipped(self.line.len());
+                if self.line.len() > MAX_LINE_BYTES {
+                    self.state = LineState::Skipped(self.line.len());
                     self.line = Vec::new();
                 }
             }
@@ -79,38 +78,40 @@ impl Reader {
     fn close(&mut self, width: usize, shown: &mut Vec<u8>) {
         let line = std::mem::take(&mut self.line);
         match std::mem::take(&mut self.state) {
-            State::Start | State::Other => {}
-            State::Skipped(length) => note(shown, &format!("(a line of {length} bytes)"), width),
-            State::Event => match serde_json::from_slice::<Value>(&line) {
-                Ok(event) => tell(&event, width, shown),
+            LineState::Start | LineState::Other => {}
+            LineState::Skipped(length) => {
+                push_note(shown, &format!("(a line of {length} bytes)"), width)
+            }
+            LineState::Event => match serde_json::from_slice::<Value>(&line) {
+                Ok(event) => render_event(&event, width, shown),
                 Err(_) => shown.extend_from_slice(&line),
             },
         }
     }
 }
 
-fn tell(event: &Value, width: usize, shown: &mut Vec<u8>) {
-    match word(event, "type") {
+fn render_event(event: &Value, width: usize, shown: &mut Vec<u8>) {
+    match field(event, "type") {
         "assistant" | "user" => {
             let content = &event["message"]["content"];
             for block in content.as_array().into_iter().flatten() {
-                tell_block(block, width, shown);
+                render_block(block, width, shown);
             }
         }
-        "result" => note(shown, &result(event), width),
-        "system" if word(event, "subtype") == "init" => {
-            note(shown, &format!("model {}", word(event, "model")), width);
+        "result" => push_note(shown, &final_status(event), width),
+        "system" if field(event, "subtype") == "init" => {
+            push_note(shown, &format!("model {}", field(event, "model")), width);
         }
-        // How it gets on in detail; nothing that is said.
+        // Progress in detail, without text.
         "system" | "stream_event" | "rate_limit_event" => {}
-        _ => note(shown, &event.to_string(), width),
+        _ => push_note(shown, &event.to_string(), width),
     }
 }
 
-fn tell_block(block: &Value, width: usize, shown: &mut Vec<u8>) {
-    match word(block, "type") {
+fn render_block(block: &Value, width: usize, shown: &mut Vec<u8>) {
+    match field(block, "type") {
         "text" => {
-            for line in text::lines(word(block, "text").trim()) {
+            for line in text::lines(field(block, "text").trim()) {
                 shown.extend_from_slice(line.as_bytes());
                 shown.extend_from_slice(b"\r\n");
             }
@@ -120,36 +121,36 @@ fn tell_block(block: &Value, width: usize, shown: &mut Vec<u8>) {
                 Value::Null => String::new(),
                 input => input.to_string(),
             };
-            note(shown, &format!("> {} {input}", word(block, "name")), width);
+            push_note(shown, &format!("> {} {input}", field(block, "name")), width);
         }
         "tool_result" => {
             let error = match block["is_error"].as_bool() {
                 Some(true) => "error: ",
                 Some(false) | None => "",
             };
-            let said = said(&block["content"]);
-            note(shown, &format!("< {error}{said}"), width);
+            let result = tool_result(&block["content"]);
+            push_note(shown, &format!("< {error}{result}"), width);
         }
-        // What it thinks, and what is yet to come.
+        // Thinking, and types of later versions.
         _ => {}
     }
 }
 
-/// What a tool gave, which may be a text or a list of them.
-fn said(content: &Value) -> String {
+/// Return the text of a tool's result, which is a text or a list of texts.
+fn tool_result(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
         Value::Array(blocks) => {
-            let texts = blocks.iter().map(|block| word(block, "text"));
+            let texts = blocks.iter().map(|block| field(block, "text"));
             texts.collect::<Vec<_>>().join(" ")
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => String::new(),
     }
 }
 
-/// How it ended: turns, time and cost as far as they are there; what it says only where it failed,
-/// as else it has said so already.
-fn result(event: &Value) -> String {
+/// Return the final status with turns, time and cost. The result's text is added only after a
+/// failure, because otherwise it repeats the last message.
+fn final_status(event: &Value) -> String {
     let has_failed = event["is_error"].as_bool() == Some(true);
     let how = if has_failed { "failed" } else { "done" };
     let mut parts = vec![how.to_owned()];
@@ -163,24 +164,24 @@ fn result(event: &Value) -> String {
         parts.push(format!("${cost:.4}"));
     }
     let why = match has_failed {
-        true => format!(": {}", word(event, "result")),
+        true => format!(": {}", field(event, "result")),
         false => String::new(),
     };
     format!("{}{why}", parts.join(", "))
 }
 
-fn word<'a>(value: &'a Value, name: &str) -> &'a str {
+fn field<'a>(value: &'a Value, name: &str) -> &'a str {
     value[name].as_str().unwrap_or_default()
 }
 
-/// One dim line, no wider than the terminal.
-fn note(shown: &mut Vec<u8>, said: &str, width: usize) {
-    let line = text::one_line(said, width.max(1));
+/// Add one dim line, no wider than the terminal.
+fn push_note(shown: &mut Vec<u8>, note: &str, width: usize) {
+    let line = text::one_line(note, width.max(1));
     let line = cut(&line, width);
     shown.extend_from_slice(format!("{DIM}{line}{PLAIN}\r\n").as_bytes());
 }
 
-/// As much of a line as fits, by the columns that it takes.
+/// Return the beginning of a line that fits into `width` columns.
 fn cut(line: &str, width: usize) -> &str {
     let mut used = 0;
     for (at, c) in line.char_indices() {
@@ -197,16 +198,16 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// What is shown, however the output is cut.
+    /// Render the output in pieces of several sizes, and check that the result is the same.
     fn shown(output: &str, width: usize) -> String {
         let mut all = Vec::new();
         for size in [1, 7, output.len().max(1)] {
-            let mut reader = Reader::default();
+            let mut renderer = JsonRenderer::default();
             let mut shown = Vec::new();
             for piece in output.as_bytes().chunks(size) {
-                shown.extend(reader.read(piece, width));
+                shown.extend(renderer.render(piece, width));
             }
-            shown.extend(reader.finish(width));
+            shown.extend(renderer.finish(width));
             all.push(String::from_utf8(shown).unwrap());
         }
         assert!(all.iter().all(|shown| *shown == all[0]), "{all:?}");
@@ -214,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_and_done_is_told() {
+    fn messages_tools_and_status_are_shown() {
         let said = |content: Value| json!({"type": "assistant", "message": {"content": content}});
         let gave = |content: Value| json!({"type": "user", "message": {"content": content}});
         let events = [
@@ -244,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_in_it_acts_and_no_line_is_wider_than_the_terminal() {
+    fn control_characters_are_removed_and_notes_fit_the_terminal() {
         let bad = "\u{1b}[2J\u{7}\u{9b}x\r\u{1b}]0;t\u{7}漢字漢字漢字漢字漢字漢字";
         let event = json!({"type": "assistant", "message": {"content": [
             {"type": "text", "text": bad},
@@ -264,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_event_passes_as_it_is() {
+    fn lines_that_are_not_events_pass_unchanged() {
         for output in [
             "Warning: \u{1b}[1mx\u{1b}[0m\r\nno end",
             "{not JSON}\r\n",
@@ -275,9 +276,9 @@ mod tests {
                 output.replace(PLAIN, "")
             );
         }
-        let long = format!("{{\"type\":\"{}\"}}\nafter\n", "x".repeat(LONGEST));
-        let mut reader = Reader::default();
-        let shown = String::from_utf8(reader.read(long.as_bytes(), 80)).unwrap();
+        let long = format!("{{\"type\":\"{}\"}}\nafter\n", "x".repeat(MAX_LINE_BYTES));
+        let mut renderer = JsonRenderer::default();
+        let shown = String::from_utf8(renderer.render(long.as_bytes(), 80)).unwrap();
         assert!(
             shown.contains("(a line of ") && shown.ends_with("after\n"),
             "{shown}"

@@ -1,11 +1,11 @@
-//! When an agent is ready, works and rests, by what it shows.
+//! Readiness, work and idleness of an agent, as shown on its terminal.
 
 use crate::common::stage::{Stage, is_alive, sleeps, until_so};
 use crate::common::tui::{LAB, Tui, install_manifest, lab_with};
 use serde_json::Value;
 
 #[test]
-fn nothing_is_written_before_the_sign_of_readiness() {
+fn nothing_is_typed_before_the_program_is_ready() {
     let stage = Stage::new();
     install_manifest(&stage, "lab", LAB);
     let boot = stage.file("boot", "");
@@ -19,7 +19,7 @@ fn nothing_is_written_before_the_sign_of_readiness() {
         why["release"],
         "the pattern that shows that it is ready appears"
     );
-    // Silence is no sign: it has been quiet for longer than counts as idle.
+    // Silence does not show readiness: the program has been silent for longer than the idle limit.
     let started = time(&stage.status("bot")["started_at"]);
     until_so("some silence", || {
         jiff::Timestamp::now().duration_since(started).as_millis() > 700
@@ -36,7 +36,7 @@ fn time(value: &Value) -> jiff::Timestamp {
 }
 
 #[test]
-fn silence_is_no_rest_where_the_title_says_work() {
+fn a_silent_program_with_a_working_title_is_working() {
     let stage = Stage::new();
     install_manifest(&stage, "lab", LAB);
     let tui = Tui::ready(&stage, &["--title", "--paste", "--work", "--silent"]);
@@ -58,7 +58,7 @@ fn silence_is_no_rest_where_the_title_says_work() {
 }
 
 #[test]
-fn output_is_no_work_where_the_title_says_rest() {
+fn a_writing_program_with_an_idle_title_is_idle() {
     let stage = Stage::new();
     install_manifest(&stage, "lab", LAB);
     let tui = Tui::ready(&stage, &["--title", "--paste"]);
@@ -70,7 +70,7 @@ fn output_is_no_work_where_the_title_says_rest() {
 }
 
 #[test]
-fn what_a_program_says_of_itself_beats_its_title() {
+fn a_status_report_beats_the_title() {
     let stage = Stage::new();
     let osc = "[activity.osc]\nnumber = 7501\nworking = ['state=working']\nidle = ['state=idle']\nblocked = ['state=blocked']\n";
     install_manifest(&stage, "lab", &lab_with(osc));
@@ -89,7 +89,7 @@ fn what_a_program_says_of_itself_beats_its_title() {
 }
 
 #[test]
-fn an_interrupt_key_never_ends_a_program_that_rests() {
+fn an_interrupt_key_never_ends_an_idle_program() {
     let stage = Stage::new();
     let keys = "[interrupt]\nkeys = \"ctrl+c\"\nquits_when_idle = true\n";
     install_manifest(&stage, "lab", &lab_with(keys));
@@ -115,15 +115,15 @@ fn an_interrupt_key_never_ends_a_program_that_rests() {
 fn a_key_that_may_end_the_program_is_not_pressed_on_output_alone() {
     let stage = Stage::new();
     let keys = "[interrupt]\nkeys = \"ctrl+c\"\nquits_when_idle = true\n";
-    // It has no title: that it works is known by its output alone, and it might as well be idle. On
-    // a busy machine it may pause while it draws, and still does not count as idle.
+    // Without a title, only output shows that the program works, and it might as well be idle. On a
+    // busy machine it may pause while it draws, and still does not count as idle.
     let patient = lab_with(keys).replace("silence = \"300ms\"", "silence = \"2s\"");
     install_manifest(&stage, "lab", &patient);
     let tui = Tui::ready(&stage, &["--paste", "--quit"]);
     tui.order("work");
     stage.until_activity("bot", "working");
     let id = stage.send("bot --priority interrupt stop");
-    // While it draws, nothing is typed either.
+    // While it draws, nothing is typed.
     stage.until_rule(&id, "settling");
     tui.order("rest");
     stage.until_receipt(&id, "offered");
@@ -132,7 +132,7 @@ fn a_key_that_may_end_the_program_is_not_pressed_on_output_alone() {
 }
 
 #[test]
-fn a_screen_that_does_not_change_is_not_looked_at() {
+fn an_unchanged_screen_is_not_read() {
     let stage = Stage::new();
     install_manifest(&stage, "lab", LAB);
     let tui = Tui::ready(&stage, &["--title", "--paste"]);

@@ -1,5 +1,5 @@
-//! A loop whose agent does, in each iteration, what the test tells it: it puts its prompt into a
-//! file and waits for a line of shell to carry out. No test waits for a time.
+//! A loop whose agent does what the test orders: in each iteration it writes its prompt to a file
+//! and waits for a line of shell to run. No test waits for a fixed time.
 
 use crate::common::session::{BOT, Session};
 use crate::common::{Done, Ph, path_text, wait_for};
@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// The agent. `$DIR` is the stage's.
+/// The agent's script. `$DIR` is the directory of the stage.
 const AGENT: &str = r#"
 cat > "$DIR/given"
 cp "$DIR/given" "$DIR/coming"
@@ -17,7 +17,7 @@ IFS= read -r order < "$DIR/orders"
 eval "$order"
 "#;
 
-/// The same for a prompt that is its argument: the first after its name.
+/// Like [`AGENT`], but the prompt is the first argument.
 pub(crate) const TAKES: &str = r#"
 printf %s "$1" > "$DIR/coming"
 mv "$DIR/coming" "$DIR/prompt.$PH_ITERATION"
@@ -27,12 +27,12 @@ eval "$order"
 
 pub(crate) struct Loop {
     pub(crate) session: Session,
-    /// What it was started with.
+    /// The arguments that started it.
     pub(crate) words: Vec<String>,
     dir: PathBuf,
 }
 
-/// A place for a loop that is not started yet.
+/// A home and arguments for a loop that is not started yet.
 pub(crate) struct Stage {
     pub(crate) ph: Ph,
     flags: Vec<String>,
@@ -72,7 +72,7 @@ impl Stage {
         self
     }
 
-    /// With a prd of these stories.
+    /// Add a prd with these stories.
     pub(crate) fn prd(self, stories: &str) -> Self {
         self.ph.file("prd.json", prd(stories));
         let path = self.path("prd.json");
@@ -86,7 +86,7 @@ impl Stage {
         head.chain(flags).chain(["--"]).chain(command).collect()
     }
 
-    /// For what is refused.
+    /// Start a loop that is expected to be refused.
     pub(crate) fn try_start(&self) -> Done {
         self.ph.call(&self.words()).run()
     }
@@ -103,7 +103,7 @@ impl Stage {
     }
 }
 
-/// Calls a tool of `ph mcp`, as a harness does.
+/// Call a tool of `ph mcp`, as a harness does.
 pub(crate) fn tool(name: &str, arguments: &Value) -> String {
     let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-06-18", "capabilities": {},
@@ -125,7 +125,7 @@ impl Loop {
         &self.session.ph
     }
 
-    /// The prompt of an iteration, once its agent has it; each is given once.
+    /// Return the prompt of an iteration, once the agent has it. Each prompt is returned once.
     pub(crate) fn prompt(&self, iteration: u32) -> String {
         let path = self.dir.join(format!("prompt.{iteration}"));
         wait_for(&format!("the prompt of iteration {iteration}"), || {
@@ -135,7 +135,7 @@ impl Loop {
         })
     }
 
-    /// Has the agent that waits carry out a line of shell.
+    /// Let the waiting agent run a line of shell.
     pub(crate) fn go(&self, line: &str) {
         let path = self.dir.join("orders");
         let pipe = wait_for("an agent that waits", || {
@@ -151,7 +151,7 @@ impl Loop {
         assert_eq!(written, Ok(line.len()));
     }
 
-    /// Facts of one kind, in order.
+    /// Return the facts of one kind, in order.
     pub(crate) fn facts(&self, kind: &str) -> Vec<Value> {
         let facts = self.ph().facts();
         let facts = facts
@@ -160,7 +160,7 @@ impl Loop {
         facts.filter(|fact: &Value| fact["kind"] == kind).collect()
     }
 
-    /// How iterations have ended, in order.
+    /// Return the outcomes of the iterations, in order.
     pub(crate) fn outcomes(&self) -> Vec<String> {
         let facts = self.facts("iteration_ended");
         let told = facts.iter().map(|fact| {
@@ -177,7 +177,7 @@ impl Loop {
         })
     }
 
-    /// How the loop ended, once it has and its session is gone.
+    /// Wait for the end of the loop and of its session. Return how the loop ended.
     pub(crate) fn ending(&self) -> String {
         let ended = wait_for("the end of the loop", || self.facts("loop_ended").pop());
         self.session.wait_gone();
@@ -188,7 +188,7 @@ impl Loop {
         self.session.ask("get_status", serde_json::json!({}))
     }
 
-    /// Until its status says so.
+    /// Wait until the status contains this text.
     pub(crate) fn wait_for_status(&self, word: &str) {
         wait_for(word, || (self.status()["status"] == word).then_some(()));
     }
