@@ -402,7 +402,7 @@ fn callers_from_outside_the_container() {
 fn a_full_disk() {
     const SCRIPT: &str = r#"
         mkdir "$PH_HOME"
-        mount -t tmpfs -o size=2m none "$PH_HOME" || exit 9
+        mount -t tmpfs -o size=2m,mode=700 none "$PH_HOME" || exit 9
         "$PH" run --name bot --detach -- cat || exit 10
         cat /dev/zero > "$PH_HOME/filler" 2> /dev/null
         while "$PH" send bot "message" > /dev/null 2> send; do :; done
