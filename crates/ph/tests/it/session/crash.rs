@@ -402,7 +402,7 @@ fn sessions_work_in_a_container_with_hidden_parents() {
 fn a_full_disk_loses_no_acknowledged_message() {
     const SCRIPT: &str = r#"
         mkdir "$PH_HOME"
-        mount -t tmpfs -o size=2m none "$PH_HOME" || exit 9
+        mount -t tmpfs -o size=2m,mode=700 none "$PH_HOME" || exit 9
         "$PH" run --name bot --detach -- cat || exit 10
         cat /dev/zero > "$PH_HOME/filler" 2> /dev/null
         while "$PH" send bot "message" > /dev/null 2> send; do :; done
