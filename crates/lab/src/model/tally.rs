@@ -11,8 +11,10 @@ pub struct Tally {
     /// Offset in the log.
     read: u64,
     turns: Vec<ModelRequest>,
-    /// When each of the turns came.
-    times: Vec<Timestamp>,
+    /// When each of the turns came, and its texts that are not the model's own, as indices.
+    heard: Vec<(Timestamp, Vec<usize>)>,
+    /// All distinct texts: every request repeats the conversation.
+    texts: HashMap<String, usize>,
     counts: HashMap<String, Count>,
     cuts: usize,
     malformed: Vec<String>,
@@ -33,13 +35,20 @@ impl Count {
     }
 }
 
+/// Return the index of a text, which is new if the text is.
+fn index_of(texts: &mut HashMap<String, usize>, text: &str) -> usize {
+    let next = texts.len();
+    *texts.entry(text.to_owned()).or_insert(next)
+}
+
 impl Tally {
     pub fn of(log: &Log) -> Self {
         Self {
             log: log.clone(),
             read: 0,
             turns: Vec::new(),
-            times: Vec::new(),
+            heard: Vec::new(),
+            texts: HashMap::new(),
             counts: HashMap::new(),
             cuts: 0,
             malformed: Vec::new(),
@@ -56,8 +65,10 @@ impl Tally {
                     for (text, count) in &mut self.counts {
                         count.add(asked.count(text));
                     }
+                    let heard = asked.pieces.iter().filter(|p| p.voice != Author::Model);
+                    let indices = heard.map(|piece| index_of(&mut self.texts, &piece.text));
+                    self.heard.push((at, indices.collect()));
                     self.turns.push(asked);
-                    self.times.push(at);
                 }
                 Record::Asked { .. } | Record::Other { .. } => {}
                 Record::Cut { .. } => self.cuts += 1,
@@ -79,38 +90,35 @@ impl Tally {
         count.newly
     }
 
-    /// Return the time of the first request that contains a text.
-    pub fn first_given(&self, text: &str) -> Option<Timestamp> {
-        let at = self.turns.iter().position(|turn| turn.count(text) > 0)?;
-        Some(self.times[at])
-    }
-
-    /// Count how often a text was given to the model: in each conversation, in different prompts or
-    /// repeatedly at once. The growth from one request to the next says nothing, because Gemini CLI
-    /// sends its first prompt after a resume without the history. `conversation_at` names the
-    /// conversation of a request that does not name its own.
-    pub fn times_given(
+    /// Return when the model was first given a text, and how often: in each conversation, in
+    /// different prompts or repeatedly at once. The growth from one request to the next says nothing,
+    /// because Gemini CLI sends its first prompt after a resume without the history.
+    /// `conversation_at` names the conversation of a request that does not name its own.
+    pub fn given(
         &self,
         text: &str,
         conversation_at: impl Fn(Timestamp) -> Option<String>,
-    ) -> usize {
-        let mut given: BTreeMap<Option<String>, (BTreeSet<&str>, usize)> = BTreeMap::new();
-        for (turn, at) in self.turns.iter().zip(&self.times) {
-            let count = turn.count(text);
+    ) -> Option<(Timestamp, usize)> {
+        let counts = self.texts.iter();
+        let counts = counts.map(|(heard, at)| (*at, heard.matches(text).count()));
+        let counts: HashMap<usize, usize> = counts.filter(|(_, count)| *count > 0).collect();
+        let mut first = None;
+        let mut given: BTreeMap<Option<String>, (BTreeSet<usize>, usize)> = BTreeMap::new();
+        for (turn, (at, heard)) in self.turns.iter().zip(&self.heard) {
+            let prompts = heard.iter().filter(|text| counts.contains_key(text));
+            let count: usize = prompts.clone().map(|text| counts[text]).sum();
             if count == 0 {
                 continue;
             }
+            first = first.or(Some(*at));
             let conversation = turn.conversation.clone().or_else(|| conversation_at(*at));
-            let (prompts, at_once) = given.entry(conversation).or_default();
-            let heard = turn.pieces.iter().filter(|p| p.voice != Author::Model);
-            let heard = heard.map(|piece| piece.text.as_str());
-            prompts.extend(heard.filter(|prompt| prompt.contains(text)));
+            let (distinct, at_once) = given.entry(conversation).or_default();
+            distinct.extend(prompts);
             *at_once = count.max(*at_once);
         }
         let times = given.values();
-        times
-            .map(|(prompts, at_once)| prompts.len().max(*at_once))
-            .sum()
+        let times = times.map(|(distinct, at_once)| distinct.len().max(*at_once));
+        Some((first?, times.sum()))
     }
 
     /// Return the requests of the conversation, oldest first.
@@ -144,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_text_is_counted_in_each_conversation() {
-        let check = |requests: &[(&str, &[&str])], want: usize| {
+        let check = |requests: &[(&str, &[&str])], want: Option<(i64, usize)>| {
             let dir = tempfile::tempdir().unwrap();
             let path = dir.path().join("log");
             let writer = LogWriter::open(&path).unwrap();
@@ -167,19 +175,27 @@ mod tests {
                 let is_old = at.as_second() <= 2;
                 Some(if is_old { "old" } else { "new" }.to_owned())
             };
-            assert_eq!(tally.times_given("id1]", conversation_at), want);
-            let first = tally.first_given("id1]").map(Timestamp::as_second);
-            let with = |(_, said): &(&str, &[&str])| said.iter().any(|text| text.contains("id1]"));
-            let at = requests.iter().position(with);
-            assert_eq!(first, at.map(|at| i64::try_from(at).unwrap() + 1));
+            let given = tally.given("id1]", conversation_at);
+            let given = given.map(|(first, times)| (first.as_second(), times));
+            assert_eq!(given, want, "{requests:?}");
         };
-        check(&[("a", &["hello"])], 0);
-        check(&[("a", &["id1] hi"]), ("a", &["id1] hi", "next"])], 1);
-        check(&[("a", &["id1] hi"]), ("b", &["id1] hi"])], 2);
-        check(&[("a", &["id1] hi", "id1] hi"])], 2);
-        check(&[("a", &["id1] hi"]), ("a", &["again id1] hi"])], 2);
-        check(&[("", &["id1] hi"]), ("", &["id1] hi"])], 1);
-        check(&[("", &["id1] hi"]), ("", &["x"]), ("", &["id1] hi"])], 2);
+        check(&[("a", &["hello"])], None);
+        let next = ("a", &["id1] hi", "next"][..]);
+        check(&[("a", &["id1] hi"]), next], Some((1, 1)));
+        check(
+            &[("a", &["x"]), ("a", &["id1] hi"]), ("b", &["id1] hi"])],
+            Some((2, 2)),
+        );
+        check(&[("a", &["id1] hi", "id1] hi"])], Some((1, 2)));
+        check(
+            &[("a", &["id1] hi"]), ("a", &["again id1] hi"])],
+            Some((1, 2)),
+        );
+        check(&[("", &["id1] hi"]), ("", &["id1] hi"])], Some((1, 1)));
+        check(
+            &[("", &["id1] hi"]), ("", &["x"]), ("", &["id1] hi"])],
+            Some((1, 2)),
+        );
     }
 
     #[test]
