@@ -11,10 +11,11 @@ pub struct Tally {
     /// Offset in the log.
     read: u64,
     turns: Vec<ModelRequest>,
-    /// When each of the turns came, and its texts that are not the model's own, as indices.
-    heard: Vec<(Timestamp, Vec<usize>)>,
-    /// All distinct texts: every request repeats the conversation.
-    texts: HashMap<String, usize>,
+    /// When each of the turns came.
+    times: Vec<Timestamp>,
+    /// All distinct texts that are not the model's own, and the turns that have them: every request
+    /// repeats the conversation.
+    texts: HashMap<String, Vec<usize>>,
     counts: HashMap<String, Count>,
     cuts: usize,
     malformed: Vec<String>,
@@ -35,19 +36,13 @@ impl Count {
     }
 }
 
-/// Return the index of a text, which is new if the text is.
-fn index_of(texts: &mut HashMap<String, usize>, text: &str) -> usize {
-    let next = texts.len();
-    *texts.entry(text.to_owned()).or_insert(next)
-}
-
 impl Tally {
     pub fn of(log: &Log) -> Self {
         Self {
             log: log.clone(),
             read: 0,
             turns: Vec::new(),
-            heard: Vec::new(),
+            times: Vec::new(),
             texts: HashMap::new(),
             counts: HashMap::new(),
             cuts: 0,
@@ -66,9 +61,12 @@ impl Tally {
                         count.add(asked.count(text));
                     }
                     let heard = asked.pieces.iter().filter(|p| p.voice != Author::Model);
-                    let indices = heard.map(|piece| index_of(&mut self.texts, &piece.text));
-                    self.heard.push((at, indices.collect()));
+                    for piece in heard {
+                        let turns = self.texts.entry(piece.text.clone()).or_default();
+                        turns.push(self.turns.len());
+                    }
                     self.turns.push(asked);
+                    self.times.push(at);
                 }
                 Record::Asked { .. } | Record::Other { .. } => {}
                 Record::Cut { .. } => self.cuts += 1,
@@ -99,26 +97,27 @@ impl Tally {
         text: &str,
         conversation_at: impl Fn(Timestamp) -> Option<String>,
     ) -> Option<(Timestamp, usize)> {
-        let counts = self.texts.iter();
-        let counts = counts.map(|(heard, at)| (*at, heard.matches(text).count()));
-        let counts: HashMap<usize, usize> = counts.filter(|(_, count)| *count > 0).collect();
-        let mut first = None;
-        let mut given: BTreeMap<Option<String>, (BTreeSet<usize>, usize)> = BTreeMap::new();
-        for (turn, (at, heard)) in self.turns.iter().zip(&self.heard) {
-            let prompts = heard.iter().filter(|text| counts.contains_key(text));
-            let count: usize = prompts.clone().map(|text| counts[text]).sum();
-            if count == 0 {
-                continue;
+        let mut counts: BTreeMap<usize, (usize, Vec<&str>)> = BTreeMap::new();
+        for (heard, turns) in &self.texts {
+            let count = heard.matches(text).count();
+            for turn in turns.iter().filter(|_| count > 0) {
+                let (sum, prompts) = counts.entry(*turn).or_default();
+                *sum += count;
+                prompts.push(heard);
             }
-            first = first.or(Some(*at));
-            let conversation = turn.conversation.clone().or_else(|| conversation_at(*at));
+        }
+        let first = self.times[*counts.keys().next()?];
+        let mut given: BTreeMap<Option<String>, (BTreeSet<&str>, usize)> = BTreeMap::new();
+        for (turn, (count, prompts)) in counts {
+            let conversation = self.turns[turn].conversation.clone();
+            let conversation = conversation.or_else(|| conversation_at(self.times[turn]));
             let (distinct, at_once) = given.entry(conversation).or_default();
             distinct.extend(prompts);
             *at_once = count.max(*at_once);
         }
         let times = given.values();
         let times = times.map(|(distinct, at_once)| distinct.len().max(*at_once));
-        Some((first?, times.sum()))
+        Some((first, times.sum()))
     }
 
     /// Return the requests of the conversation, oldest first.
