@@ -13,6 +13,9 @@ pub struct Tally {
     turns: Vec<ModelRequest>,
     /// When each of the turns came.
     times: Vec<Timestamp>,
+    /// All distinct texts that are not the model's own, and the turns that have them: every request
+    /// repeats the conversation.
+    texts: HashMap<String, Vec<usize>>,
     counts: HashMap<String, Count>,
     cuts: usize,
     malformed: Vec<String>,
@@ -40,6 +43,7 @@ impl Tally {
             read: 0,
             turns: Vec::new(),
             times: Vec::new(),
+            texts: HashMap::new(),
             counts: HashMap::new(),
             cuts: 0,
             malformed: Vec::new(),
@@ -55,6 +59,11 @@ impl Tally {
                 Record::Asked { at, asked, .. } if asked.is_turn() => {
                     for (text, count) in &mut self.counts {
                         count.add(asked.count(text));
+                    }
+                    let heard = asked.pieces.iter().filter(|p| p.voice != Author::Model);
+                    for piece in heard {
+                        let turns = self.texts.entry(piece.text.clone()).or_default();
+                        turns.push(self.turns.len());
                     }
                     self.turns.push(asked);
                     self.times.push(at);
@@ -79,38 +88,36 @@ impl Tally {
         count.newly
     }
 
-    /// Return the time of the first request that contains a text.
-    pub fn first_given(&self, text: &str) -> Option<Timestamp> {
-        let at = self.turns.iter().position(|turn| turn.count(text) > 0)?;
-        Some(self.times[at])
-    }
-
-    /// Count how often a text was given to the model: in each conversation, in different prompts or
-    /// repeatedly at once. The growth from one request to the next says nothing, because Gemini CLI
-    /// sends its first prompt after a resume without the history. `conversation_at` names the
-    /// conversation of a request that does not name its own.
-    pub fn times_given(
+    /// Return when the model was first given a text, and how often: in each conversation, in
+    /// different prompts or repeatedly at once. The growth from one request to the next says nothing,
+    /// because Gemini CLI sends its first prompt after a resume without the history.
+    /// `conversation_at` names the conversation of a request that does not name its own.
+    pub fn given(
         &self,
         text: &str,
         conversation_at: impl Fn(Timestamp) -> Option<String>,
-    ) -> usize {
-        let mut given: BTreeMap<Option<String>, (BTreeSet<&str>, usize)> = BTreeMap::new();
-        for (turn, at) in self.turns.iter().zip(&self.times) {
-            let count = turn.count(text);
-            if count == 0 {
-                continue;
+    ) -> Option<(Timestamp, usize)> {
+        let mut counts: BTreeMap<usize, (usize, Vec<&str>)> = BTreeMap::new();
+        for (heard, turns) in &self.texts {
+            let count = heard.matches(text).count();
+            for turn in turns.iter().filter(|_| count > 0) {
+                let (sum, prompts) = counts.entry(*turn).or_default();
+                *sum += count;
+                prompts.push(heard);
             }
-            let conversation = turn.conversation.clone().or_else(|| conversation_at(*at));
-            let (prompts, at_once) = given.entry(conversation).or_default();
-            let heard = turn.pieces.iter().filter(|p| p.voice != Author::Model);
-            let heard = heard.map(|piece| piece.text.as_str());
-            prompts.extend(heard.filter(|prompt| prompt.contains(text)));
+        }
+        let first = self.times[*counts.keys().next()?];
+        let mut given: BTreeMap<Option<String>, (BTreeSet<&str>, usize)> = BTreeMap::new();
+        for (turn, (count, prompts)) in counts {
+            let conversation = self.turns[turn].conversation.clone();
+            let conversation = conversation.or_else(|| conversation_at(self.times[turn]));
+            let (distinct, at_once) = given.entry(conversation).or_default();
+            distinct.extend(prompts);
             *at_once = count.max(*at_once);
         }
         let times = given.values();
-        times
-            .map(|(prompts, at_once)| prompts.len().max(*at_once))
-            .sum()
+        let times = times.map(|(distinct, at_once)| distinct.len().max(*at_once));
+        Some((first, times.sum()))
     }
 
     /// Return the requests of the conversation, oldest first.
@@ -144,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_text_is_counted_in_each_conversation() {
-        let check = |requests: &[(&str, &[&str])], want: usize| {
+        let check = |requests: &[(&str, &[&str])], want: Option<(i64, usize)>| {
             let dir = tempfile::tempdir().unwrap();
             let path = dir.path().join("log");
             let writer = LogWriter::open(&path).unwrap();
@@ -167,19 +174,27 @@ mod tests {
                 let is_old = at.as_second() <= 2;
                 Some(if is_old { "old" } else { "new" }.to_owned())
             };
-            assert_eq!(tally.times_given("id1]", conversation_at), want);
-            let first = tally.first_given("id1]").map(Timestamp::as_second);
-            let with = |(_, said): &(&str, &[&str])| said.iter().any(|text| text.contains("id1]"));
-            let at = requests.iter().position(with);
-            assert_eq!(first, at.map(|at| i64::try_from(at).unwrap() + 1));
+            let given = tally.given("id1]", conversation_at);
+            let given = given.map(|(first, times)| (first.as_second(), times));
+            assert_eq!(given, want, "{requests:?}");
         };
-        check(&[("a", &["hello"])], 0);
-        check(&[("a", &["id1] hi"]), ("a", &["id1] hi", "next"])], 1);
-        check(&[("a", &["id1] hi"]), ("b", &["id1] hi"])], 2);
-        check(&[("a", &["id1] hi", "id1] hi"])], 2);
-        check(&[("a", &["id1] hi"]), ("a", &["again id1] hi"])], 2);
-        check(&[("", &["id1] hi"]), ("", &["id1] hi"])], 1);
-        check(&[("", &["id1] hi"]), ("", &["x"]), ("", &["id1] hi"])], 2);
+        check(&[("a", &["hello"])], None);
+        let next = ("a", &["id1] hi", "next"][..]);
+        check(&[("a", &["id1] hi"]), next], Some((1, 1)));
+        check(
+            &[("a", &["x"]), ("a", &["id1] hi"]), ("b", &["id1] hi"])],
+            Some((2, 2)),
+        );
+        check(&[("a", &["id1] hi", "id1] hi"])], Some((1, 2)));
+        check(
+            &[("a", &["id1] hi"]), ("a", &["again id1] hi"])],
+            Some((1, 2)),
+        );
+        check(&[("", &["id1] hi"]), ("", &["id1] hi"])], Some((1, 1)));
+        check(
+            &[("", &["id1] hi"]), ("", &["x"]), ("", &["id1] hi"])],
+            Some((1, 2)),
+        );
     }
 
     #[test]

@@ -88,6 +88,15 @@ impl Facts {
         fact["data"]["id"].as_str().map(str::to_owned)
     }
 
+    /// Return the last facts about the agent's sessions, one per line.
+    pub(crate) fn sessions(&self) -> String {
+        let kinds = ["session_started", "session_ended", "conversation"];
+        let of = |fact: &&Value| kinds.iter().any(|kind| fact["kind"] == *kind);
+        let told = self.all.iter().rev().filter(of).take(6);
+        let told = told.map(|fact| format!("{} {} {}", fact["at"], fact["kind"], fact["data"]));
+        told.collect::<Vec<_>>().join("\n")
+    }
+
     /// Return all facts of a message, one per line.
     pub(crate) fn journey(&self, id: &str) -> String {
         let of = |fact: &&Value| fact["id"] == id || fact["data"]["message"] == id;

@@ -204,12 +204,14 @@ impl Play {
         let run: Vec<_> = run.map(|file| file.display().to_string()).collect();
         let status = self.status();
         format!(
-            "{}\ncursor: {:?}, {:?}\nits session: {} by {}\nlast message: {}\napproved by us: {run:?}",
+            "{}\ncursor: {:?}, {:?}\nits session: {} by {}\nits last sessions:\n{}\n\
+             last message: {}\napproved by us: {run:?}",
             screen.trim_end(),
             self.terminal.cursor(),
             Shot::of(&self.terminal).beside,
             status["activity"],
             status["evidence"],
+            self.facts.sessions(),
             journey.unwrap_or_default()
         )
     }

@@ -82,7 +82,7 @@ pub(crate) fn kills(play: &mut Play) -> CaseOutcome {
     let what = format!(
         "{many} messages; killed: {sessions} sessions, {agents} agents, {hooks} hooks; \
          {again} uncertain; 0 lost, 0 doubled unmarked, 0 accepted unseen; \
-         {early} accepted at most {} ms before their request",
+         {early} accepted before their request (at most {} ms)",
         most.as_millis()
     );
     let receipt = "accepted".to_owned();
@@ -141,14 +141,12 @@ fn judge(play: &mut Play, sent: &[Sent], kills: &[Timestamp]) -> (usize, SignedD
     let (mut early, mut most) = (0, SignedDuration::ZERO);
     for one in sent {
         let mark = &one.mark;
-        let Some(given) = play.tally.first_given(mark) else {
+        let facts = &play.facts;
+        let count = |text: &str| play.tally.given(text, |at| facts.conversation_at(at));
+        let Some((given, _)) = count(mark) else {
             panic!("{mark} is accepted and unseen");
         };
-        let unmarked = format!("{mark}]");
-        let facts = &play.facts;
-        let times = play
-            .tally
-            .times_given(&unmarked, |at| facts.conversation_at(at));
+        let times = count(&format!("{mark}]")).map_or(0, |(_, times)| times);
         assert!(
             times < 2,
             "{mark} came {times} times unmarked; its journey:\n{}\nthe requests around it:\n{}",
