@@ -1,4 +1,4 @@
-use crate::attach::{NextLine, farewell};
+use crate::attach::{NextLine, reset_sequence};
 use crate::cli::names::{NameParser, complete_agents};
 use crate::cli::session::status;
 use crate::context::Context;
@@ -50,10 +50,10 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     if args.cast || context.json || !context.out.is_terminal() {
         return print(context, &files);
     }
-    let played = play(context, args, &files);
+    let result = play(context, args, &files);
     // Restore the person's terminal even after an error.
-    context.out.bytes(&farewell(NextLine::Below))?;
-    played.map(|()| Code::Ok)
+    context.out.bytes(&reset_sequence(NextLine::Below))?;
+    result.map(|()| Code::Ok)
 }
 
 /// Print both halves of a recording as one asciicast with continuous times.
@@ -83,7 +83,7 @@ fn print(context: &mut Context, files: &[PathBuf]) -> Result<Code> {
 }
 
 fn play(context: &mut Context, args: &Args, files: &[PathBuf]) -> Result<()> {
-    let longest = Duration::try_from(args.max_pause).unwrap_or_default();
+    let max_pause = Duration::try_from(args.max_pause).unwrap_or_default();
     let mut last: Option<Duration> = None;
     // Escape sequences that do more than draw are dropped.
     let mut drawing = Drawing::default();
@@ -98,7 +98,7 @@ fn play(context: &mut Context, args: &Args, files: &[PathBuf]) -> Result<()> {
         for Event { at, what } in replay {
             let pause = last.map_or(Duration::ZERO, |last| at.saturating_sub(last));
             last = Some(at);
-            wait(pause.min(longest).div_f64(args.speed), &is_stopped);
+            wait(pause.min(max_pause).div_f64(args.speed), &is_stopped);
             if is_stopped.load(Ordering::Relaxed) {
                 return Ok(());
             }
@@ -128,8 +128,8 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Report {
     Report::storage(format!("cannot read {}: {error}", path.display()))
 }
 
-fn speed(said: &str) -> std::result::Result<f64, String> {
-    match said.parse::<f64>() {
+fn speed(text: &str) -> std::result::Result<f64, String> {
+    match text.parse::<f64>() {
         Ok(speed) if (0.01..=1_000.0).contains(&speed) => Ok(speed),
         _ => Err("the speed must be a number from 0.01 to 1000".to_owned()),
     }
