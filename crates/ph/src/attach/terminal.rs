@@ -31,7 +31,7 @@ pub(crate) fn reset_sequence(next_line: NextLine) -> Vec<u8> {
         NextLine::AtTheBottom => b"\x1b[9999;1H\r\n",
         NextLine::Below => b"\r\n\x1b[J",
     };
-    [b"\x1b\\", posthaste_screen::leave(), line].concat()
+    [b"\x1b\\", posthaste_screen::leave_sequence(), line].concat()
 }
 
 /// Push the window's title on the terminal's title stack, and pop it. Terminals without such a stack
