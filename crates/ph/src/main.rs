@@ -31,7 +31,7 @@ fn main() -> ExitCode {
     match words.get(1).and_then(|word| word.to_str()) {
         Some(host::start::SESSION_ARGUMENT) => return ended(host::main()),
         Some(loop_::RUNNER) => return ended(run_loop()),
-        Some(attach::GUARDIAN) => return attach::guard(&words),
+        Some(attach::GUARDIAN_ARGUMENT) => return attach::run_guardian(&words),
         _ => {}
     }
     clap_complete::CompleteEnv::with_factory(cli::Cli::command)

@@ -16,8 +16,11 @@ mod text;
 
 pub use model::Screen;
 pub use output::{Boundary, Drawing, Lines, QueryFilter};
-pub use recording::{About, Event, Recorder, Replay, What, last_screen, read, segments};
-pub use redraw::{Painter, leave, redraw};
+pub use recording::{
+    Recorder, RecordingInfo, Replay, ReplayEvent, ReplayedChange, last_screen, open_recording,
+    recording_files,
+};
+pub use redraw::{Painter, leave_sequence, redraw};
 
 use alacritty_terminal::grid::Dimensions;
 

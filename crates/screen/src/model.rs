@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn replies_that_nobody_reads_are_bounded() {
+    fn unread_replies_are_bounded() {
         let mut screen = fed("\x1b[6n".repeat(100_000).as_bytes());
         assert!(screen.take_replies().len() < 4096);
         assert!(screen.take_replies().is_empty());

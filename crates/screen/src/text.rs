@@ -10,7 +10,7 @@ use alacritty_terminal::index::Line;
 use alacritty_terminal::term::cell::{Cell, Flags};
 
 /// Cells that are covered by a wide character.
-const PLACES: Flags = Flags::WIDE_CHAR_SPACER.union(Flags::LEADING_WIDE_CHAR_SPACER);
+const WIDE_CHAR_SPACERS: Flags = Flags::WIDE_CHAR_SPACER.union(Flags::LEADING_WIDE_CHAR_SPACER);
 
 impl Screen {
     /// Return the rows of the screen, or the last `lines` rows of scrollback and screen.
@@ -135,7 +135,7 @@ fn wraps(row: &[Cell]) -> bool {
 
 fn write(row: &[Cell], used: usize, text: &mut String) {
     for cell in &row[..used] {
-        if cell.flags.intersects(PLACES) {
+        if cell.flags.intersects(WIDE_CHAR_SPACERS) {
             continue;
         }
         text.push(if cell.c == '\t' { ' ' } else { cell.c });

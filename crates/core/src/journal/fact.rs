@@ -4,12 +4,12 @@
 //! version. A record that cannot be parsed ([`Odd`]) is kept and reported, and blocks nothing.
 
 use crate::id::MessageId;
-use crate::loop_::{LoopFact, LoopKind};
+use crate::loop_::LoopFact;
 use crate::message::{Envelope, Message};
 use crate::name::AgentName;
 use crate::receipt::{Receipt, Step};
 use crate::session::{Conversation, Ended, Started};
-use crate::tasks::{Deed, WorkKind};
+use crate::tasks::Deed;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -182,35 +182,10 @@ impl Fact {
     }
 }
 
-/// Kinds of facts.
-enum Kind {
-    Message,
-    Step(Step),
-    Started,
-    Ended,
-    Conversation,
-    Work(WorkKind),
-    Loop(LoopKind),
-}
-
-impl Kind {
-    fn parse(text: &str) -> Option<Self> {
-        match text {
-            MESSAGE_KIND => Some(Self::Message),
-            STARTED_KIND => Some(Self::Started),
-            ENDED_KIND => Some(Self::Ended),
-            CONVERSATION_KIND => Some(Self::Conversation),
-            other => Step::from_kind(other)
-                .map(Self::Step)
-                .or_else(|| WorkKind::parse(other).map(Self::Work))
-                .or_else(|| LoopKind::parse(other).map(Self::Loop)),
-        }
-    }
-}
-
 impl Record {
     pub fn read(&self) -> Result<Fact, Odd> {
-        let kind = Kind::parse(&self.kind).ok_or_else(|| Odd::UnknownKind(self.kind.clone()))?;
+        let event = self.event();
+        let event = event.ok_or_else(|| Odd::UnknownKind(self.kind.clone()))?;
         let id = Uuid::parse_str(&self.id).map_err(|e| malformed("id", &e))?;
         if id.hyphenated().to_string() != self.id {
             return Err(malformed("id", &"not in canonical form"));
@@ -220,35 +195,40 @@ impl Record {
             .parse()
             .map_err(|e: jiff::Error| malformed("time", &e))?;
         let agent = AgentName::parse(&self.agent).map_err(|e| malformed("agent", &e))?;
-        let event = match kind {
-            Kind::Message => Event::Message(self.data("message")?),
-            Kind::Step(step) => Event::Progress(Progress {
-                step,
-                ..self.data("step")?
-            }),
-            Kind::Started => Event::Started(self.data("session start")?),
-            Kind::Ended => Event::Ended(self.data("session end")?),
-            Kind::Conversation => Event::Conversation(self.data("conversation")?),
-            Kind::Work(kind) => {
-                let deed = kind.read(&self.data);
-                Event::Work(deed.map_err(|e| malformed(kind.what(), &e))?)
-            }
-            Kind::Loop(kind) => {
-                let happened = kind.read(&self.data);
-                Event::Loop(happened.map_err(|e| malformed(kind.what(), &e))?)
-            }
-        };
         Ok(Fact {
             id,
             at,
             agent,
-            event,
+            event: event?,
         })
     }
 
-    fn data<'a, T: Deserialize<'a>>(&'a self, what: &'static str) -> Result<T, Odd> {
-        serde_json::from_str(&self.data).map_err(|e| malformed(what, &e))
+    /// Parse the event. `None` if its kind is unknown.
+    fn event(&self) -> Option<Result<Event, Odd>> {
+        let data = self.data.as_str();
+        Some(match self.kind.as_str() {
+            MESSAGE_KIND => parse_data("message", data).map(Event::Message),
+            STARTED_KIND => parse_data("session start", data).map(Event::Started),
+            ENDED_KIND => parse_data("session end", data).map(Event::Ended),
+            CONVERSATION_KIND => parse_data("conversation", data).map(Event::Conversation),
+            kind => match Step::from_kind(kind) {
+                Some(step) => parse_data("step", data)
+                    .map(|progress| Event::Progress(Progress { step, ..progress })),
+                None => match Deed::read(kind, data) {
+                    Some(deed) => deed.map(Event::Work),
+                    None => LoopFact::read(kind, data)?.map(Event::Loop),
+                },
+            },
+        })
     }
+}
+
+/// Parse the data of a fact. The error names the fact as `what`.
+pub(crate) fn parse_data<'a, T: Deserialize<'a>>(
+    what: &'static str,
+    data: &'a str,
+) -> Result<T, Odd> {
+    serde_json::from_str(data).map_err(|error| malformed(what, &error))
 }
 
 fn malformed(what: &'static str, why: &dyn ToString) -> Odd {

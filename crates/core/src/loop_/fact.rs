@@ -1,6 +1,7 @@
 //! Facts of a loop. Unknown fields are ignored; an unknown kind or variant makes the record odd.
 
 use super::policy::Policy;
+use crate::fact::{Odd, parse_data};
 use crate::id::PromptId;
 use crate::name::AgentName;
 use crate::session::Ending;
@@ -279,72 +280,31 @@ impl fmt::Display for LoopRequest {
     }
 }
 
-/// Kinds of loop facts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LoopKind {
-    Began,
-    IterationStarted,
-    IterationEnded,
-    Asked,
-    Checkpointed,
-    Resumed,
-    Injected,
-    Interactive,
-    Ended,
-}
-
 /// The data of a fact without fields.
 #[derive(Serialize, Deserialize)]
 struct NoFields {}
 
-impl LoopKind {
-    pub(crate) fn parse(text: &str) -> Option<Self> {
-        match text {
-            BEGAN_KIND => Some(Self::Began),
-            ITERATION_STARTED_KIND => Some(Self::IterationStarted),
-            ITERATION_ENDED_KIND => Some(Self::IterationEnded),
-            ASKED_KIND => Some(Self::Asked),
-            CHECKPOINTED_KIND => Some(Self::Checkpointed),
-            RESUMED_KIND => Some(Self::Resumed),
-            INJECTED_KIND => Some(Self::Injected),
-            INTERACTIVE_KIND => Some(Self::Interactive),
-            LOOP_ENDED_KIND => Some(Self::Ended),
-            _ => None,
-        }
-    }
-
-    /// Name the kind, for errors.
-    pub(crate) fn what(self) -> &'static str {
-        match self {
-            Self::Began => "loop's begin",
-            Self::IterationStarted => "iteration's start",
-            Self::IterationEnded => "iteration's end",
-            Self::Asked => "request to a loop",
-            Self::Checkpointed => "checkpoint",
-            Self::Resumed => "loop's resumption",
-            Self::Injected => "injected prompt",
-            Self::Interactive => "interactive mode",
-            Self::Ended => "loop's end",
-        }
-    }
-
-    pub(crate) fn read(self, data: &str) -> serde_json::Result<LoopFact> {
-        use serde_json::from_str;
-        match self {
-            Self::Began => from_str(data).map(LoopFact::Began),
-            Self::IterationStarted => from_str(data).map(LoopFact::IterationStarted),
-            Self::IterationEnded => from_str(data).map(LoopFact::IterationEnded),
-            Self::Asked => from_str(data).map(LoopFact::Asked),
-            Self::Checkpointed => from_str(data).map(|NoFields {}| LoopFact::Checkpointed),
-            Self::Resumed => from_str(data).map(LoopFact::Resumed),
-            Self::Injected => from_str(data).map(LoopFact::Injected),
-            Self::Interactive => from_str(data).map(LoopFact::Interactive),
-            Self::Ended => from_str(data).map(LoopFact::Ended),
-        }
-    }
-}
-
 impl LoopFact {
+    /// Parse a fact. `None` if it is not about a loop.
+    pub(crate) fn read(kind: &str, data: &str) -> Option<Result<Self, Odd>> {
+        Some(match kind {
+            BEGAN_KIND => parse_data("loop's begin", data).map(Self::Began),
+            ITERATION_STARTED_KIND => {
+                parse_data("iteration's start", data).map(Self::IterationStarted)
+            }
+            ITERATION_ENDED_KIND => parse_data("iteration's end", data).map(Self::IterationEnded),
+            ASKED_KIND => parse_data("request to a loop", data).map(Self::Asked),
+            CHECKPOINTED_KIND => {
+                parse_data("checkpoint", data).map(|NoFields {}| Self::Checkpointed)
+            }
+            RESUMED_KIND => parse_data("loop's resumption", data).map(Self::Resumed),
+            INJECTED_KIND => parse_data("injected prompt", data).map(Self::Injected),
+            INTERACTIVE_KIND => parse_data("interactive mode", data).map(Self::Interactive),
+            LOOP_ENDED_KIND => parse_data("loop's end", data).map(Self::Ended),
+            _ => return None,
+        })
+    }
+
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Began(_) => BEGAN_KIND,

@@ -19,7 +19,6 @@ pub mod progress;
 pub mod prompt;
 mod state;
 
-pub(crate) use fact::LoopKind;
 pub use fact::{
     Asked, Began, CompletionProof, Injected, Interactive, IterationEnded, IterationFailure,
     IterationOutcome, IterationStarted, LoopEnded, LoopEnding, LoopFact, LoopRequest, Resumed,

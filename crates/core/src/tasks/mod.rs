@@ -9,7 +9,7 @@ mod task;
 pub use note::{NewNote, Note, NoteType, Noted};
 pub use task::{Added, Moved, NewTask, Task, TaskCounts, TaskStatus};
 
-use crate::fact::{Event, Fact, Record};
+use crate::fact::{Event, Fact, Odd, Record, parse_data};
 use crate::id::TaskId;
 use crate::name::AgentName;
 use jiff::Timestamp;
@@ -120,47 +120,18 @@ pub fn complete(
     })))
 }
 
-/// Kinds of facts about tasks, notes and completions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum WorkKind {
-    Added,
-    Moved,
-    Noted,
-    Completed,
-}
-
-impl WorkKind {
-    pub(crate) fn parse(text: &str) -> Option<Self> {
-        match text {
-            TASK_KIND => Some(Self::Added),
-            STATUS_KIND => Some(Self::Moved),
-            NOTE_KIND => Some(Self::Noted),
-            COMPLETE_KIND => Some(Self::Completed),
-            _ => None,
-        }
-    }
-
-    /// Name the kind, for errors.
-    pub(crate) fn what(self) -> &'static str {
-        match self {
-            Self::Added => "task",
-            Self::Moved => "task status",
-            Self::Noted => "note",
-            Self::Completed => "completion",
-        }
-    }
-
-    pub(crate) fn read(self, data: &str) -> serde_json::Result<Deed> {
-        match self {
-            Self::Added => serde_json::from_str(data).map(Deed::Added),
-            Self::Moved => serde_json::from_str(data).map(Deed::Moved),
-            Self::Noted => serde_json::from_str(data).map(Deed::Noted),
-            Self::Completed => serde_json::from_str(data).map(Deed::Completed),
-        }
-    }
-}
-
 impl Deed {
+    /// Parse a fact. `None` if it is not about tasks, notes or completions.
+    pub(crate) fn read(kind: &str, data: &str) -> Option<Result<Self, Odd>> {
+        Some(match kind {
+            TASK_KIND => parse_data("task", data).map(Self::Added),
+            STATUS_KIND => parse_data("task status", data).map(Self::Moved),
+            NOTE_KIND => parse_data("note", data).map(Self::Noted),
+            COMPLETE_KIND => parse_data("completion", data).map(Self::Completed),
+            _ => return None,
+        })
+    }
+
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Added(_) => TASK_KIND,

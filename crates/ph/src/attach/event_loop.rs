@@ -3,7 +3,7 @@
 //! One thread waits on all descriptors. A terminal that accepts no output stops only the session's
 //! output: keys and signals are still processed.
 
-use super::Left;
+use super::AttachEnd;
 use super::guardian::Guardian;
 use super::signals::{self, SignalEvent, Signals};
 use super::terminal::{self, Terminal};
@@ -25,7 +25,7 @@ const GUARDIAN_DELAY: Duration = Duration::from_millis(50);
 const LAST_OUTPUT_TIMEOUT: Duration = Duration::from_secs(1);
 const READ_BUFFER_BYTES: usize = 64 << 10;
 
-pub(super) struct Pump<'a> {
+pub(super) struct EventLoop<'a> {
     pub(super) stream: UnixStream,
     pub(super) terminal: &'a Terminal,
     pub(super) signals: Signals,
@@ -39,20 +39,20 @@ struct Ready {
     session: bool,
 }
 
-impl Pump<'_> {
+impl EventLoop<'_> {
     /// Run until the client ends. `first` are bytes that the session has already sent.
-    pub(super) fn run(mut self, first: &[u8]) -> Result<Left> {
+    pub(super) fn run(mut self, first: &[u8]) -> Result<AttachEnd> {
         let begun = Instant::now();
         let mut guardian = None;
-        let mut left = self.view.received(begun, first);
+        let mut end = self.view.received(begun, first);
         let mut buffer = vec![0; READ_BUFFER_BYTES];
         loop {
-            self.view.settle(Instant::now());
-            if left.is_none() {
-                left = self.write();
+            self.view.update_line(Instant::now());
+            if end.is_none() {
+                end = self.write();
             }
-            if let Some(left) = left {
-                return Ok(self.leave(left));
+            if let Some(end) = end {
+                return Ok(self.finish(end));
             }
             let is_late = begun.elapsed() >= GUARDIAN_DELAY;
             if guardian.is_none() && (self.view.has_drawn() || is_late) {
@@ -60,16 +60,16 @@ impl Pump<'_> {
                 guardian = Some(Guardian::start(self.terminal.before()));
             }
             let unguarded = guardian.is_none().then(|| begun + GUARDIAN_DELAY);
-            let deadline = self.view.due().into_iter().chain(unguarded).min();
+            let deadline = self.view.deadline().into_iter().chain(unguarded).min();
             let ready = self.wait(deadline).map_err(broken)?;
             if ready.signals {
-                left = self.handle_signals(&mut guardian)?;
+                end = self.handle_signals(&mut guardian)?;
             }
-            if left.is_none() && ready.keys {
-                left = self.send_keys(&mut buffer);
+            if end.is_none() && ready.keys {
+                end = self.send_keys(&mut buffer);
             }
-            if left.is_none() && ready.session {
-                left = self.receive(&mut buffer);
+            if end.is_none() && ready.session {
+                end = self.receive(&mut buffer);
             }
         }
     }
@@ -96,7 +96,10 @@ impl Pump<'_> {
         })
     }
 
-    fn handle_signals(&mut self, guardian: &mut Option<Option<Guardian>>) -> Result<Option<Left>> {
+    fn handle_signals(
+        &mut self,
+        guardian: &mut Option<Option<Guardian>>,
+    ) -> Result<Option<AttachEnd>> {
         for event in self.signals.take() {
             match event {
                 SignalEvent::Resized => self.view.resized(terminal::size()),
@@ -106,36 +109,36 @@ impl Pump<'_> {
                     signals::stop();
                 }
                 SignalEvent::Continued => {
-                    self.terminal.take_again().map_err(broken)?;
+                    self.terminal.retake().map_err(broken)?;
                     self.view.continued(terminal::size());
                     *guardian = None;
                 }
-                SignalEvent::Kill(signal) => return Ok(Some(Left::Killed(signal))),
+                SignalEvent::Kill(signal) => return Ok(Some(AttachEnd::Killed(signal))),
             }
         }
         Ok(None)
     }
 
-    fn send_keys(&mut self, buffer: &mut [u8]) -> Option<Left> {
+    fn send_keys(&mut self, buffer: &mut [u8]) -> Option<AttachEnd> {
         match read_terminal(stdin(), buffer) {
             // The terminal was closed without a SIGHUP.
-            TerminalRead::Closed => Some(Left::Killed(SIGHUP)),
+            TerminalRead::Closed => Some(AttachEnd::Killed(SIGHUP)),
             TerminalRead::Bytes(count) => self.view.typed(Instant::now(), &buffer[..count]),
             TerminalRead::Nothing => None,
         }
     }
 
-    fn receive(&mut self, buffer: &mut [u8]) -> Option<Left> {
+    fn receive(&mut self, buffer: &mut [u8]) -> Option<AttachEnd> {
         match self.stream.read(buffer) {
-            Ok(0) => Some(Left::LostSession),
+            Ok(0) => Some(AttachEnd::LostSession),
             Ok(read) => self.view.received(Instant::now(), &buffer[..read]),
             Err(error) if is_temporary(&error) => None,
-            Err(_) => Some(Left::LostSession),
+            Err(_) => Some(AttachEnd::LostSession),
         }
     }
 
     /// Write as much as the session and the screen accept without blocking.
-    fn write(&mut self) -> Option<Left> {
+    fn write(&mut self) -> Option<AttachEnd> {
         while !self.view.to_session.is_empty() {
             match self.stream.write(self.view.to_session.waiting()) {
                 Ok(written) => self.view.to_session.written(written),
@@ -148,11 +151,11 @@ impl Pump<'_> {
             }
         }
         // While this process is stopped, the terminal belongs to another one.
-        while self.terminal.is_ours() && !self.view.to_screen.is_empty() {
+        while self.terminal.is_raw() && !self.view.to_screen.is_empty() {
             match self.terminal.screen().write(self.view.to_screen.waiting()) {
                 Ok(written) => self.view.to_screen.written(written),
                 Err(Errno::AGAIN | Errno::INTR) => break,
-                Err(_) => return Some(Left::Killed(SIGHUP)),
+                Err(_) => return Some(AttachEnd::Killed(SIGHUP)),
             }
         }
         None
@@ -160,21 +163,21 @@ impl Pump<'_> {
 
     /// Restore the terminal while the guardian still runs. After the program's end, write its last
     /// output first.
-    fn leave(&mut self, left: Left) -> Left {
-        match left {
-            Left::Ended { .. } | Left::LostSession => {
-                if matches!(left, Left::Ended { .. }) {
-                    self.terminal.is_over();
+    fn finish(&mut self, end: AttachEnd) -> AttachEnd {
+        match end {
+            AttachEnd::Ended { .. } | AttachEnd::LostSession => {
+                if matches!(end, AttachEnd::Ended { .. }) {
+                    self.terminal.set_program_ended();
                 }
                 let last = self.view.to_screen.waiting();
                 self.terminal
                     .screen()
                     .write_within(last, LAST_OUTPUT_TIMEOUT);
             }
-            Left::Detached | Left::Killed(_) => {}
+            AttachEnd::Detached | AttachEnd::Killed(_) => {}
         }
         self.terminal.restore();
-        left
+        end
     }
 }
 

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
 
 /// The first argument of a guardian process. It is not a verb for people.
-pub(crate) const WORD: &str = "__restore-terminal";
+pub(crate) const GUARDIAN_ARGUMENT: &str = "__restore-terminal";
 
 pub(super) struct Guardian {
     child: Child,
@@ -28,9 +28,9 @@ pub(super) struct Guardian {
 impl Guardian {
     /// Start a guardian. Return `None` on failure: attaching works without one.
     pub(super) fn start(before: &Termios) -> Option<Self> {
-        let mut child = Command::new(ourselves()?)
+        let mut child = Command::new(own_executable()?)
             .arg0("ph")
-            .args([WORD, &encode(before)])
+            .args([GUARDIAN_ARGUMENT, &encode(before)])
             .env_clear()
             .stdin(Stdio::piped())
             .stdout(Stdio::inherit())
@@ -53,7 +53,7 @@ impl Drop for Guardian {
 }
 
 /// The running executable, even if its file has been replaced.
-fn ourselves() -> Option<PathBuf> {
+fn own_executable() -> Option<PathBuf> {
     if cfg!(target_os = "linux") {
         return Some("/proc/self/exe".into());
     }

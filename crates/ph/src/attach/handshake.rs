@@ -17,7 +17,11 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_REPLY_BYTES: usize = 64 << 10;
 
 /// Connect and attach. Return the connection and the first bytes of its frames.
-pub(super) fn ask(socket: &Path, options: &Options, size: Size) -> Result<(UnixStream, Vec<u8>)> {
+pub(super) fn connect(
+    socket: &Path,
+    options: &Options,
+    size: Size,
+) -> Result<(UnixStream, Vec<u8>)> {
     let name = &options.name;
     let silent = || {
         Report::refused(format!("the session of {name} does not answer"))
@@ -42,15 +46,17 @@ pub(super) fn ask(socket: &Path, options: &Options, size: Size) -> Result<(UnixS
     stream
         .set_write_timeout(Some(HANDSHAKE_TIMEOUT))
         .map_err(broken)?;
-    stream.write_all(&question(options, size)).map_err(broken)?;
-    let (line, rest) = line_of(&mut stream).map_err(broken)?;
-    match understood(&line) {
+    stream
+        .write_all(&attach_request(options, size))
+        .map_err(broken)?;
+    let (line, rest) = read_line(&mut stream).map_err(broken)?;
+    match check_reply(&line) {
         Ok(()) => Ok((stream, rest)),
         Err(why) => Err(Report::refused(format!("the session of {name}: {why}"))),
     }
 }
 
-fn question(options: &Options, size: Size) -> Vec<u8> {
+fn attach_request(options: &Options, size: Size) -> Vec<u8> {
     let attach = Attach {
         cols: size.cols,
         rows: size.rows,
@@ -63,7 +69,7 @@ fn question(options: &Options, size: Size) -> Vec<u8> {
 }
 
 /// Read one line. Return the line and the bytes that were read after it.
-fn line_of(stream: &mut impl Read) -> std::io::Result<(Vec<u8>, Vec<u8>)> {
+fn read_line(stream: &mut impl Read) -> std::io::Result<(Vec<u8>, Vec<u8>)> {
     let mut line = Vec::new();
     let mut buffer = [0; 4096];
     loop {
@@ -84,7 +90,7 @@ fn line_of(stream: &mut impl Read) -> std::io::Result<(Vec<u8>, Vec<u8>)> {
     }
 }
 
-fn understood(line: &[u8]) -> std::result::Result<(), String> {
+fn check_reply(line: &[u8]) -> std::result::Result<(), String> {
     match Reply::read(line) {
         Ok(Reply { ok: true, .. }) => Ok(()),
         Ok(Reply { error, .. }) if error.is_empty() => {
@@ -116,7 +122,7 @@ mod tests {
     #[test]
     fn bytes_after_the_line_are_kept() {
         let check = |pieces: &[&'static [u8]], line: &[u8], rest: &[u8]| {
-            let got = line_of(&mut Pieces(pieces.to_vec())).unwrap();
+            let got = read_line(&mut Pieces(pieces.to_vec())).unwrap();
             assert_eq!(got, (line.to_vec(), rest.to_vec()), "{pieces:?}");
         };
         check(&[b"{\"ok\":true}\n"], b"{\"ok\":true}", b"");
@@ -126,16 +132,16 @@ mod tests {
             b"\0\0",
         );
         check(&[b"a", b"\n", b"never read"], b"a", b"");
-        let cut = line_of(&mut Pieces(vec![b"{\"ok\""])).unwrap_err();
+        let cut = read_line(&mut Pieces(vec![b"{\"ok\""])).unwrap_err();
         assert_eq!(cut.kind(), ErrorKind::UnexpectedEof);
-        let endless = line_of(&mut std::io::repeat(b'x')).unwrap_err();
+        let endless = read_line(&mut std::io::repeat(b'x')).unwrap_err();
         assert_eq!(endless.kind(), ErrorKind::InvalidData);
     }
 
     #[test]
-    fn an_answer_is_yes_or_says_why_not() {
+    fn a_reply_accepts_or_gives_a_reason() {
         let check = |line: &str, want: std::result::Result<(), &str>| {
-            let got = understood(line.as_bytes());
+            let got = check_reply(line.as_bytes());
             assert_eq!(got, want.map_err(str::to_owned), "{line}");
         };
         check(r#"{"ok":true}"#, Ok(()));

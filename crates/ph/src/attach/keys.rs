@@ -137,7 +137,15 @@ fn command_of(token: Token) -> Option<Typed> {
             code,
             modifiers: 0 | Token::SHIFT,
         } => u8::try_from(code).ok()?,
-        _ => return None,
+        Token::Key { .. }
+        | Token::Escape
+        | Token::Release
+        | Token::Modifier
+        | Token::PasteBegins
+        | Token::Report
+        | Token::Other
+        | Token::CutKey
+        | Token::CutReport => return None,
     };
     match code {
         b'd' => Some(Typed::Detach),

@@ -14,10 +14,10 @@ mod status_line;
 mod terminal;
 mod view;
 
-pub(crate) use guardian::{WORD as GUARDIAN, run as guard};
+pub(crate) use guardian::{GUARDIAN_ARGUMENT, run as run_guardian};
 pub(crate) use keys::Key;
 pub(crate) use signals::die_of;
-pub(crate) use terminal::{NextLine, farewell};
+pub(crate) use terminal::{NextLine, reset_sequence};
 
 use posthaste_store::report::{Report, Result};
 use std::io::IsTerminal;
@@ -35,9 +35,9 @@ pub(crate) struct Options {
     pub(crate) prefix: Key,
 }
 
-/// Why the client stopped.
+/// How the client ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Left {
+pub(crate) enum AttachEnd {
     Detached,
     /// The program has ended. `how` has no control characters.
     Ended {
@@ -57,13 +57,13 @@ struct Size {
 
 /// Attach this terminal to the session that listens on `socket`, until the person detaches or the
 /// session ends.
-pub(crate) fn attach(socket: &Path, options: Options) -> Result<Left> {
+pub(crate) fn attach(socket: &Path, options: Options) -> Result<AttachEnd> {
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
         return Err(Report::usage("attaching needs a terminal")
             .hint(format!("'ph peek {}' prints the screen", options.name)));
     }
     let size = terminal::size();
-    let (stream, first) = handshake::ask(socket, &options, size)?;
+    let (stream, first) = handshake::connect(socket, &options, size)?;
     let broken =
         |error: std::io::Error| Report::refused(format!("the terminal cannot be used: {error}"));
     stream.set_nonblocking(true).map_err(broken)?;
@@ -74,11 +74,11 @@ pub(crate) fn attach(socket: &Path, options: Options) -> Result<Left> {
     if terminal::size() != size {
         view.resized(terminal::size());
     }
-    let pump = event_loop::Pump {
+    event_loop::EventLoop {
         stream,
         terminal: &terminal,
         signals,
         view,
-    };
-    pump.run(&first)
+    }
+    .run(&first)
 }

@@ -7,12 +7,12 @@ use super::Size;
 use posthaste_core::text;
 use unicode_width::UnicodeWidthChar;
 
-/// Return the bytes that draw `said` over the last row.
-pub(super) fn draw(said: &str, size: Size) -> Vec<u8> {
+/// Return the bytes that draw `line` over the last row.
+pub(super) fn draw(line: &str, size: Size) -> Vec<u8> {
     let cols = usize::from(size.cols);
     let mut row = String::from(" ");
     let mut width = 1;
-    for c in text::one_line(said, cols).chars() {
+    for c in text::one_line(line, cols).chars() {
         let wide = c.width().unwrap_or(0);
         if width + wide > cols {
             break;
@@ -35,10 +35,10 @@ mod tests {
 
     #[test]
     fn a_line_fills_the_last_row_and_has_no_escape_sequences() {
-        let check = |said: &str, want: &str| {
-            let drawn = String::from_utf8(draw(said, Size { cols: 10, rows: 5 })).unwrap();
+        let check = |line: &str, want: &str| {
+            let drawn = String::from_utf8(draw(line, Size { cols: 10, rows: 5 })).unwrap();
             let want = format!("\x1b7\x1b[?6l\x1b[5;1H\x0f\x1b(B\x1b[0;7m{want}\x1b[0m\x1b8");
-            assert_eq!(drawn, want, "{said:?}");
+            assert_eq!(drawn, want, "{line:?}");
         };
         check("hi", " hi       ");
         check("a\x1b[2Jb\nc", " a[2Jb c  ");

@@ -26,12 +26,12 @@ pub(crate) enum NextLine {
 
 /// The bytes that turn off every mode that a program may have turned on, and put the cursor on a
 /// new line. They begin by ending an unfinished escape sequence.
-pub(crate) fn farewell(next_line: NextLine) -> Vec<u8> {
+pub(crate) fn reset_sequence(next_line: NextLine) -> Vec<u8> {
     let line: &[u8] = match next_line {
         NextLine::AtTheBottom => b"\x1b[9999;1H\r\n",
         NextLine::Below => b"\r\n\x1b[J",
     };
-    [b"\x1b\\", posthaste_screen::leave(), line].concat()
+    [b"\x1b\\", posthaste_screen::leave_sequence(), line].concat()
 }
 
 /// Push the window's title on the terminal's title stack, and pop it. Terminals without such a stack
@@ -39,8 +39,8 @@ pub(crate) fn farewell(next_line: NextLine) -> Vec<u8> {
 const PUSH_TITLE: &[u8] = b"\x1b[22;2t";
 const POP_TITLE: &[u8] = b"\x1b[23;2t";
 
-/// How long writing the [`farewell`] may take.
-const FAREWELL_TIMEOUT: Duration = Duration::from_millis(500);
+/// How long writing the [`reset_sequence`] may take.
+const RESET_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The descriptor to draw on. It must not block, but our standard output is shared with the shell,
 /// and a flag set on it would outlive this process. So the terminal is opened again.
@@ -115,28 +115,28 @@ pub(super) fn size() -> Size {
     }
 }
 
-struct Held {
+struct TerminalState {
     before: Termios,
     screen: Screen,
     /// Whether raw mode is set.
-    is_ours: AtomicBool,
+    is_raw: AtomicBool,
     /// Whether the program has ended.
-    is_over: AtomicBool,
+    has_program_ended: AtomicBool,
 }
 
-impl Held {
+impl TerminalState {
     fn take(&self) -> rustix::io::Result<()> {
         let mut raw = self.before.clone();
         raw.make_raw();
         rustix::termios::tcsetattr(stdin(), OptionalActions::Now, &raw)?;
-        self.is_ours.store(true, Ordering::SeqCst);
-        self.screen.write_within(PUSH_TITLE, FAREWELL_TIMEOUT);
+        self.is_raw.store(true, Ordering::SeqCst);
+        self.screen.write_within(PUSH_TITLE, RESET_TIMEOUT);
         Ok(())
     }
 
     fn restore(&self) {
-        if self.is_ours.swap(false, Ordering::SeqCst) {
-            let next_line = if self.is_over.load(Ordering::SeqCst) {
+        if self.is_raw.swap(false, Ordering::SeqCst) {
+            let next_line = if self.has_program_ended.load(Ordering::SeqCst) {
                 NextLine::Below
             } else {
                 NextLine::AtTheBottom
@@ -149,64 +149,64 @@ impl Held {
     }
 }
 
-/// Write the [`farewell`] and restore the title. If the terminal accepts no output, drop its pending
+/// Write the [`reset_sequence`] and restore the title. If the terminal accepts no output, drop its pending
 /// output. Drop pending input too: mouse reports and replies to the program are not for the shell.
 pub(super) fn reset(screen: &Screen, next_line: NextLine) {
     if !screen.has_room(Duration::ZERO) {
         let _ = rustix::termios::tcflush(screen, QueueSelector::OFlush);
     }
-    let farewell = [&farewell(next_line), POP_TITLE].concat();
-    if !screen.write_within(&farewell, FAREWELL_TIMEOUT) {
+    let reset_bytes = [&reset_sequence(next_line), POP_TITLE].concat();
+    if !screen.write_within(&reset_bytes, RESET_TIMEOUT) {
         let _ = rustix::termios::tcflush(screen, QueueSelector::OFlush);
-        screen.write_within(&farewell, Duration::ZERO);
+        screen.write_within(&reset_bytes, Duration::ZERO);
     }
     let _ = rustix::termios::tcflush(screen, QueueSelector::IFlush);
 }
 
 /// The terminal in raw mode. It is restored when this is dropped, and before a panic is printed.
 pub(super) struct Terminal {
-    held: Arc<Held>,
+    state: Arc<TerminalState>,
 }
 
 impl Terminal {
     pub(super) fn take() -> rustix::io::Result<Self> {
-        let held = Arc::new(Held {
+        let state = Arc::new(TerminalState {
             before: rustix::termios::tcgetattr(stdin())?,
             screen: Screen::open(),
-            is_ours: AtomicBool::new(false),
-            is_over: AtomicBool::new(false),
+            is_raw: AtomicBool::new(false),
+            has_program_ended: AtomicBool::new(false),
         });
-        let hooked = Arc::clone(&held);
+        let hooked = Arc::clone(&state);
         before_panics(move || hooked.restore());
-        held.take()?;
-        Ok(Self { held })
+        state.take()?;
+        Ok(Self { state })
     }
 
     /// Set raw mode again after [`Self::restore`].
-    pub(super) fn take_again(&self) -> rustix::io::Result<()> {
-        self.held.take()
+    pub(super) fn retake(&self) -> rustix::io::Result<()> {
+        self.state.take()
     }
 
     pub(super) fn restore(&self) {
-        self.held.restore();
+        self.state.restore();
     }
 
     /// Note that the program has ended, so that the shell continues below its last line.
-    pub(super) fn is_over(&self) {
-        self.held.is_over.store(true, Ordering::SeqCst);
+    pub(super) fn set_program_ended(&self) {
+        self.state.has_program_ended.store(true, Ordering::SeqCst);
     }
 
-    pub(super) fn is_ours(&self) -> bool {
-        self.held.is_ours.load(Ordering::SeqCst)
+    pub(super) fn is_raw(&self) -> bool {
+        self.state.is_raw.load(Ordering::SeqCst)
     }
 
     /// The modes to restore.
     pub(super) fn before(&self) -> &Termios {
-        &self.held.before
+        &self.state.before
     }
 
     pub(super) fn screen(&self) -> &Screen {
-        &self.held.screen
+        &self.state.screen
     }
 }
 

@@ -1,8 +1,8 @@
 //! The state of an attached client: which bytes go to the session, which to the screen, and when
-//! the client ends. Has no file descriptor and no clock: the pump passes in bytes and the time.
+//! the client ends. Has no file descriptor and no clock: the event loop passes in bytes and the time.
 
 use super::keys::{Keys, Typed};
-use super::{Left, Options, Size, status_line};
+use super::{AttachEnd, Options, Size, status_line};
 use posthaste_core::text;
 use posthaste_screen::Boundary;
 use posthaste_wire::frames::{CONTROL, DATA, Decoder, Frame, FromClient, ToClient, encode};
@@ -21,12 +21,12 @@ const KEY_QUEUE_BYTES: usize = 1 << 20;
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     bytes: Vec<u8>,
-    gone: usize,
+    written_bytes: usize,
 }
 
 impl Queue {
     pub(super) fn waiting(&self) -> &[u8] {
-        &self.bytes[self.gone..]
+        &self.bytes[self.written_bytes..]
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -35,17 +35,17 @@ impl Queue {
 
     /// Remove `count` bytes that have been written.
     pub(super) fn written(&mut self, count: usize) {
-        self.gone += count;
+        self.written_bytes += count;
         if self.is_empty() {
             self.bytes.clear();
-            self.gone = 0;
+            self.written_bytes = 0;
         }
     }
 
     fn push(&mut self, bytes: &[u8]) {
-        if self.gone > OUTPUT_QUEUE_BYTES {
-            self.bytes.drain(..self.gone);
-            self.gone = 0;
+        if self.written_bytes > OUTPUT_QUEUE_BYTES {
+            self.bytes.drain(..self.written_bytes);
+            self.written_bytes = 0;
         }
         self.bytes.extend_from_slice(bytes);
     }
@@ -99,12 +99,12 @@ impl View {
             to_session: Queue::default(),
             to_screen: Queue::default(),
         };
-        view.make_room();
+        view.scroll_screen();
         view
     }
 
     /// Scroll the person's screen up, so that its text stays in the scrollback.
-    fn make_room(&mut self) {
+    fn scroll_screen(&mut self) {
         let mut room = vec![b'\n'; self.size.rows.into()];
         room.extend(b"\x1b[H");
         self.to_screen.push(&room);
@@ -123,18 +123,18 @@ impl View {
         self.has_drawn && self.to_screen.is_empty()
     }
 
-    /// When [`Self::settle`] is due even if no bytes arrive.
-    pub(super) fn due(&self) -> Option<Instant> {
+    /// When [`Self::update_line`] is due even if no bytes arrive.
+    pub(super) fn deadline(&self) -> Option<Instant> {
         self.notice.as_ref().map(|notice| notice.until)
     }
 
-    pub(super) fn typed(&mut self, now: Instant, bytes: &[u8]) -> Option<Left> {
+    pub(super) fn typed(&mut self, now: Instant, bytes: &[u8]) -> Option<AttachEnd> {
         for typed in self.keys.feed(bytes) {
             match typed {
                 Typed::Keys(keys) => self.send(now, &keys),
-                Typed::Detach => return Some(Left::Detached),
+                Typed::Detach => return Some(AttachEnd::Detached),
                 Typed::Keyboard => self.toggle(now),
-                Typed::Redraw => self.say(&FromClient::Redraw),
+                Typed::Redraw => self.send_control(&FromClient::Redraw),
             }
         }
         None
@@ -156,14 +156,14 @@ impl View {
             return;
         }
         match self.keyboard {
-            Keyboard::Ours => self.say(&FromClient::Release),
-            Keyboard::Free | Keyboard::Others => self.say(&FromClient::Take),
+            Keyboard::Ours => self.send_control(&FromClient::Release),
+            Keyboard::Free | Keyboard::Others => self.send_control(&FromClient::Take),
         }
     }
 
-    fn say(&mut self, said: &FromClient) {
-        let said = serde_json::to_vec(said).expect("plain fields have a JSON form");
-        self.to_session.push(&encode(CONTROL, &said));
+    fn send_control(&mut self, message: &FromClient) {
+        let message = serde_json::to_vec(message).expect("plain fields have a JSON form");
+        self.to_session.push(&encode(CONTROL, &message));
     }
 
     fn notify(&mut self, now: Instant, text: String) {
@@ -175,36 +175,36 @@ impl View {
 
     pub(super) fn resized(&mut self, size: Size) {
         self.size = size;
-        self.say(&FromClient::Resize {
+        self.send_control(&FromClient::Resize {
             cols: size.cols,
             rows: size.rows,
         });
-        self.disturb();
+        self.invalidate_line();
     }
 
     /// Draw everything again after the client was stopped and continued.
     pub(super) fn continued(&mut self, size: Size) {
         self.size = size;
-        self.make_room();
+        self.scroll_screen();
         self.resized(size);
-        self.say(&FromClient::Redraw);
+        self.send_control(&FromClient::Redraw);
     }
 
     /// Process bytes from the session.
-    pub(super) fn received(&mut self, now: Instant, bytes: &[u8]) -> Option<Left> {
+    pub(super) fn received(&mut self, now: Instant, bytes: &[u8]) -> Option<AttachEnd> {
         self.decoder.feed(bytes);
         loop {
             match self.decoder.next_frame() {
                 Ok(None) => return None,
                 Ok(Some(Frame::Data(output))) => self.output(&output),
                 Ok(Some(Frame::Control(said))) => {
-                    if let Some(left) = self.told(now, &said) {
+                    if let Some(left) = self.handle_control(now, &said) {
                         return Some(left);
                     }
                 }
                 Ok(Some(Frame::Unknown(_))) => {}
                 // Frame boundaries are lost.
-                Err(_) => return Some(Left::LostSession),
+                Err(_) => return Some(AttachEnd::LostSession),
             }
         }
     }
@@ -213,21 +213,21 @@ impl View {
         self.boundary.advance(output);
         self.to_screen.push(output);
         self.has_drawn = true;
-        self.disturb();
+        self.invalidate_line();
     }
 
     /// Note that our line may have been overwritten, or that the last row has moved.
-    fn disturb(&mut self) {
+    fn invalidate_line(&mut self) {
         if let Some(drawn) = &mut self.drawn {
             drawn.clear();
         }
     }
 
-    fn told(&mut self, now: Instant, said: &[u8]) -> Option<Left> {
+    fn handle_control(&mut self, now: Instant, said: &[u8]) -> Option<AttachEnd> {
         // A newer session may send types that this version does not know.
         match serde_json::from_slice(said).ok()? {
             ToClient::Ended { how } => {
-                return Some(Left::Ended {
+                return Some(AttachEnd::Ended {
                     how: text::one_line(&how, 200),
                 });
             }
@@ -235,12 +235,12 @@ impl View {
                 self.notify(now, format!("continue with 'ph attach {name}'"));
             }
             ToClient::Notice { text } => self.notify(now, text),
-            ToClient::Keyboard { taken, yours } => self.keyboard_is(now, taken, yours),
+            ToClient::Keyboard { taken, yours } => self.set_keyboard(now, taken, yours),
         }
         None
     }
 
-    fn keyboard_is(&mut self, now: Instant, taken: bool, yours: bool) {
+    fn set_keyboard(&mut self, now: Instant, taken: bool, yours: bool) {
         let is = match (taken, yours) {
             (true, true) => Keyboard::Ours,
             (true, false) => Keyboard::Others,
@@ -261,7 +261,7 @@ impl View {
     }
 
     /// Draw or remove our line. Call this after all input of this moment was processed.
-    pub(super) fn settle(&mut self, now: Instant) {
+    pub(super) fn update_line(&mut self, now: Instant) {
         if self.notice.as_ref().is_some_and(|it| it.until <= now) {
             self.notice = None;
         }
@@ -273,7 +273,7 @@ impl View {
         match wanted {
             None if self.drawn.is_some() => {
                 self.drawn = None;
-                self.say(&FromClient::Redraw);
+                self.send_control(&FromClient::Redraw);
             }
             Some(line) if self.drawn.as_ref() != Some(&line) => {
                 // Inside an escape sequence, our line would break the sequence; behind a full queue, it
@@ -348,26 +348,26 @@ mod tests {
     fn the_help_is_shown_while_a_command_is_awaited() {
         let (mut view, now) = view(options());
         assert_eq!(view.typed(now, b"\x1c"), None);
-        view.settle(now);
+        view.update_line(now);
         let drawn = drain(&mut view.to_screen);
         assert!(
             drawn.contains("bot: d detach, t take the keyboard"),
             "{drawn:?}"
         );
-        view.settle(now);
+        view.update_line(now);
         assert_eq!(drain(&mut view.to_screen), "", "the line is drawn once");
         view.received(now, &encode(DATA, b"more"));
-        view.settle(now);
+        view.update_line(now);
         assert_eq!(drain(&mut view.to_screen), format!("more{drawn}"));
         view.typed(now, b"?");
-        view.settle(now);
+        view.update_line(now);
         assert!(sent(&mut view).is_empty());
         view.typed(now, b"\x1b");
-        view.settle(now);
+        view.update_line(now);
         assert_eq!(sent(&mut view), [r#"{"type":"redraw"}"#]);
         view.typed(now, b"d");
         assert_eq!(sent(&mut view), ["d"]);
-        assert_eq!(view.typed(now, b"\x1cd"), Some(Left::Detached));
+        assert_eq!(view.typed(now, b"\x1cd"), Some(AttachEnd::Detached));
     }
 
     #[test]
@@ -375,10 +375,10 @@ mod tests {
         let (mut view, now) = view(options());
         view.received(now, &encode(DATA, b"\x1b[3"));
         view.typed(now, b"\x1c");
-        view.settle(now);
+        view.update_line(now);
         assert_eq!(drain(&mut view.to_screen), "\x1b[3");
         view.received(now, &encode(DATA, b"1m"));
-        view.settle(now);
+        view.update_line(now);
         assert!(drain(&mut view.to_screen).starts_with("1m\x1b7"));
     }
 
@@ -387,13 +387,13 @@ mod tests {
         let (mut view, now) = view(options());
         let text = "a\u{1b}[2Jb".into();
         view.received(now, &says(&ToClient::Notice { text }));
-        view.settle(now);
+        view.update_line(now);
         let drawn = drain(&mut view.to_screen);
         assert!(drawn.contains(" a[2Jb "), "{drawn:?}");
-        let due = view.due().unwrap();
-        view.settle(due);
+        let due = view.deadline().unwrap();
+        view.update_line(due);
         assert_eq!(sent(&mut view), [r#"{"type":"redraw"}"#]);
-        assert_eq!(view.due(), None);
+        assert_eq!(view.deadline(), None);
     }
 
     #[test]
@@ -407,7 +407,7 @@ mod tests {
             (false, false, "the keyboard is free again", "take"),
         ] {
             view.received(now, &says(&ToClient::Keyboard { taken, yours }));
-            view.settle(now);
+            view.update_line(now);
             let drawn = drain(&mut view.to_screen);
             assert!(drawn.contains(said), "{drawn:?}");
             view.typed(now, b"\x1ct");
@@ -422,32 +422,32 @@ mod tests {
             ..options()
         });
         view.typed(now, b"\x1b[<0;1;1M");
-        view.settle(now);
+        view.update_line(now);
         assert_eq!(drain(&mut view.to_screen), "");
         view.typed(now, b"\x03");
-        view.settle(now);
+        view.update_line(now);
         let drawn = drain(&mut view.to_screen);
         assert!(drawn.contains("read-only: Ctrl+\\ d detaches"), "{drawn:?}");
         view.typed(now, b"\x1ct");
         assert!(sent(&mut view).is_empty());
-        assert_eq!(view.typed(now, b"\x1cd"), Some(Left::Detached));
+        assert_eq!(view.typed(now, b"\x1cd"), Some(AttachEnd::Detached));
     }
 
     #[test]
     fn control_frames_of_the_session_are_understood() {
-        let check = |bytes: &[u8], want: Option<Left>| {
+        let check = |bytes: &[u8], want: Option<AttachEnd>| {
             let (mut view, now) = view(options());
             assert_eq!(view.received(now, bytes), want, "{bytes:?}");
         };
         let how = "exit 0\u{1b}[2J".into();
-        let ended = Left::Ended {
+        let ended = AttachEnd::Ended {
             how: "exit 0[2J".into(),
         };
         check(&says(&ToClient::Ended { how }), Some(ended));
         check(&encode(CONTROL, br#"{"type":"of the future"}"#), None);
         check(&encode(CONTROL, b"nonsense"), None);
         check(&encode(9, b"?"), None);
-        check(b"\x00\xff\xff\xff\xff", Some(Left::LostSession));
+        check(b"\x00\xff\xff\xff\xff", Some(AttachEnd::LostSession));
     }
 
     #[test]
@@ -458,12 +458,12 @@ mod tests {
         assert!(view.wants_keys());
         for _ in 0..1000 {
             view.typed(now, b"\x1c?");
-            view.settle(now);
+            view.update_line(now);
             view.typed(now, b"\x1b");
-            view.settle(now);
+            view.update_line(now);
         }
         assert_eq!(view.to_screen.waiting().len(), OUTPUT_QUEUE_BYTES);
-        assert_eq!(view.typed(now, b"\x1cd"), Some(Left::Detached));
+        assert_eq!(view.typed(now, b"\x1cd"), Some(AttachEnd::Detached));
     }
 
     #[test]

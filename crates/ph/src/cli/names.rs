@@ -1,102 +1,89 @@
 //! Parsers and shell completion for names and ids on the command line.
 
+use crate::context::{Context, Said};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use posthaste_client::roster::Address;
-use posthaste_core::{AgentName, IdPrefix, Priority, TaskStatus, text};
+use posthaste_core::{AgentName, IdPrefix, MessageState, Priority, TaskStatus, text};
+use posthaste_session::harness::Catalogue;
 use posthaste_store::report::{Report, Result};
 use posthaste_store::{Journal, Listing, Patience};
 use std::ffi::OsStr;
 
-/// Parses an agent's name. The error suggests a valid name.
-#[derive(Clone)]
-pub(super) struct NameParser;
-
-impl TypedValueParser for NameParser {
-    type Value = AgentName;
-
-    fn parse_ref(
-        &self,
-        command: &clap::Command,
-        arg: Option<&clap::Arg>,
-        value: &OsStr,
-    ) -> std::result::Result<AgentName, clap::Error> {
-        let said = value.to_string_lossy();
-        AgentName::parse(&said).map_err(|error| {
-            let hint = AgentName::suggestion(&said).map(|name| format!("'{name}' is a valid name"));
-            invalid(command, arg, &said, &error.to_string(), hint)
-        })
-    }
+/// Why an argument is invalid, and how to correct it.
+struct Invalid {
+    why: String,
+    tip: Option<String>,
 }
 
-/// Parses a recipient: an agent's name, or '@' and the name of an alias or group.
-#[derive(Clone)]
-pub(super) struct AddressParser;
+/// Defines a parser of an argument by a function from its text. The error names the argument.
+macro_rules! argument_parser {
+    ($(#[$doc:meta])* $parser:ident, $parse:expr, $value:ty) => {
+        $(#[$doc])*
+        #[derive(Clone)]
+        pub(super) struct $parser;
 
-impl TypedValueParser for AddressParser {
-    type Value = Address;
+        impl TypedValueParser for $parser {
+            type Value = $value;
 
-    fn parse_ref(
-        &self,
-        command: &clap::Command,
-        arg: Option<&clap::Arg>,
-        value: &OsStr,
-    ) -> std::result::Result<Address, clap::Error> {
-        let said = value.to_string_lossy();
-        let (name, is_listed) = match said.strip_prefix('@') {
-            Some(name) => (OsStr::new(name), true),
-            None => (value, false),
-        };
-        let name = NameParser.parse_ref(command, arg, name)?;
-        Ok(Address { name, is_listed })
-    }
+            fn parse_ref(
+                &self,
+                command: &clap::Command,
+                arg: Option<&clap::Arg>,
+                value: &OsStr,
+            ) -> std::result::Result<$value, clap::Error> {
+                let text = value.to_string_lossy();
+                $parse(&text).map_err(|invalid| error(command, arg, &text, &invalid))
+            }
+        }
+    };
 }
 
-/// Parses an id or an id prefix.
-#[derive(Clone)]
-pub(super) struct IdParser;
+argument_parser!(
+    /// Parses an agent's name. The error suggests a valid name.
+    NameParser,
+    parse_name,
+    AgentName
+);
+argument_parser!(
+    /// Parses a recipient: an agent's name, or '@' and the name of an alias or group.
+    AddressParser,
+    parse_address,
+    Address
+);
+argument_parser!(
+    /// Parses an id or an id prefix.
+    IdParser,
+    |text| parse_id(text, "'ph inbox' lists ids"),
+    IdPrefix
+);
+argument_parser!(
+    /// Parses a task's id or an id prefix.
+    TaskIdParser,
+    |text| parse_id(text, "'ph task ls' lists ids"),
+    IdPrefix
+);
 
-impl TypedValueParser for IdParser {
-    type Value = IdPrefix;
-
-    fn parse_ref(
-        &self,
-        command: &clap::Command,
-        arg: Option<&clap::Arg>,
-        value: &OsStr,
-    ) -> std::result::Result<IdPrefix, clap::Error> {
-        let said = value.to_string_lossy();
-        IdPrefix::parse(&said).map_err(|error| {
-            invalid(
-                command,
-                arg,
-                &said,
-                &error.to_string(),
-                Some("'ph inbox' lists ids".to_owned()),
-            )
-        })
-    }
+fn parse_name(text: &str) -> std::result::Result<AgentName, Invalid> {
+    AgentName::parse(text).map_err(|error| Invalid {
+        why: error.to_string(),
+        tip: AgentName::suggestion(text).map(|name| format!("'{name}' is a valid name")),
+    })
 }
 
-/// Parses a task's id or an id prefix.
-#[derive(Clone)]
-pub(super) struct TaskIdParser;
+fn parse_address(text: &str) -> std::result::Result<Address, Invalid> {
+    let listed = text.strip_prefix('@');
+    Ok(Address {
+        name: parse_name(listed.unwrap_or(text))?,
+        is_listed: listed.is_some(),
+    })
+}
 
-impl TypedValueParser for TaskIdParser {
-    type Value = IdPrefix;
-
-    fn parse_ref(
-        &self,
-        command: &clap::Command,
-        arg: Option<&clap::Arg>,
-        value: &OsStr,
-    ) -> std::result::Result<IdPrefix, clap::Error> {
-        let said = value.to_string_lossy();
-        IdPrefix::parse(&said).map_err(|error| {
-            let hint = Some("'ph task ls' lists ids".to_owned());
-            invalid(command, arg, &said, &error.to_string(), hint)
-        })
-    }
+fn parse_id(text: &str, tip: &str) -> std::result::Result<IdPrefix, Invalid> {
+    IdPrefix::parse(text).map_err(|error| Invalid {
+        why: error.to_string(),
+        tip: Some(tip.to_owned()),
+    })
 }
 
 /// An id as it was typed. If a script keeps the mail, an id may be any text.
@@ -120,22 +107,19 @@ impl From<String> for SaidId {
     }
 }
 
-fn invalid(
+fn error(
     command: &clap::Command,
     arg: Option<&clap::Arg>,
-    said: &str,
-    why: &str,
-    hint: Option<String>,
+    text: &str,
+    Invalid { why, tip }: &Invalid,
 ) -> clap::Error {
     let place = arg.map_or_else(String::new, |arg| format!(" for '{arg}'"));
-    let shown = text::one_line(said, 80);
-    let tip = hint.map_or_else(String::new, |hint| format!("\n\n  tip: {hint}"));
-    let kind = clap::error::ErrorKind::ValueValidation;
-    clap::Error::raw(
-        kind,
-        format!("invalid value '{shown}'{place}: {why}{tip}\n"),
-    )
-    .with_cmd(command)
+    let shown = text::one_line(text, 80);
+    let tip = tip
+        .as_ref()
+        .map_or_else(String::new, |tip| format!("\n\n  tip: {tip}"));
+    let message = format!("invalid value '{shown}'{place}: {why}{tip}\n");
+    clap::Error::raw(clap::error::ErrorKind::ValueValidation, message).with_cmd(command)
 }
 
 /// Parse a priority.
@@ -146,111 +130,81 @@ pub(super) fn priority() -> impl TypedValueParser<Value = Priority> {
 
 /// Complete the name of a harness.
 pub(super) fn complete_harnesses() -> ArgValueCompleter {
-    ArgValueCompleter::new(|current: &OsStr| {
-        let current = current.to_string_lossy().into_owned();
-        let context = crate::context::Context::with_any_settings(&crate::context::Said::default());
-        let catalogue = context.and_then(|context| {
-            posthaste_session::harness::Catalogue::load(
-                &context.home,
-                &context.config.harnesses.status_rows(),
-            )
-        });
-        let names = catalogue
-            .iter()
-            .flat_map(posthaste_session::harness::Catalogue::entries);
-        names
-            .filter(|entry| entry.name.starts_with(&current))
-            .map(|entry| CompletionCandidate::new(&entry.name))
-            .collect()
+    complete(|| {
+        let context = Context::with_any_settings(&Said::default()).ok()?;
+        let status_rows = context.config.harnesses.status_rows();
+        let catalogue = Catalogue::load(&context.home, &status_rows).ok()?;
+        let names = catalogue.entries().iter().map(|entry| entry.name.clone());
+        Some(names.map(CompletionCandidate::new).collect())
     })
 }
 
-/// Complete the names of agents that have ever had mail.
+/// Complete the names of agents that have ever had mail. In a list, only the last name is being
+/// typed.
 pub(super) fn complete_agents() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {
-        let current = current.to_string_lossy().into_owned();
-        // In a list, only the last name is being typed.
+        let current = current.to_string_lossy();
         let (before, last) = current
-            .rsplit_once(',')
-            .map_or(("", current.as_str()), |(b, l)| (b, l));
-        let names = journal()
-            .and_then(|mut journal| journal.agents().ok())
-            .unwrap_or_default();
-        let human = AgentName::human();
-        let book = book_names();
-        let names: Vec<_> = names.into_iter().chain(book).collect();
+            .rfind(',')
+            .map_or(("", &*current), |comma| current.split_at(comma + 1));
+        let names = journal().and_then(|mut journal| journal.agents().ok());
+        let mut names = names.unwrap_or_default();
+        let context = Context::new(&Said::default());
+        names.extend(context.map_or_else(|_| Vec::new(), |context| context.config.book.names()));
+        if !names.contains(&AgentName::human()) {
+            names.push(AgentName::human());
+        }
+        let names = names.iter().filter(|name| name.as_str().starts_with(last));
         names
-            .iter()
-            .chain((!names.contains(&human)).then_some(&human))
-            .filter(|name| name.as_str().starts_with(last))
-            .map(|name| {
-                let whole = if before.is_empty() {
-                    name.to_string()
-                } else {
-                    format!("{before},{name}")
-                };
-                CompletionCandidate::new(whole)
-            })
+            .map(|name| CompletionCandidate::new(format!("{before}{name}")))
             .collect()
     })
 }
 
 /// Complete the ids in the caller's inbox.
 pub(super) fn complete_ids() -> ArgValueCompleter {
-    ArgValueCompleter::new(|current: &OsStr| {
-        let current = current.to_string_lossy().into_owned();
-        let me = std::env::var("PH_AGENT")
-            .ok()
-            .and_then(|name| AgentName::parse(&name).ok());
-        let me = me.unwrap_or_else(AgentName::human);
-        let messages = journal()
-            .and_then(|mut journal| {
-                journal
-                    .inbox(&me, Listing::All, posthaste_store::times::now())
-                    .ok()
-            })
-            .unwrap_or_default();
-        messages
-            .iter()
-            .map(|state| (state.message.id.id8(), &state.message))
-            .filter(|(id, _)| id.starts_with(&current))
-            .map(|(id, message)| {
-                CompletionCandidate::new(id)
-                    .help(Some(format!("from {}", message.envelope.from).into()))
-            })
-            .collect()
+    complete(|| {
+        let now = posthaste_store::times::now();
+        let messages = journal()?.inbox(&caller(), Listing::All, now).ok()?;
+        let candidates = messages.iter().map(|MessageState { message, .. }| {
+            let from = format!("from {}", message.envelope.from);
+            CompletionCandidate::new(message.id.id8()).help(Some(from.into()))
+        });
+        Some(candidates.collect())
     })
 }
 
 /// Complete the ids of the caller's tasks.
 pub(super) fn complete_tasks() -> ArgValueCompleter {
-    ArgValueCompleter::new(|current: &OsStr| {
-        let current = current.to_string_lossy().into_owned();
-        let me = std::env::var("PH_AGENT").ok();
-        let me = me.and_then(|name| AgentName::parse(&name).ok());
-        let me = me.unwrap_or_else(AgentName::human);
-        let tasks = journal().and_then(|mut journal| journal.tasks(&me, &TaskStatus::ALL).ok());
-        tasks
-            .unwrap_or_default()
-            .iter()
-            .map(|task| (task.id.id8(), task))
-            .filter(|(id, _)| id.starts_with(&current))
-            .map(|(id, task)| {
-                CompletionCandidate::new(id).help(Some(text::one_line(&task.text, 40).into()))
-            })
-            .collect()
+    complete(|| {
+        let tasks = journal()?.tasks(&caller(), &TaskStatus::ALL).ok()?;
+        let candidates = tasks.iter().map(|task| {
+            let text = text::one_line(&task.text, 40);
+            CompletionCandidate::new(task.id.id8()).help(Some(text.into()))
+        });
+        Some(candidates.collect())
     })
 }
 
-/// Return the aliases and groups in the settings.
-fn book_names() -> Vec<AgentName> {
-    let context = crate::context::Context::new(&crate::context::Said::default());
-    let names = context.map(|context| context.config.book.names());
-    names.unwrap_or_default()
+/// Complete with the candidates that begin with what was typed.
+fn complete(candidates: fn() -> Option<Vec<CompletionCandidate>>) -> ArgValueCompleter {
+    ArgValueCompleter::new(move |current: &OsStr| {
+        let current = current.to_string_lossy();
+        let mut candidates = candidates().unwrap_or_default();
+        candidates.retain(|one| one.get_value().to_string_lossy().starts_with(&*current));
+        candidates
+    })
+}
+
+/// Return the agent that runs this process, or the person.
+fn caller() -> AgentName {
+    let name = std::env::var("PH_AGENT").ok();
+    let name = name.and_then(|name| AgentName::parse(&name).ok());
+    name.unwrap_or_else(AgentName::human)
 }
 
 /// Open the journal of the default home. A completion never waits long for it.
 fn journal() -> Option<Journal> {
-    let context = crate::context::Context::new(&crate::context::Said::default()).ok()?;
+    let context = Context::new(&Said::default()).ok()?;
     Journal::open_existing(context.home, Patience::HOOK).ok()?
 }

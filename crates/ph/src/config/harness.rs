@@ -64,7 +64,7 @@ impl Harnesses {
         Ok(())
     }
 
-    /// How many rows of its screen a person's status line has, by harness.
+    /// Rows of the person's status line, by harness.
     pub(crate) fn status_rows(&self) -> StatusRows {
         let rows = self.status_rows.iter();
         rows.map(|(name, rows)| (name.clone(), rows.count))

@@ -14,11 +14,11 @@ use alacritty_terminal::vte::ansi::{
     PrivateMode, Rgb, StandardCharset, TabulationClearMode,
 };
 
-const TITLE_BYTES: usize = 1024;
-const TITLES: usize = 16;
-const KEY_MODES: usize = 16;
+const MAX_TITLE_BYTES: usize = 1024;
+const MAX_STACKED_TITLES: usize = 16;
+const MAX_STACKED_KEY_MODES: usize = 16;
 /// Limit of browsers and other terminals.
-const LINK_BYTES: usize = 2083;
+const MAX_LINK_BYTES: usize = 2083;
 
 /// Actions that the library performs correctly.
 macro_rules! pass_on {
@@ -215,11 +215,12 @@ impl Handler for Emulator {
     }
 
     fn set_title(&mut self, title: Option<String>) {
-        self.title = title.map(|title| posthaste_core::text::head(&title, TITLE_BYTES).to_owned());
+        self.title =
+            title.map(|title| posthaste_core::text::head(&title, MAX_TITLE_BYTES).to_owned());
     }
 
     fn push_title(&mut self) {
-        if self.titles.len() == TITLES {
+        if self.titles.len() == MAX_STACKED_TITLES {
             self.titles.remove(0);
         }
         self.titles.push(self.title.clone());
@@ -233,12 +234,12 @@ impl Handler for Emulator {
 
     fn set_hyperlink(&mut self, link: Option<Hyperlink>) {
         let id_bytes = |link: &Hyperlink| link.id.as_ref().map_or(0, String::len);
-        let link = link.filter(|link| link.uri.len() + id_bytes(link) <= LINK_BYTES);
+        let link = link.filter(|link| link.uri.len() + id_bytes(link) <= MAX_LINK_BYTES);
         self.term.set_hyperlink(link);
     }
 
     fn push_keyboard_mode(&mut self, mode: KeyboardModes) {
-        if self.keys.len() == KEY_MODES {
+        if self.keys.len() == MAX_STACKED_KEY_MODES {
             // Drop the oldest mode. The library would panic at its own, higher limit.
             self.keys.remove(0);
             Handler::pop_keyboard_modes(&mut self.term, u16::MAX);

@@ -22,9 +22,9 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use unicode_width::UnicodeWidthChar;
 
 /// Limit for replies that wait. Further queries of a program that never reads get no reply.
-const ANSWERS: usize = 256;
+const MAX_WAITING_REPLIES: usize = 256;
 /// Limit for combining marks on one character.
-const MARKS: usize = 16;
+const MAX_COMBINING_MARKS: usize = 16;
 
 /// Receives the library's replies to the program.
 #[derive(Clone)]
@@ -89,7 +89,7 @@ pub(crate) struct Emulator {
 
 impl Emulator {
     pub(crate) fn new(size: Size, scrollback: usize) -> Self {
-        let (sender, asked) = sync_channel(ANSWERS);
+        let (sender, asked) = sync_channel(MAX_WAITING_REPLIES);
         let asks = Asked(sender);
         let config = Config {
             scrolling_history: scrollback,
@@ -324,7 +324,7 @@ impl Emulator {
         }
         row[Column(column)]
             .zerowidth()
-            .is_some_and(|marks| marks.len() >= MARKS)
+            .is_some_and(|marks| marks.len() >= MAX_COMBINING_MARKS)
     }
 
     fn tabs(&mut self) -> &mut Vec<bool> {

@@ -7,7 +7,7 @@
 use posthaste_core::text::escape::{Kind, Part, Scanner};
 
 /// Maximum length of a sequence that is held. Pictures are passed as they come, and may be longer.
-const SEQUENCE_BYTES: usize = 4096;
+const MAX_SEQUENCE_BYTES: usize = 4096;
 
 const ESC: char = '\x1b';
 
@@ -71,7 +71,7 @@ impl Drawing {
     }
 
     fn is_too_long(&self) -> bool {
-        self.held.len() > SEQUENCE_BYTES
+        self.held.len() > MAX_SEQUENCE_BYTES
     }
 
     /// Return whether a `q` at this point of a device control string begins a picture: it follows
@@ -294,10 +294,10 @@ mod tests {
 
     #[test]
     fn only_pictures_may_be_long() {
-        let long = "x".repeat(3 * SEQUENCE_BYTES);
+        let long = "x".repeat(3 * MAX_SEQUENCE_BYTES);
         check(&format!("\x1b]52;c;{long}\x07"), "");
         check(&format!("\x1b]8;;{long}\x1b\\"), "");
-        check(&format!("\x1b[{}m", "1;".repeat(SEQUENCE_BYTES)), "");
+        check(&format!("\x1b[{}m", "1;".repeat(MAX_SEQUENCE_BYTES)), "");
         let picture = format!("\x1bPq{long}\x1b\\");
         check(&picture, &picture);
     }

@@ -6,7 +6,7 @@ use super::parser_input::ParserInput;
 use alacritty_terminal::vte::{Params, Parser, Perform};
 
 /// Maximum length of a line. A longer line is split.
-const LINE_BYTES: usize = 64 * 1024;
+const MAX_LINE_BYTES: usize = 64 * 1024;
 
 /// Converts one program's output to lines.
 pub struct Lines {
@@ -80,7 +80,7 @@ impl Line {
     }
 
     fn go(&mut self, column: usize) {
-        self.cursor = column.min(LINE_BYTES / 4);
+        self.cursor = column.min(MAX_LINE_BYTES / 4);
     }
 
     fn cut(&mut self, column: usize) {
@@ -127,7 +127,7 @@ impl<F: FnMut(&str)> Perform for Writer<'_, F> {
             return;
         }
         self.line.write(c);
-        if self.line.bytes >= LINE_BYTES {
+        if self.line.bytes >= MAX_LINE_BYTES {
             self.line.end(self.each);
         }
     }
@@ -237,10 +237,10 @@ mod tests {
 
     #[test]
     fn a_long_line_is_split() {
-        let long = "é".repeat(LINE_BYTES);
+        let long = "é".repeat(MAX_LINE_BYTES);
         let found = lines(&[long.as_bytes(), b"\n"]);
         let lens: Vec<_> = found.iter().map(String::len).collect();
-        assert_eq!(lens, [LINE_BYTES, LINE_BYTES, 0]);
+        assert_eq!(lens, [MAX_LINE_BYTES, MAX_LINE_BYTES, 0]);
     }
 
     #[test]
@@ -250,6 +250,6 @@ mod tests {
             input.extend_from_slice(b"\x1b[65535Cx");
         }
         let longest = lines(&[&input]).iter().map(String::len).max();
-        assert!(longest.is_some_and(|len| len <= LINE_BYTES));
+        assert!(longest.is_some_and(|len| len <= MAX_LINE_BYTES));
     }
 }

@@ -9,7 +9,7 @@ use posthaste_core::text::escape::{Kind, Part, Scanner};
 
 /// Limit for operating system commands: titles, links and colours are far shorter. The rest of a
 /// longer one is dropped.
-const STRING_BYTES: usize = 64 * 1024;
+const MAX_STRING_BYTES: usize = 64 * 1024;
 /// Limit for a note, which is a word or two. The rest of a longer one is dropped.
 const NOTE_BYTES: usize = 512;
 
@@ -86,7 +86,7 @@ impl ParserInput {
                     if let Some(notes) = &mut self.notes {
                         notes.add(run);
                     }
-                    let room = STRING_BYTES.saturating_sub(self.command_bytes);
+                    let room = MAX_STRING_BYTES.saturating_sub(self.command_bytes);
                     if run.len() > room {
                         if from < at + room {
                             each(&bytes[from..at + room]);
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn an_endless_string_is_cut() {
-        let long = vec![b'x'; STRING_BYTES];
+        let long = vec![b'x'; MAX_STRING_BYTES];
         let check = |chunks: &[&[u8]], want: usize| {
             let len: usize = admitted(chunks).iter().map(Vec::len).sum();
             assert_eq!(len, want, "{}", chunks.len());

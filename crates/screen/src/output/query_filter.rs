@@ -10,7 +10,7 @@ use super::split_char::SplitChar;
 use posthaste_core::text::escape::{Kind, Part, Scanner};
 
 /// Maximum length of a query. A longer sequence passes without being held.
-const QUERY_BYTES: usize = 4096;
+const MAX_QUERY_BYTES: usize = 4096;
 
 /// Control character that asks a terminal for its identity.
 const ENQ: u8 = 0x05;
@@ -62,7 +62,7 @@ impl QueryFilter {
                         out.extend_from_slice(whole);
                     }
                 }
-                Part::Complete if run.len() <= QUERY_BYTES && is_query(run) => {}
+                Part::Complete if run.len() <= MAX_QUERY_BYTES && is_query(run) => {}
                 Part::Complete => out.extend_from_slice(run),
                 Part::Begin(None) => self.begin(),
                 Part::Begin(Some(kind)) if kind.is_string() => self.escaped_string = Some(kind),
@@ -112,7 +112,7 @@ impl QueryFilter {
             return;
         }
         self.held.extend_from_slice(bytes);
-        if self.held.len() > QUERY_BYTES {
+        if self.held.len() > MAX_QUERY_BYTES {
             out.append(&mut self.held);
             self.is_too_long = true;
         }
@@ -324,19 +324,19 @@ pub(crate) mod tests {
     fn a_sequence_that_is_too_long_passes() {
         let long = format!(
             "\x1b]52;c;{}\x1b\\after\x1b[6n",
-            "x".repeat(3 * QUERY_BYTES)
+            "x".repeat(3 * MAX_QUERY_BYTES)
         );
         check(long.as_bytes(), &long.as_bytes()[..long.len() - 4]);
-        let endless = format!("\x1b[{}c", "1;".repeat(QUERY_BYTES));
+        let endless = format!("\x1b[{}c", "1;".repeat(MAX_QUERY_BYTES));
         check(endless.as_bytes(), endless.as_bytes());
-        let cut_off = format!("\x1bP{}\x1b[6nafter", "x".repeat(3 * QUERY_BYTES));
+        let cut_off = format!("\x1bP{}\x1b[6nafter", "x".repeat(3 * MAX_QUERY_BYTES));
         check(
             cut_off.as_bytes(),
             cut_off.replace("\x1b[6n", "\x1b\\").as_bytes(),
         );
         for extra in 0..3 {
-            let edge = format!("\x1b]11;?;{}\x07", "x".repeat(QUERY_BYTES - 9 + extra));
-            let kept = edge.len() > QUERY_BYTES;
+            let edge = format!("\x1b]11;?;{}\x07", "x".repeat(MAX_QUERY_BYTES - 9 + extra));
+            let kept = edge.len() > MAX_QUERY_BYTES;
             check(edge.as_bytes(), if kept { edge.as_bytes() } else { b"" });
         }
     }

@@ -7,5 +7,7 @@ mod replay;
 #[cfg(test)]
 mod tests;
 
-pub use recorder::{About, Recorder};
-pub use replay::{Event, Replay, What, last_screen, read, segments};
+pub use recorder::{Recorder, RecordingInfo};
+pub use replay::{
+    Replay, ReplayEvent, ReplayedChange, last_screen, open_recording, recording_files,
+};

@@ -20,7 +20,7 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Metadata of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct About {
+pub struct RecordingInfo {
     pub size: Size,
     /// Unix time in seconds.
     pub started: i64,
@@ -48,7 +48,7 @@ impl Segments {
 #[derive(Debug)]
 pub struct Recorder {
     paths: Segments,
-    about: About,
+    about: RecordingInfo,
     /// Size at which a file becomes the older one, in bytes.
     half: u64,
     /// `None` after a failed write.
@@ -68,7 +68,12 @@ pub struct Recorder {
 impl Recorder {
     /// Start a recording and replace an earlier one with this stem. `limit_bytes` covers both
     /// files.
-    pub fn create(dir: &Path, stem: &str, limit_bytes: u64, about: About) -> io::Result<Self> {
+    pub fn create(
+        dir: &Path,
+        stem: &str,
+        limit_bytes: u64,
+        about: RecordingInfo,
+    ) -> io::Result<Self> {
         let paths = Segments::of(dir, stem);
         ignore_missing(fs::remove_file(&paths.older))?;
         let file = begin(&paths.newer)?;
@@ -183,7 +188,7 @@ impl Recorder {
     }
 
     fn head(&mut self) {
-        let About {
+        let RecordingInfo {
             size,
             started,
             command,

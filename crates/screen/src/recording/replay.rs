@@ -14,21 +14,21 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Maximum length of a line. Our events are shorter.
-const LINE_BYTES: u64 = 16 * 1024 * 1024;
+const MAX_LINE_BYTES: u64 = 16 * 1024 * 1024;
 
-/// Kind and data of an event.
+/// A change of a recorded terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum What {
+pub enum ReplayedChange {
     Output(String),
     Resize(Size),
 }
 
-/// Event in a recorded terminal.
+/// One event of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event {
+pub struct ReplayEvent {
     /// Time since the start of the session.
     pub at: Duration,
-    pub what: What,
+    pub change: ReplayedChange,
 }
 
 /// Iterator over the events of one file.
@@ -49,7 +49,7 @@ struct Head {
 }
 
 /// Open one file of a recording.
-pub fn read(path: &Path) -> io::Result<Replay> {
+pub fn open_recording(path: &Path) -> io::Result<Replay> {
     let file = OpenOptions::new()
         .read(true)
         .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
@@ -74,7 +74,7 @@ pub fn read(path: &Path) -> io::Result<Replay> {
 }
 
 /// Return the existing files of a recording, the older first.
-pub fn segments(dir: &Path, stem: &str) -> Vec<PathBuf> {
+pub fn recording_files(dir: &Path, stem: &str) -> Vec<PathBuf> {
     let paths = Segments::of(dir, stem);
     [paths.older, paths.newer]
         .into_iter()
@@ -85,19 +85,21 @@ pub fn segments(dir: &Path, stem: &str) -> Vec<PathBuf> {
 /// Return the screen at the end of a recording, or `None` if no file is readable.
 pub fn last_screen(dir: &Path, stem: &str, scrollback_lines: usize) -> Option<Screen> {
     let mut last: Option<Screen> = None;
-    for path in segments(dir, stem) {
-        let Ok(replay) = read(&path) else { continue };
+    for path in recording_files(dir, stem) {
+        let Ok(replay) = open_recording(&path) else {
+            continue;
+        };
         let size = replay.size();
         let screen = last.get_or_insert_with(|| Screen::new(size, scrollback_lines));
         screen.resize(size);
         for event in replay {
-            match event.what {
-                What::Output(text) => {
+            match event.change {
+                ReplayedChange::Output(text) => {
                     screen.feed(text.as_bytes());
                     // The program has ended, so nobody reads the replies.
                     drop(screen.take_replies());
                 }
-                What::Resize(size) => screen.resize(size),
+                ReplayedChange::Resize(size) => screen.resize(size),
             }
         }
         screen.stop_sync();
@@ -114,32 +116,32 @@ impl Replay {
     /// Read the next line. It is empty at the end of the file.
     fn next_line(&mut self) -> io::Result<()> {
         self.line.clear();
-        let mut limited = self.lines.by_ref().take(LINE_BYTES);
+        let mut limited = self.lines.by_ref().take(MAX_LINE_BYTES);
         limited.read_until(b'\n', &mut self.line)?;
         Ok(())
     }
 
-    fn event(&self) -> Option<Event> {
+    fn event(&self) -> Option<ReplayEvent> {
         let (at, kind, data): (f64, &str, std::borrow::Cow<'_, str>) =
             serde_json::from_slice(&self.line).ok()?;
         let at = self.offset + Duration::try_from_secs_f64(at).ok()?;
-        let what = match kind {
-            "o" => What::Output(data.into_owned()),
+        let change = match kind {
+            "o" => ReplayedChange::Output(data.into_owned()),
             "r" => {
                 let (cols, rows) = data.split_once('x')?;
                 let (cols, rows) = (cols.parse().ok()?, rows.parse().ok()?);
-                What::Resize(Size { cols, rows }.sane())
+                ReplayedChange::Resize(Size { cols, rows }.sane())
             }
             _ => return None,
         };
-        Some(Event { at, what })
+        Some(ReplayEvent { at, change })
     }
 }
 
 impl Iterator for Replay {
-    type Item = Event;
+    type Item = ReplayEvent;
 
-    fn next(&mut self) -> Option<Event> {
+    fn next(&mut self) -> Option<ReplayEvent> {
         loop {
             self.next_line().ok()?;
             if self.line.is_empty() {
@@ -153,25 +155,25 @@ impl Iterator for Replay {
 }
 
 #[cfg(test)]
-impl Event {
+impl ReplayEvent {
     pub(crate) fn output_at(at: Duration, text: &str) -> Self {
         Self {
             at,
-            what: What::Output(text.to_owned()),
+            change: ReplayedChange::Output(text.to_owned()),
         }
     }
 
     pub(crate) fn output(&self) -> &str {
-        match &self.what {
-            What::Output(text) => text,
-            What::Resize(_) => "",
+        match &self.change {
+            ReplayedChange::Output(text) => text,
+            ReplayedChange::Resize(_) => "",
         }
     }
 
     pub(crate) fn size(&self) -> Option<Size> {
-        match self.what {
-            What::Output(_) => None,
-            What::Resize(size) => Some(size),
+        match self.change {
+            ReplayedChange::Output(_) => None,
+            ReplayedChange::Resize(size) => Some(size),
         }
     }
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 const SIZE: Size = Size { cols: 20, rows: 4 };
 
-fn about() -> About {
-    About {
+fn about() -> RecordingInfo {
+    RecordingInfo {
         size: SIZE,
         started: 1_700_000_000,
         command: "sh -c \"x\"".to_owned(),
@@ -110,7 +110,7 @@ fn a_recording_stays_within_its_limit() {
         session.write(secs(n), format!("line {n}\r\n").as_bytes());
         session.flush(secs(n));
     }
-    let paths = segments(session.dir.path(), "s");
+    let paths = recording_files(session.dir.path(), "s");
     let total: u64 = paths
         .iter()
         .map(|path| fs::metadata(path).unwrap().len())
@@ -120,7 +120,7 @@ fn a_recording_stays_within_its_limit() {
     let last = last_screen(session.dir.path(), "s", 20).unwrap();
     assert_eq!(last.text(Some(15)), session.screen.text(Some(15)));
     // The newer file alone restores the screen, and its times continue.
-    let newer = read(&paths[1]).unwrap();
+    let newer = open_recording(&paths[1]).unwrap();
     let mut screen = Screen::new(newer.size(), 0);
     let mut at = Duration::ZERO;
     for event in newer {
@@ -211,7 +211,7 @@ fn a_recording_follows_no_link_and_replaces_the_earlier_one() {
     fs::write(dir.path().join("s.1.cast"), "old").unwrap();
     Recorder::create(dir.path(), "s", 0, about()).unwrap();
     assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
-    assert_eq!(segments(dir.path(), "s").len(), 1);
+    assert_eq!(recording_files(dir.path(), "s").len(), 1);
 }
 
 #[test]
@@ -220,8 +220,10 @@ fn output_and_resize_are_distinct_events() {
     session.write(secs(1), b"x");
     session.recorder.resize(secs(2), Size { cols: 9, rows: 3 });
     session.flush(secs(2));
-    let events: Vec<_> = read(&session.dir.path().join("s.cast")).unwrap().collect();
+    let events: Vec<_> = open_recording(&session.dir.path().join("s.cast"))
+        .unwrap()
+        .collect();
     assert_eq!(events.len(), 2);
-    assert_eq!(events[0], Event::output_at(secs(1), "x"));
+    assert_eq!(events[0], ReplayEvent::output_at(secs(1), "x"));
     assert_eq!(events[1].size(), Some(Size { cols: 9, rows: 3 }));
 }

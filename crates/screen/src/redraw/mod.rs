@@ -57,7 +57,7 @@ const MODES: [(TermMode, usize); 9] = [
 ];
 
 /// Return the bytes that give a terminal back to its person.
-pub fn leave() -> &'static [u8] {
+pub fn leave_sequence() -> &'static [u8] {
     LEAVE
 }
 
@@ -441,7 +441,11 @@ mod tests {
 
     #[test]
     fn leaving_moves_the_cursor_only_while_it_is_saved() {
-        let place = |what: &[u8]| leave().windows(what.len()).position(|piece| piece == what);
+        let place = |what: &[u8]| {
+            leave_sequence()
+                .windows(what.len())
+                .position(|piece| piece == what)
+        };
         let (save, restore) = (place(b"\x1b7").unwrap(), place(b"\x1b8").unwrap());
         for moves in [&b"\x1b[?6"[..], b"\x1b[r"] {
             let at = place(moves).unwrap();
@@ -457,7 +461,7 @@ mod tests {
             "\x1b[>1u\x1b[?1049h\x1b[>5u\x1b[31;4m\x1b]8;;http://x.test\x07",
         ] {
             let mut screen = fed(program.as_bytes());
-            screen.feed(leave());
+            screen.feed(leave_sequence());
             screen.feed(b"\x1b7\x1b[H\x1b[J");
             let mut fresh = fed(b"\x1b7");
             for one in [&mut screen, &mut fresh] {

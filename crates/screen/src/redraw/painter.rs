@@ -178,7 +178,7 @@ mod tests {
         screen.feed(b"\x1b[?1002h\x1b[?2004hhello");
         terminal.feed(&Painter::new(size).paint(&screen));
         assert!(terminal.wants_mouse() && terminal.bracketed_paste());
-        terminal.feed(crate::leave());
+        terminal.feed(crate::leave_sequence());
         assert!(!terminal.wants_mouse() && !terminal.bracketed_paste());
         assert_eq!(terminal.text(Some(9)), ["$ ph attach scout", ""]);
     }

@@ -6,7 +6,7 @@ use alacritty_terminal::term::cell::{Cell, Flags, Hyperlink};
 use alacritty_terminal::vte::ansi::{Color, NamedColor};
 
 /// Flags that affect the appearance of a cell; the others join cells.
-const SHAPES: Flags = Flags::INVERSE
+const APPEARANCE_FLAGS: Flags = Flags::INVERSE
     .union(Flags::BOLD)
     .union(Flags::ITALIC)
     .union(Flags::DIM)
@@ -53,7 +53,7 @@ impl Style {
         Self {
             fg: cell.fg,
             bg: cell.bg,
-            shapes: cell.flags & SHAPES,
+            shapes: cell.flags & APPEARANCE_FLAGS,
             underline: cell.underline_color(),
         }
     }
@@ -131,7 +131,9 @@ pub(crate) fn untouched(cell: &Cell) -> bool {
     matches!(cell.c, ' ' | '\t')
         && cell.bg == BACKGROUND
         && cell.fg == FOREGROUND
-        && !cell.flags.intersects(SHAPES.union(Flags::WIDE_CHAR_SPACER))
+        && !cell
+            .flags
+            .intersects(APPEARANCE_FLAGS.union(Flags::WIDE_CHAR_SPACER))
         && plain_extra(cell)
 }
 

@@ -9,7 +9,7 @@ use crate::pty::screen_watch::ScreenWatch;
 use crate::pty::terminal::{self, Terminal, TerminalParts};
 use crate::socket::hub::Hub;
 use posthaste_core::harness::{Manifest, Sighting};
-use posthaste_screen::{About, Recorder, Screen, Size};
+use posthaste_screen::{Recorder, RecordingInfo, Screen, Size};
 use posthaste_store::live::place::{Place, Record};
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
@@ -100,7 +100,7 @@ fn screen_model(harness: &Manifest, size: Size) -> Screen {
 }
 
 fn recorder(place: &Place, record: &Record, size: Size) -> Option<Recorder> {
-    let about = About {
+    let about = RecordingInfo {
         size,
         started: record.started_at.as_second(),
         command: record.launch.command.join(" "),

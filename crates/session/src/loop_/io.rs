@@ -158,7 +158,7 @@ impl AgentIo<'_> {
             ),
             (agent.prompt_pipe(), PollFlags::OUT),
         ];
-        // After an error, looking at everything is harmless.
+        // After an error nothing counts as ready, but the agent's exit and the journal are checked.
         let events = poll::wait(wanted, Some(deadline)).unwrap_or([PollFlags::empty(); 5]);
         let [signals, bell, keys, terminal, prompt] =
             events.map(|events| events.intersects(PollFlags::IN | PollFlags::OUT | GONE));

@@ -51,19 +51,12 @@ impl Runner {
         let max_bytes = max_prompt_bytes(&self.home, &state.settings);
         let of = (state, &stories);
         let composed = prompt::compose(&self.home, &mut self.journal, of, now, max_bytes);
-        let started = match &composed {
-            Ok(prompt) => LoopOrder::StartIteration {
-                story: prompt.story.clone(),
-                task: prompt.task.clone(),
-                prompts: prompt.injected.clone(),
-            },
-            Err(_) => LoopOrder::StartIteration {
-                story: None,
-                task: None,
-                prompts: Vec::new(),
-            },
-        };
-        self.order(started)?;
+        let prompt = composed.as_ref().ok();
+        self.order(LoopOrder::StartIteration {
+            story: prompt.and_then(|prompt| prompt.story.clone()),
+            task: prompt.and_then(|prompt| prompt.task.clone()),
+            prompts: prompt.map_or_else(Vec::new, |prompt| prompt.injected.clone()),
+        })?;
         self.announce(state, &stories)?;
         let began = Instant::now();
         let attempt = match composed {
@@ -229,30 +222,20 @@ impl Runner {
         if prompt.mail.is_empty() {
             return Ok(Vec::new());
         }
-        let record = RecordDelivery {
-            now: times::now(),
-            agent: self.agent.clone(),
-            ids: prompt.mail.clone(),
-            said: offer::OfferReport::Offering {
-                route: ROUTE.to_owned(),
-                repeats: prompt.repeats.clone(),
-            },
+        let report = offer::OfferReport::Offering {
+            route: ROUTE.to_owned(),
+            repeats: prompt.repeats.clone(),
         };
+        let record = record_delivery(&self.agent, prompt.mail.clone(), report);
         Ok(self.journal.commit(record)??.moved)
     }
 
     fn withdraw(&mut self, ids: Vec<MessageId>, reason: String) -> Result<()> {
-        if ids.is_empty() {
-            return Ok(());
+        if !ids.is_empty() {
+            let report = offer::OfferReport::Withdrawn { reason };
+            self.journal
+                .commit(record_delivery(&self.agent, ids, report))??;
         }
-        let (now, agent) = (times::now(), self.agent.clone());
-        let said = offer::OfferReport::Withdrawn { reason };
-        self.journal.commit(RecordDelivery {
-            now,
-            agent,
-            ids,
-            said,
-        })??;
         Ok(())
     }
 }
@@ -283,43 +266,34 @@ impl PromptMail<'_> {
     fn prompt_written(&mut self) {
         self.is_prompt_written = true;
         let ids = std::mem::take(&mut self.offered);
-        let (now, agent) = (times::now(), self.agent.clone());
-        let said = offer::OfferReport::Offered {
+        let report = offer::OfferReport::Offered {
             proof_awaited: false,
             route: ROUTE.to_owned(),
             evidence: PROMPT_WRITTEN_EVIDENCE.to_owned(),
         };
-        self.record(&ids, |ids| RecordDelivery {
-            now,
-            agent,
-            ids,
-            said,
-        });
+        if !ids.is_empty() {
+            self.record(record_delivery(self.agent, ids, report));
+        }
     }
 
     /// The agent has ended. If its prompt was not written completely, it is unknown which messages
     /// it has read.
     fn agent_ended(&mut self) {
         let ids = std::mem::take(&mut self.offered);
-        let (now, agent) = (times::now(), self.agent.clone());
-        self.record(&ids, |ids| MarkUncertain {
-            now,
-            agent,
-            offers: OpenOffers::These(ids),
-            reason: "the agent exited before its prompt was written completely".to_owned(),
-        });
+        if !ids.is_empty() {
+            self.record(MarkUncertain {
+                now: times::now(),
+                agent: self.agent.clone(),
+                offers: OpenOffers::These(ids),
+                reason: "the agent exited before its prompt was written completely".to_owned(),
+            });
+        }
     }
 
     /// Record receipts. After an error the offers stay open, and the next session marks them
     /// uncertain.
-    fn record<O: Operation>(
-        &mut self,
-        ids: &[MessageId],
-        operation: impl FnOnce(Vec<MessageId>) -> O,
-    ) {
-        if !ids.is_empty() {
-            let _ = self.journal.commit(operation(ids.to_vec()));
-        }
+    fn record(&mut self, operation: impl Operation) {
+        let _ = self.journal.commit(operation);
     }
 
     /// Check for urgent mail and for interactive mode.
@@ -344,6 +318,19 @@ impl PromptMail<'_> {
             stop: is_urgent.then_some(StopReason::Interrupt),
             is_interactive,
         })
+    }
+}
+
+fn record_delivery(
+    agent: &AgentName,
+    ids: Vec<MessageId>,
+    said: offer::OfferReport,
+) -> RecordDelivery {
+    RecordDelivery {
+        now: times::now(),
+        agent: agent.clone(),
+        ids,
+        said,
     }
 }
 

@@ -80,7 +80,7 @@ impl JsonRenderer {
         match std::mem::take(&mut self.state) {
             LineState::Start | LineState::Other => {}
             LineState::Skipped(length) => {
-                push_note(shown, &format!("(a line of {length} bytes)"), width)
+                push_note(shown, &format!("(a line of {length} bytes)"), width);
             }
             LineState::Event => match serde_json::from_slice::<Value>(&line) {
                 Ok(event) => render_event(&event, width, shown),

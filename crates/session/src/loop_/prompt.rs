@@ -16,8 +16,8 @@ use posthaste_store::report::{Report, Result};
 use posthaste_store::{Error, Home, Journal, Listing, files as bodies};
 use std::path::Path;
 
-/// Maximum bytes of a message in a prompt; the prompt names the file with the rest. In a prompt with
-/// a size limit, the first of these with which all messages fit.
+/// Limits for each message in a prompt, in bytes. The first one with which all messages fit applies;
+/// the prompt names the file with the rest of a message.
 const MESSAGE_BYTES: [usize; 4] = [MAX_MESSAGE_BYTES, 4 << 10, 1 << 10, MIN_MESSAGE_BYTES];
 const MAX_MESSAGE_BYTES: usize = 16 << 10;
 const MIN_MESSAGE_BYTES: usize = 200;

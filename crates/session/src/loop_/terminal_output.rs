@@ -49,7 +49,7 @@ impl TerminalOutput {
     pub(super) fn reset(&mut self) {
         // End a sequence that was cut in half.
         write(b"\x1b\\");
-        write(posthaste_screen::leave());
+        write(posthaste_screen::leave_sequence());
     }
 
     /// Print a line of the runner.

@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn decoration_is_told_from_text() {
+    fn decoration_is_distinguished_from_text() {
         assert!("│ ─|\t\u{7}●".chars().all(is_frame));
         assert!(!"a1<>-*\"".chars().any(is_frame));
     }

@@ -29,38 +29,31 @@ pub enum PromptPart {
 }
 
 impl PromptPart {
-    pub const ALL: [Self; 13] = [
-        Self::Session,
-        Self::Iteration,
-        Self::Spec,
-        Self::Prd,
-        Self::Story,
-        Self::Injected,
-        Self::Inbox,
-        Self::Context,
-        Self::Notes,
-        Self::Tasks,
-        Self::Tools,
-        Self::Instructions,
-        Self::Extra,
+    /// All parts and the names of their placeholders.
+    const NAMES: [(Self, &'static str); 13] = [
+        (Self::Session, "session"),
+        (Self::Iteration, "iteration"),
+        (Self::Spec, "spec"),
+        (Self::Prd, "prd"),
+        (Self::Story, "story"),
+        (Self::Injected, "injected"),
+        (Self::Inbox, "inbox"),
+        (Self::Context, "context"),
+        (Self::Notes, "notes"),
+        (Self::Tasks, "tasks"),
+        (Self::Tools, "tools"),
+        (Self::Instructions, "instructions"),
+        (Self::Extra, "extra"),
     ];
 
+    pub fn all() -> impl Iterator<Item = Self> {
+        Self::NAMES.into_iter().map(|(part, _)| part)
+    }
+
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Session => "session",
-            Self::Iteration => "iteration",
-            Self::Spec => "spec",
-            Self::Prd => "prd",
-            Self::Story => "story",
-            Self::Injected => "injected",
-            Self::Inbox => "inbox",
-            Self::Context => "context",
-            Self::Notes => "notes",
-            Self::Tasks => "tasks",
-            Self::Tools => "tools",
-            Self::Instructions => "instructions",
-            Self::Extra => "extra",
-        }
+        let mut names = Self::NAMES.into_iter();
+        let name = names.find_map(|(part, name)| (part == self).then_some(name));
+        name.expect("every part is in the table")
     }
 }
 
@@ -85,7 +78,7 @@ pub enum TemplateError {
 }
 
 fn known() -> String {
-    let all: Vec<String> = PromptPart::ALL.iter().map(ToString::to_string).collect();
+    let all: Vec<String> = PromptPart::all().map(|part| part.to_string()).collect();
     all.join(", ")
 }
 
@@ -121,9 +114,7 @@ impl PromptTemplate {
             let Some((name, _)) = name.split_once("}}") else {
                 return Err(TemplateError::Open { line });
             };
-            let part = PromptPart::ALL
-                .into_iter()
-                .find(|p| p.as_str() == name.trim());
+            let part = PromptPart::all().find(|part| part.as_str() == name.trim());
             let Some(part) = part else {
                 let name = crate::text::one_line(name, 40);
                 return Err(TemplateError::Unknown { line, name });
@@ -170,12 +161,12 @@ mod tests {
 
     #[test]
     fn every_part_has_a_placeholder() {
-        for part in PromptPart::ALL {
+        for part in PromptPart::all() {
             let template = PromptTemplate::parse(&part.to_string()).unwrap();
             assert!(template.has(part));
             assert_eq!(template.fill(|p| p.as_str().to_owned()), part.as_str());
-            let others = PromptPart::ALL.into_iter().filter(|other| *other != part);
-            assert!(others.into_iter().all(|other| !template.has(other)));
+            let mut others = PromptPart::all().filter(|other| *other != part);
+            assert!(others.all(|other| !template.has(other)));
         }
     }
 
@@ -199,7 +190,7 @@ mod tests {
         check("{{", "line 1: '{{' has no");
         check(" \n", "the template is empty");
         let error = PromptTemplate::parse("{{x}}").unwrap_err().to_string();
-        for part in PromptPart::ALL {
+        for part in PromptPart::all() {
             assert!(error.contains(&part.to_string()), "{error}");
         }
     }

@@ -272,7 +272,7 @@ fn our_own_words_contain_no_token() {
 
 /// Make every growing part exceed its limit.
 #[test]
-fn what_grows_is_bounded_and_the_rest_is_pointed_to() {
+fn growing_lists_are_bounded_and_omissions_are_mentioned() {
     for long in ["x".repeat(16 << 10), "\n".repeat(16 << 10) + "x"] {
         let mut stage = Stage::new("hello");
         let description = format!("c {long}");

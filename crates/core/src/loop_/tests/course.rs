@@ -183,7 +183,7 @@ fn a_loop_is_complete_by_the_tool_the_stories_or_the_token() {
 }
 
 #[test]
-fn a_recorded_completion_counts_whatever_the_runner_reports() {
+fn a_recorded_completion_overrides_the_reported_outcome() {
     let mut journal = LoopJournal::begun();
     journal.start().unwrap();
     journal.say_complete();

@@ -1,6 +1,6 @@
 use crate::cli::names::{NameParser, complete_harnesses};
 use crate::cli::session::run::{
-    Around, Paths, begin_here, check_name, size_here, usual_name, words,
+    Paths, SessionOptions, check_name, default_name_of, start_here, terminal_size, words,
 };
 use crate::context::Context;
 use jiff::SignedDuration;
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// Run an agent in a loop until a spec is done
 ///
 /// Each iteration builds a prompt from the unread mail, the spec, the notes and the tasks, and runs
-/// the agent with it, without its TUI, in the session's terminal. The loop ends when the agent
+/// the agent with it, non-interactively, in the session's terminal. The loop ends when the agent
 /// reports completion, when every story of the prd passes, or after --iterations. An interrupted
 /// loop continues at the same iteration after 'ph build' or 'ph restart'. Ctrl+\ d detaches and
 /// leaves it running.
@@ -71,7 +71,7 @@ pub(crate) struct Args {
     #[arg(long, short)]
     detach: bool,
     #[command(flatten)]
-    around: Around,
+    options: SessionOptions,
     /// The agent's command and its arguments [default: the harness's command]
     #[arg(value_name = "COMMAND", last = true, value_hint = clap::ValueHint::CommandWithArguments)]
     command: Vec<OsString>,
@@ -80,19 +80,19 @@ pub(crate) struct Args {
 pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
     let is_detached = args.detach;
     let launch = launch(context, args)?;
-    begin_here(context, launch, is_detached, Resumption::Never)
+    start_here(context, launch, is_detached, Resumption::Never)
 }
 
 /// Convert the arguments to the launch of a session.
 fn launch(context: &Context, args: Args) -> Result<Launch> {
-    let Paths { here, cwd, sockets } = args.around.paths()?;
+    let Paths { here, cwd, sockets } = args.options.paths()?;
     let file = |path: Option<PathBuf>| path.map(|path| here.join(path));
     let (spec, prd) = (file(args.spec), file(args.prd));
     if spec.is_none() && prd.is_none() {
         return Err(Report::usage("a loop needs a spec or a prd")
             .hint("for example: ph build --spec specs/login.md"));
     }
-    let usual = default_name(spec.as_deref(), prd.as_deref());
+    let default = default_name(spec.as_deref(), prd.as_deref());
     let settings = loop_settings(
         &context.home,
         &context.config.harnesses.status_rows(),
@@ -109,22 +109,22 @@ fn launch(context: &Context, args: Args) -> Result<Launch> {
             failures: args.failures,
             idle: args.idle,
             cwd: &cwd,
-            env: &args.around.env,
+            env: &args.options.env,
             sockets: &sockets,
         },
     )?;
     let name = match args.name {
         Some(name) => name,
-        None => usual_name(&usual)?,
+        None => default_name_of(&default)?,
     };
     check_name(context, &name)?;
-    let (cols, rows) = size_here();
+    let (cols, rows) = terminal_size();
     Ok(Launch {
         name,
         command: displayed_command(&settings),
         cwd,
         harness: settings.harness.clone(),
-        env: args.around.env,
+        env: args.options.env,
         sockets,
         cols,
         rows,

@@ -25,28 +25,23 @@ impl IterationArgs {
     }
 }
 
-/// Parse one of `words`.
-pub(crate) fn word<T>(words: Vec<&'static str>) -> impl TypedValueParser<Value = T>
+/// Return a parser that accepts `words` only.
+pub(crate) fn one_of<T>(words: Vec<&'static str>) -> impl TypedValueParser<Value = T>
 where
     T: FromStr<Err = String> + Clone + Send + Sync + 'static,
 {
     PossibleValuesParser::new(words).try_map(|said| said.parse::<T>())
 }
 
-/// Return the selected kind alone, or all kinds.
-pub(crate) fn which<'a, T>(said: Option<&'a T>, all: &'a [T]) -> &'a [T] {
-    said.map_or(all, std::slice::from_ref)
-}
-
 /// Print an entry that was stored.
-pub(crate) fn tell(
+pub(crate) fn print_stored(
     context: &mut Context,
     journal: Journal,
-    shape: &impl Serialize,
+    json: &impl Serialize,
     line: impl Display,
 ) -> Result<Code> {
     if context.json {
-        context.out.json(shape)?;
+        context.out.json(json)?;
     } else {
         context.out.line(line)?;
     }
@@ -56,29 +51,29 @@ pub(crate) fn tell(
 }
 
 /// Print entries, one per line, or a note that there are none.
-pub(crate) fn tell_list(
+pub(crate) fn print_list<T, J: Serialize>(
     context: &mut Context,
-    shapes: &[impl Serialize],
-    lines: impl Iterator<Item = String>,
-    none: impl Display,
+    entries: &[T],
+    json: impl Fn(&T) -> J,
+    line: impl Fn(&T) -> String,
+    if_empty: impl Display,
 ) -> Result<Code> {
     if context.json {
-        context.out.json(&shapes)?;
+        let json: Vec<J> = entries.iter().map(json).collect();
+        context.out.json(&json)?;
         return Ok(Code::Ok);
     }
-    if shapes.is_empty() {
-        context.out.line(none)?;
+    if entries.is_empty() {
+        context.out.line(if_empty)?;
     }
-    for line in lines {
-        context.out.line(line)?;
+    for entry in entries {
+        context.out.line(line(entry))?;
     }
     Ok(Code::Ok)
 }
 
 /// Return the text for an empty list.
-pub(crate) fn none(kind: Option<impl Display>, what: &str, agent: &AgentName) -> String {
-    match kind {
-        Some(kind) => format!("no {kind} {what} of {agent}"),
-        None => format!("no {what} of {agent}"),
-    }
+pub(crate) fn no_entries(kind: Option<impl Display>, what: &str, agent: &AgentName) -> String {
+    let kind = kind.map_or_else(String::new, |kind| format!("{kind} "));
+    format!("no {kind}{what} of {agent}")
 }

@@ -33,10 +33,10 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         return Err(Report::refused(format!("{name} is not a loop"))
             .hint(format!("'ph attach --take {name}' takes its keyboard")));
     }
-    let question = method::SetInteractiveMode {
+    let request = method::SetInteractiveMode {
         enabled: Enabled(args.mode),
     };
-    let answer = ask(context, name, &question)?;
+    let answer = ask(context, name, &request)?;
     if context.json {
         context.out.json(&answer)?;
     } else {

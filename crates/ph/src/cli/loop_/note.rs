@@ -7,6 +7,7 @@ use clap::builder::TypedValueParser;
 use posthaste_core::{AgentName, Note, NoteType, text};
 use posthaste_store::report::{Code, Result};
 use posthaste_wire as wire;
+use std::slice;
 
 /// Manage an agent's notes for its later iterations
 ///
@@ -64,7 +65,7 @@ struct LsArgs {
 }
 
 fn kind() -> impl TypedValueParser<Value = NoteType> {
-    entries::word(NoteType::ALL.map(NoteType::as_str).to_vec())
+    entries::one_of(NoteType::ALL.map(NoteType::as_str).to_vec())
 }
 
 pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
@@ -79,24 +80,26 @@ fn add(context: &mut Context, args: AddArgs) -> Result<Code> {
     let note = worklist::new_note(context, args.kind, args.text, args.when.number()?)?;
     let mut journal = context.journal()?;
     let note = worklist::add_note(context, &mut journal, agent, note)?;
-    entries::tell(context, journal, &wire::Note::new(&note), note.id)
+    entries::print_stored(context, journal, &wire::Note::new(&note), note.id)
 }
 
 fn list(context: &mut Context, args: &LsArgs) -> Result<Code> {
     let agent = worklist::whose(context, args.agent.as_ref())?;
-    let which = entries::which(args.kind.as_ref(), &NoteType::ALL);
-    let notes = worklist::notes(context, &agent, which)?;
-    let shapes: Vec<_> = notes.iter().map(wire::Note::new).collect();
-    let none = entries::none(args.kind, "notes", &agent);
-    entries::tell_list(context, &shapes, notes.iter().map(line), none)
+    let kinds = args
+        .kind
+        .as_ref()
+        .map_or(&NoteType::ALL[..], slice::from_ref);
+    let notes = worklist::notes(context, &agent, kinds)?;
+    let if_empty = entries::no_entries(args.kind, "notes", &agent);
+    entries::print_list(context, &notes, wire::Note::new, line, if_empty)
 }
 
 fn line(note: &Note) -> String {
     let style = colour(note.kind);
     let number = note.iteration.map_or_else(String::new, |n| format!("#{n}"));
-    let said = text::one_line(&note.text, 100);
+    let text = text::one_line(&note.text, 100);
     format!(
-        "{}  {style}{:<8}{style:#}  {number:<3}  {said}",
+        "{}  {style}{:<8}{style:#}  {number:<3}  {text}",
         note.id.id8(),
         note.kind
     )

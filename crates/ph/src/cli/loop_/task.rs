@@ -9,6 +9,7 @@ use posthaste_store::Error;
 use posthaste_store::report::{Code, Report, Result};
 use posthaste_wire as wire;
 use serde::Serialize;
+use std::slice;
 
 /// Manage an agent's task list
 ///
@@ -80,7 +81,7 @@ struct StatusArgs {
     /// New status: in_progress, blocked, remaining or completed
     #[arg(value_name = "STATUS", value_parser = status(&TaskStatus::ALL), hide_possible_values = true)]
     status: TaskStatus,
-    /// Agent on whose list the task must be [default: any]
+    /// Change the task only if it is on this agent's list [default: any]
     #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
     agent: Option<AgentName>,
     #[command(flatten)]
@@ -88,7 +89,7 @@ struct StatusArgs {
 }
 
 fn status(which: &[TaskStatus]) -> impl TypedValueParser<Value = TaskStatus> {
-    entries::word(which.iter().map(|status| status.as_str()).collect())
+    entries::one_of(which.iter().map(|status| status.as_str()).collect())
 }
 
 pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
@@ -104,23 +105,25 @@ fn add(context: &mut Context, args: AddArgs) -> Result<Code> {
     let task = worklist::new_task(context, args.text, args.status, args.when.number()?)?;
     let mut journal = context.journal()?;
     let task = worklist::add_task(context, &mut journal, agent, task)?;
-    entries::tell(context, journal, &wire::Task::new(&task), task.id)
+    entries::print_stored(context, journal, &wire::Task::new(&task), task.id)
 }
 
 fn list(context: &mut Context, args: &LsArgs) -> Result<Code> {
     let agent = worklist::whose(context, args.agent.as_ref())?;
-    let which = entries::which(args.status.as_ref(), &TaskStatus::ALL);
-    let tasks = worklist::tasks(context, &agent, which)?;
-    let shapes: Vec<_> = tasks.iter().map(wire::Task::new).collect();
-    let none = entries::none(args.status, "tasks", &agent);
-    entries::tell_list(context, &shapes, tasks.iter().map(line), none)
+    let statuses = args
+        .status
+        .as_ref()
+        .map_or(&TaskStatus::ALL[..], slice::from_ref);
+    let tasks = worklist::tasks(context, &agent, statuses)?;
+    let if_empty = entries::no_entries(args.status, "tasks", &agent);
+    entries::print_list(context, &tasks, wire::Task::new, line, if_empty)
 }
 
 fn line(task: &Task) -> String {
     let style = colour(task.status);
-    let said = text::one_line(&task.text, 100);
+    let text = text::one_line(&task.text, 100);
     format!(
-        "{}  {style}{:<11}{style:#}  {said}",
+        "{}  {style}{:<11}{style:#}  {text}",
         task.id.id8(),
         task.status
     )
@@ -163,5 +166,5 @@ fn set_status(context: &mut Context, args: &StatusArgs) -> Result<Code> {
     let already = if changed { "" } else { "already " };
     let line = format!("{} {already}{}", task.id.id8(), task.status);
     let task = wire::Task::new(&task);
-    entries::tell(context, journal, &Changed { task, changed }, line)
+    entries::print_stored(context, journal, &Changed { task, changed }, line)
 }

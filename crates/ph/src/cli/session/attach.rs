@@ -1,4 +1,4 @@
-use crate::attach::{self, Key, Left, Options};
+use crate::attach::{self, AttachEnd, Key, Options};
 use crate::cli::names::{NameParser, complete_agents};
 use crate::context::Context;
 use posthaste_core::AgentName;
@@ -24,7 +24,7 @@ pub(crate) struct Args {
     /// Show the screen only: send no keys to the program
     #[arg(long, conflicts_with = "take")]
     read_only: bool,
-    /// Take the keyboard at once: mail waits until you release it
+    /// Take the keyboard now; mail waits until you release it
     #[arg(long)]
     take: bool,
     /// Socket of the session [default: that of the agent's session]
@@ -50,21 +50,21 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
 pub(crate) fn show(context: &mut Context, socket: &Path, options: Options) -> Result<Code> {
     let name = options.name.clone();
     match attach::attach(socket, options)? {
-        Left::Detached => {
+        AttachEnd::Detached => {
             context.out.line(format!("detached from {name}"))?;
             Ok(Code::Ok)
         }
-        Left::Ended { how } => {
+        AttachEnd::Ended { how } => {
             context.out.line(format!("{name} ended: {how}"))?;
             Ok(Code::Ok)
         }
-        Left::LostSession => {
+        AttachEnd::LostSession => {
             context
                 .out
                 .line(format!("the connection to {name} is lost"))?;
             Ok(Code::No)
         }
-        Left::Killed(signal) => {
+        AttachEnd::Killed(signal) => {
             attach::die_of(signal);
             Ok(Code::No)
         }

@@ -34,8 +34,8 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     }
     for session in &sessions {
         if let (Some(version), [_, ..]) = (&session.version, &session.tested_versions[..]) {
-            let told = version::described(version, &session.tested_versions);
-            note(format!("{} runs {} {told}", session.name, session.harness));
+            let text = version::described(version, &session.tested_versions);
+            note(format!("{} runs {} {text}", session.name, session.harness));
         }
     }
     for session in &sessions {
@@ -152,14 +152,14 @@ fn command_or_progress(session: &Session, now: Timestamp) -> String {
     let Some(looped) = &session.build else {
         return command;
     };
-    let doing = looped
+    let subject = looped
         .current_story
         .as_ref()
         .or(looped.current_task.as_ref());
-    let doing = doing.map_or(String::new(), |doing| {
-        format!("; now {}", text::one_line(doing, 30))
+    let subject = subject.map_or(String::new(), |subject| {
+        format!("; now {}", text::one_line(subject, 30))
     });
-    format!("loop: {}{doing}", looped.told(now))
+    format!("loop: {}{subject}", looped.told(now))
 }
 
 fn colour(activity: Activity) -> Style {

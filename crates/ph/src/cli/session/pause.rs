@@ -27,8 +27,7 @@ pub(crate) struct PauseArgs {
 
 /// Deliver an agent's mail again
 ///
-/// If a person has taken the keyboard, mail still waits until it is released, and the exit code is
-/// 1.
+/// Exits with 1 if a person still has the keyboard: mail then waits until the keyboard is released.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -32,18 +32,17 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
-    let shown = match live(context, args)? {
-        Some(shown) => shown,
+    let screen = match live(context, args)? {
+        Some(screen) => screen,
         None => recorded(context, args)?,
     };
     if context.json {
-        context.out.json(&shown)?;
+        context.out.json(&screen)?;
         return Ok(Code::Ok);
     }
-    let used = shown.lines.iter().rposition(|line| !line.is_empty());
-    for line in shown.lines.iter().take(used.map_or(0, |last| last + 1)) {
-        // The rows come from the session's screen, so that they have no escape sequences other than
-        // the requested colours.
+    let last = screen.lines.iter().rposition(|line| !line.is_empty());
+    for line in screen.lines.iter().take(last.map_or(0, |last| last + 1)) {
+        // Rows of a session's screen have no escape sequences except the requested colours.
         context.out.bytes(line.as_bytes())?;
         context.out.bytes(b"\n")?;
     }
@@ -61,7 +60,7 @@ fn live(context: &Context, args: &Args) -> Result<Option<Screen>> {
         None => Err(NoAnswer::Silence),
     };
     match seen {
-        Ok(shown) => Ok(Some(shown)),
+        Ok(screen) => Ok(Some(screen)),
         // The last recorded screen may be old, and must not be mistaken for the current one.
         Err(NoAnswer::Silence) if status::is_silent(context, &args.name) => Err(hangs(&args.name)),
         Err(NoAnswer::Silence) => Ok(None),

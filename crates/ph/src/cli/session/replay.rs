@@ -1,9 +1,9 @@
-use crate::attach::{NextLine, farewell};
+use crate::attach::{NextLine, reset_sequence};
 use crate::cli::names::{NameParser, complete_agents};
 use crate::cli::session::status;
 use crate::context::Context;
 use posthaste_core::AgentName;
-use posthaste_screen::{self as screen, Drawing, Event, What};
+use posthaste_screen::{self as screen, Drawing, ReplayEvent, ReplayedChange};
 use posthaste_session::host::program_io::RECORDING_STEM;
 use posthaste_store::live::place::Place;
 use posthaste_store::report::{Code, Report, Result};
@@ -41,7 +41,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let dir = Place::of(&context.home, &args.name).dir();
-    let files = screen::segments(&dir, RECORDING_STEM);
+    let files = screen::recording_files(&dir, RECORDING_STEM);
     if files.is_empty() {
         // For a name that never ran, this returns the error.
         status::find(context, &args.name)?;
@@ -50,17 +50,17 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     if args.cast || context.json || !context.out.is_terminal() {
         return print(context, &files);
     }
-    let played = play(context, args, &files);
+    let result = play(context, args, &files);
     // Restore the person's terminal even after an error.
-    context.out.bytes(&farewell(NextLine::Below))?;
-    played.map(|()| Code::Ok)
+    context.out.bytes(&reset_sequence(NextLine::Below))?;
+    result.map(|()| Code::Ok)
 }
 
 /// Print both halves of a recording as one asciicast with continuous times.
 fn print(context: &mut Context, files: &[PathBuf]) -> Result<Code> {
     let mut is_first = true;
     for path in files {
-        let replay = screen::read(path).map_err(|error| unreadable(path, &error))?;
+        let replay = screen::open_recording(path).map_err(|error| unreadable(path, &error))?;
         let size = replay.size();
         if std::mem::take(&mut is_first) {
             let head = serde_json::json!({
@@ -70,10 +70,10 @@ fn print(context: &mut Context, files: &[PathBuf]) -> Result<Code> {
             });
             context.out.json_text(&head.to_string())?;
         }
-        for Event { at, what } in replay {
-            let (kind, data) = match what {
-                What::Output(text) => ("o", text),
-                What::Resize(size) => ("r", format!("{}x{}", size.cols, size.rows)),
+        for ReplayEvent { at, change } in replay {
+            let (kind, data) = match change {
+                ReplayedChange::Output(text) => ("o", text),
+                ReplayedChange::Resize(size) => ("r", format!("{}x{}", size.cols, size.rows)),
             };
             let event = serde_json::json!([at.as_secs_f64(), kind, data]);
             context.out.json_text(&event.to_string())?;
@@ -83,7 +83,7 @@ fn print(context: &mut Context, files: &[PathBuf]) -> Result<Code> {
 }
 
 fn play(context: &mut Context, args: &Args, files: &[PathBuf]) -> Result<()> {
-    let longest = Duration::try_from(args.max_pause).unwrap_or_default();
+    let max_pause = Duration::try_from(args.max_pause).unwrap_or_default();
     let mut last: Option<Duration> = None;
     // Escape sequences that do more than draw are dropped.
     let mut drawing = Drawing::default();
@@ -94,15 +94,15 @@ fn play(context: &mut Context, args: &Args, files: &[PathBuf]) -> Result<()> {
         let _ = signal_hook::flag::register(signal, is_stopped.clone());
     }
     for path in files {
-        let replay = screen::read(path).map_err(|error| unreadable(path, &error))?;
-        for Event { at, what } in replay {
+        let replay = screen::open_recording(path).map_err(|error| unreadable(path, &error))?;
+        for ReplayEvent { at, change } in replay {
             let pause = last.map_or(Duration::ZERO, |last| at.saturating_sub(last));
             last = Some(at);
-            wait(pause.min(longest).div_f64(args.speed), &is_stopped);
+            wait(pause.min(max_pause).div_f64(args.speed), &is_stopped);
             if is_stopped.load(Ordering::Relaxed) {
                 return Ok(());
             }
-            if let What::Output(text) = what {
+            if let ReplayedChange::Output(text) = change {
                 drawn.clear();
                 drawing.pass(&text, &mut drawn);
                 context.out.bytes(drawn.as_bytes())?;
@@ -128,8 +128,8 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Report {
     Report::storage(format!("cannot read {}: {error}", path.display()))
 }
 
-fn speed(said: &str) -> std::result::Result<f64, String> {
-    match said.parse::<f64>() {
+fn speed(text: &str) -> std::result::Result<f64, String> {
+    match text.parse::<f64>() {
         Ok(speed) if (0.01..=1_000.0).contains(&speed) => Ok(speed),
         _ => Err("the speed must be a number from 0.01 to 1000".to_owned()),
     }

@@ -1,8 +1,7 @@
 use crate::cli::names::{NameParser, complete_agents};
-use crate::cli::session::run::{begin, is_on_terminal, size_here};
+use crate::cli::session::run::{is_on_terminal, start_and_show, terminal_size};
 use crate::cli::session::status;
-use crate::cli::session::stop;
-use crate::cli::session::stop::{Came, How};
+use crate::cli::session::stop::{self, StopMode, StopOutcome};
 use crate::context::Context;
 use crate::output::note;
 use posthaste_core::AgentName;
@@ -73,18 +72,22 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
             .after(&format!("cannot restart {name}:"))
             .hint("nothing was changed; 'ph run' starts it with another command")
     })?;
-    let how = if args.kill { How::Kill } else { How::Now };
-    if let Came::HandedOver(job) = stop::end(context, name, how)? {
-        note(stop::runs_on(name, &job));
+    let how = if args.kill {
+        StopMode::Kill
+    } else {
+        StopMode::Now
+    };
+    if let StopOutcome::HandedOver(job) = stop::end(context, name, how)? {
+        note(stop::describe_handover(name, &job));
     }
     let mut launch = record.launch;
     let is_shown = !args.detach && !context.json && is_on_terminal();
     if is_shown {
-        (launch.cols, launch.rows) = size_here();
+        (launch.cols, launch.rows) = terminal_size();
     }
     let resumption = match args.fresh {
         true => Resumption::Never,
         false => Resumption::Always,
     };
-    begin(context, launch, is_shown, resumption)
+    start_and_show(context, launch, is_shown, resumption)
 }

@@ -42,7 +42,7 @@ pub(crate) struct Args {
     #[arg(long)]
     fresh: bool,
     #[command(flatten)]
-    around: Around,
+    options: SessionOptions,
     /// The command and its arguments
     #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true, allow_hyphen_values = true, value_hint = clap::ValueHint::CommandWithArguments)]
     command: Vec<OsString>,
@@ -50,7 +50,7 @@ pub(crate) struct Args {
 
 /// Options of every verb that starts a session.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Around {
+pub(crate) struct SessionOptions {
     /// Working directory [default: the current one]
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     cwd: Option<PathBuf>,
@@ -71,7 +71,7 @@ pub(crate) struct Paths {
     pub(crate) sockets: Vec<PathBuf>,
 }
 
-impl Around {
+impl SessionOptions {
     pub(crate) fn paths(&self) -> Result<Paths> {
         let here = std::env::current_dir().map_err(|error| {
             Report::usage(format!("cannot determine the current directory: {error}"))
@@ -94,8 +94,8 @@ impl Around {
 
 /// Timeout for a program to start when it resumes a conversation.
 const RESUME_TIMEOUT: Duration = Duration::from_secs(60);
-/// How long a person waits for that before they are shown the program.
-const SHOW_AFTER: Duration = Duration::from_secs(10);
+/// Delay before the program is shown to a person while it still resumes.
+const SHOW_DELAY: Duration = Duration::from_secs(10);
 /// Timeout for a session whose program has ended to give up its name.
 const END_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -107,6 +107,7 @@ enum Startup {
     /// It exited with an error before it was up.
     Failed,
 }
+
 /// Size of a session's terminal until a client attaches.
 const DEFAULT_SIZE: (u16, u16) = (80, 24);
 
@@ -117,11 +118,11 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
         false => Resumption::AfterCrash,
     };
     let launch = launch(context, args)?;
-    begin_here(context, launch, is_detached, resumption)
+    start_here(context, launch, is_detached, resumption)
 }
 
 /// Start a session, and attach to it unless it is detached or this is not a terminal.
-pub(crate) fn begin_here(
+pub(crate) fn start_here(
     context: &mut Context,
     launch: Launch,
     is_detached: bool,
@@ -131,11 +132,11 @@ pub(crate) fn begin_here(
     if !is_detached && !is_shown && !context.json {
         note("this is not a terminal, so the session runs in the background");
     }
-    begin(context, launch, is_shown, resumption)
+    start_and_show(context, launch, is_shown, resumption)
 }
 
 /// Start a session, then attach to it or print its name.
-pub(crate) fn begin(
+pub(crate) fn start_and_show(
     context: &mut Context,
     launch: Launch,
     is_shown: bool,
@@ -147,11 +148,11 @@ pub(crate) fn begin(
     } else {
         Audience::None
     };
-    let begun = Instant::now();
+    let started_at = Instant::now();
     let mut started = start(context, launch.clone(), audience, resumption)?;
     let startup = match (started.is_resumed, is_shown) {
         (false, _) => Startup::Up,
-        (true, true) => await_startup(context, &started.record, SHOW_AFTER)?,
+        (true, true) => await_startup(context, &started.record, SHOW_DELAY)?,
         (true, false) => await_startup(context, &started.record, RESUME_TIMEOUT)?,
     };
     if startup == Startup::Failed {
@@ -159,8 +160,8 @@ pub(crate) fn begin(
     }
     if is_shown {
         let code = show(context, &started.record)?;
-        // It may fail slowly, while its terminal is shown.
-        let is_slow = startup == Startup::Starting && begun.elapsed() < RESUME_TIMEOUT;
+        // The program may fail slowly, while its terminal is shown.
+        let is_slow = startup == Startup::Starting && started_at.elapsed() < RESUME_TIMEOUT;
         if is_slow && await_startup(context, &started.record, Duration::ZERO)? == Startup::Failed {
             started = start_anew(context, launch, audience)?;
             return show(context, &started.record);
@@ -251,8 +252,8 @@ fn start(
         has_installed_hooks: hook_install::has_any_installed(&launch.harness),
     };
     let started = start::start(&context.home, settings, launch, audience, resumption)?;
-    if let Some(past) = &started.note {
-        note(past);
+    if let Some(text) = &started.note {
+        note(text);
     }
     Ok(started)
 }
@@ -268,7 +269,7 @@ fn launch(context: &Context, args: Args) -> Result<Launch> {
         detach: _,
         fresh: _,
         harness,
-        around,
+        options,
         command,
     } = args;
     let command = words(command)?;
@@ -276,19 +277,19 @@ fn launch(context: &Context, args: Args) -> Result<Launch> {
     let program = command.first().map_or("", String::as_str);
     let harness = harness.unwrap_or_else(|| catalogue.default_for(program).to_owned());
     catalogue.take(&harness)?;
-    let paths = around.paths()?;
+    let paths = options.paths()?;
     let name = match name {
         Some(name) => name,
-        None => own_name(&command)?,
+        None => name_of_command(&command)?,
     };
     check_name(context, &name)?;
-    let (cols, rows) = size_here();
+    let (cols, rows) = terminal_size();
     Ok(Launch {
         name,
         command,
         cwd: paths.cwd,
         harness,
-        env: around.env,
+        env: options.env,
         sockets: paths.sockets,
         cols,
         rows,
@@ -297,8 +298,8 @@ fn launch(context: &Context, args: Args) -> Result<Launch> {
 }
 
 /// Convert the words of a command to UTF-8.
-pub(crate) fn words(said: Vec<OsString>) -> Result<Vec<String>> {
-    let words = said.into_iter().map(OsString::into_string);
+pub(crate) fn words(words: Vec<OsString>) -> Result<Vec<String>> {
+    let words = words.into_iter().map(OsString::into_string);
     words
         .collect::<std::result::Result<Vec<_>, _>>()
         .map_err(|word| {
@@ -325,7 +326,7 @@ pub(crate) fn check_name(context: &Context, name: &AgentName) -> Result<()> {
 }
 
 /// Return the agent name for a command: its file name, if that is valid.
-fn own_name(command: &[String]) -> Result<AgentName> {
+fn name_of_command(command: &[String]) -> Result<AgentName> {
     let program = command.first().map(String::as_str).unwrap_or_default();
     if program.is_empty() {
         return Err(Report::usage("the command is empty"));
@@ -334,11 +335,11 @@ fn own_name(command: &[String]) -> Result<AgentName> {
         .file_name()
         .and_then(|name| name.to_str())
         .unwrap_or(program);
-    usual_name(base)
+    default_name_of(base)
 }
 
 /// Convert a default name to an agent name, if it is valid.
-pub(crate) fn usual_name(base: &str) -> Result<AgentName> {
+pub(crate) fn default_name_of(base: &str) -> Result<AgentName> {
     AgentName::parse(base).map_err(|error| {
         let shown = text::one_line(base, 40);
         let report = Report::usage(format!("'{shown}' cannot be the agent's name: {error}"));
@@ -350,16 +351,16 @@ pub(crate) fn usual_name(base: &str) -> Result<AgentName> {
 }
 
 /// Return the size of this terminal.
-pub(crate) fn size_here() -> (u16, u16) {
+pub(crate) fn terminal_size() -> (u16, u16) {
     match rustix::termios::tcgetwinsize(rustix::stdio::stdout()) {
         Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col, size.ws_row),
         _ => DEFAULT_SIZE,
     }
 }
 
-pub(crate) fn variable(said: &str) -> std::result::Result<(String, String), String> {
-    match said.split_once('=') {
-        Some((name, value)) if !name.is_empty() && !said.contains('\0') => {
+pub(crate) fn variable(text: &str) -> std::result::Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() && !text.contains('\0') => {
             Ok((name.to_owned(), value.to_owned()))
         }
         _ => Err("the form is NAME=VALUE".to_owned()),

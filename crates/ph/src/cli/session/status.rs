@@ -47,8 +47,8 @@ pub(crate) fn print(context: &mut Context, name: &AgentName) -> Result<Code> {
         field(context, "orphans", &ls::orphan_notice(&session))?;
     }
     if let Some(job) = &session.handed_over {
-        let told = format!("another process has the conversation, which ph cannot see ({job})");
-        field(context, "moved", &told)?;
+        let text = format!("another process has the conversation, which ph cannot see ({job})");
+        field(context, "moved", &text)?;
     }
     if let Some(why) = &session.paused {
         field(context, "paused", why)?;
@@ -56,14 +56,14 @@ pub(crate) fn print(context: &mut Context, name: &AgentName) -> Result<Code> {
     if let Some(trouble) = &session.mail_trouble {
         let [since, next] =
             [trouble.since, trouble.next].map(|at| context.config.time.show(at, context.now));
-        let told = format!("{} (since {since}; asked again {next})", trouble.what);
-        field(context, "mail", &told)?;
+        let text = format!("{} (since {since}; asked again {next})", trouble.what);
+        field(context, "mail", &text)?;
     }
     if let Some(why) = &session.door {
         field(context, "door", why)?;
     }
     if let Some(looped) = &session.build {
-        tell_loop(context, looped)?;
+        print_loop(context, looped)?;
     }
     field(context, "unread", &session.unread.to_string())?;
     field(context, "queued", &session.queued.to_string())?;
@@ -71,8 +71,8 @@ pub(crate) fn print(context: &mut Context, name: &AgentName) -> Result<Code> {
     field(context, "directory", &session.cwd)?;
     field(context, "harness", &session.harness)?;
     if let Some(version) = &session.version {
-        let told = version::described(version, &session.tested_versions);
-        field(context, "version", &told)?;
+        let text = version::described(version, &session.tested_versions);
+        field(context, "version", &text)?;
     }
     field(context, "started", &started)?;
     if let (Some(pid), Some(child)) = (session.pid, session.child_pid) {
@@ -85,7 +85,7 @@ pub(crate) fn print(context: &mut Context, name: &AgentName) -> Result<Code> {
 }
 
 /// Print the status of a loop, with the prd as it is on disk.
-fn tell_loop(context: &mut Context, looped: &LoopStatus) -> Result<()> {
+fn print_loop(context: &mut Context, looped: &LoopStatus) -> Result<()> {
     field(context, "loop", &looped.told(context.now))?;
     if let Some(began) = looped.began_at {
         let at = context.config.time.show(began, context.now);

@@ -21,8 +21,8 @@ use uuid::Uuid;
 ///
 /// Asks the command to exit (SIGHUP, SIGTERM), and kills it after five seconds (SIGKILL). Its mail
 /// is kept. Exits with 1 if another process continues the agent's conversation (Claude Code's
-/// agents view). A loop finishes its iteration first, without a time limit, unless --now is given;
-/// if the loop's own agent calls this, it returns at once.
+/// agents view). A loop finishes its iteration first, without a time limit, unless --now is given.
+/// Called by the loop's own agent, this returns immediately.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -42,9 +42,9 @@ pub(crate) struct Args {
 
 /// The way to stop a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum How {
+pub(crate) enum StopMode {
     /// Ask the program to exit; a loop finishes its iteration first.
-    Asked,
+    Request,
     /// Ask the program to exit now.
     Now,
     /// Kill the program.
@@ -53,12 +53,12 @@ pub(crate) enum How {
 
 /// The outcome of stopping a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Came {
+pub(crate) enum StopOutcome {
     NotRunning,
     /// The session had crashed, and these processes of its program have ended.
     OrphansEnded(Vec<u32>),
     /// The session ends after the iteration from which this was called.
-    Asked,
+    Requested,
     Ended,
     /// The program has exited, and another process continues the conversation.
     HandedOver(String),
@@ -76,17 +76,20 @@ const HANDOVER_TIMEOUT: Duration = Duration::from_millis(500);
 
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let name = &args.name;
-    let how = match (args.kill, args.now) {
-        (true, _) => How::Kill,
-        (false, true) => How::Now,
-        (false, false) => How::Asked,
+    let mode = match (args.kill, args.now) {
+        (true, _) => StopMode::Kill,
+        (false, true) => StopMode::Now,
+        (false, false) => StopMode::Request,
     };
-    let came = end(context, name, how)?;
+    let outcome = end(context, name, mode)?;
     // For a name that never ran, this returns the error.
     let session = status::find(context, name)?;
-    let (handed_over, code) = match &came {
-        Came::HandedOver(job) => (Some(job.clone()), Code::No),
-        Came::NotRunning | Came::OrphansEnded(_) | Came::Asked | Came::Ended => (None, Code::Ok),
+    let (handed_over, code) = match &outcome {
+        StopOutcome::HandedOver(job) => (Some(job.clone()), Code::No),
+        StopOutcome::NotRunning
+        | StopOutcome::OrphansEnded(_)
+        | StopOutcome::Requested
+        | StopOutcome::Ended => (None, Code::Ok),
     };
     if context.json {
         let session = Session {
@@ -96,22 +99,22 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         context.out.json(&session)?;
         return Ok(code);
     }
-    let line = match came {
-        Came::NotRunning => format!("{name} is not running"),
-        Came::OrphansEnded(pids) => {
+    let line = match outcome {
+        StopOutcome::NotRunning => format!("{name} is not running"),
+        StopOutcome::OrphansEnded(pids) => {
             let pids = ls::describe_pids(&pids);
             format!("the session of {name} had crashed; ended its program ({pids})")
         }
-        Came::Asked => requested(context, name),
-        Came::Ended => format!("{name} has ended: {}", session.exit.unwrap_or_default()),
-        Came::HandedOver(job) => runs_on(name, &job),
+        StopOutcome::Requested => describe_request(context, name),
+        StopOutcome::Ended => format!("{name} has ended: {}", session.exit.unwrap_or_default()),
+        StopOutcome::HandedOver(job) => describe_handover(name, &job),
     };
     context.out.line(line)?;
     Ok(code)
 }
 
 /// Return the notice that the program has exited but its conversation continues elsewhere.
-pub(crate) fn runs_on(name: &AgentName, job: &str) -> String {
+pub(crate) fn describe_handover(name: &AgentName, job: &str) -> String {
     format!(
         "the program of {name} has exited, but its conversation continues in another process that \
          ph does not control ({job})"
@@ -119,7 +122,7 @@ pub(crate) fn runs_on(name: &AgentName, job: &str) -> String {
 }
 
 /// Return the text for a loop that ends after its iteration.
-fn requested(context: &Context, name: &AgentName) -> String {
+fn describe_request(context: &Context, name: &AgentName) -> String {
     let state = context.reader().ok().flatten();
     let state = state.and_then(|mut journal| journal.loop_state(name).ok().flatten());
     match state.and_then(|state| state.open) {
@@ -134,42 +137,42 @@ fn requested(context: &Context, name: &AgentName) -> String {
 }
 
 /// Stop a session and wait until it has ended.
-pub(crate) fn end(context: &Context, name: &AgentName, how: How) -> Result<Came> {
+pub(crate) fn end(context: &Context, name: &AgentName, mode: StopMode) -> Result<StopOutcome> {
     let place = Place::of(&context.home, name);
     if !place.is_held()? {
-        return end_orphans(context, name, how);
+        return end_orphans(context, name, mode);
     }
     let is_loop = place.record().is_some_and(|record| record.launch.is_loop());
-    let mut ending = Ending {
+    let mut session = StoppingSession {
         name,
         place,
-        kill: how == How::Kill,
+        kill: mode == StopMode::Kill,
         handed_over: None,
     };
-    let (grace, refusal) = match ending.ask(context)? {
+    let (grace, refusal) = match session.ask(context)? {
         // An iteration has no time limit. The session remembers the request.
-        Ok(()) if is_loop && how == How::Asked => {
+        Ok(()) if is_loop && mode == StopMode::Request => {
             if context.me().is_ok_and(|(me, _)| me == *name) {
                 // The iteration cannot end before its agent, the caller, gets a reply.
-                return Ok(Came::Asked);
+                return Ok(StopOutcome::Requested);
             }
-            note(requested(context, name));
+            note(describe_request(context, name));
             (Duration::MAX, None)
         }
         Ok(()) => {
-            if is_loop && how == How::Now {
-                ending.signal();
+            if is_loop && mode == StopMode::Now {
+                session.signal();
             }
             (SESSION_TIMEOUT, None)
         }
         Err(NoAnswer::Refused(failure)) => (SESSION_TIMEOUT, Some(failure.message)),
         Err(NoAnswer::Silence) => {
-            if !ending.kill {
+            if !session.kill {
                 note(format!("{name}: {SILENT}; stopping it by signals"));
             }
-            ending.signal();
+            session.signal();
             (
-                if ending.kill {
+                if session.kill {
                     KILLED_SESSION_TIMEOUT
                 } else {
                     SESSION_TIMEOUT
@@ -178,40 +181,42 @@ pub(crate) fn end(context: &Context, name: &AgentName, how: How) -> Result<Came>
             )
         }
     };
-    let is_over = ending.wait(grace)? || {
-        ending.kill();
-        ending.wait(PROCESS_TIMEOUT)?
+    let is_over = session.wait(grace)? || {
+        session.kill();
+        session.wait(PROCESS_TIMEOUT)?
     };
     progress_done();
     if is_over {
-        return Ok(ending.handed_over.map_or(Came::Ended, Came::HandedOver));
+        return Ok(session
+            .handed_over
+            .map_or(StopOutcome::Ended, StopOutcome::HandedOver));
     }
     let why = refusal.map_or(String::new(), |why| format!(": {why}"));
     let report = Report::storage(format!("cannot stop {name}{why}"));
-    Err(match ending.process() {
+    Err(match session.process() {
         Some(record) => report.hint(format!(
             "its process {} does not exit after SIGKILL",
             record.pid
         )),
         None => report.hint(format!(
             "its process is unknown; it holds the lock {}",
-            ending.place.lock_file().display()
+            session.place.lock_file().display()
         )),
     })
 }
 
 /// End the processes that a crashed session of this name has left.
-fn end_orphans(context: &Context, name: &AgentName, how: How) -> Result<Came> {
+fn end_orphans(context: &Context, name: &AgentName, mode: StopMode) -> Result<StopOutcome> {
     let latest = match context.reader()? {
         Some(mut journal) => journal.session(name)?,
         None => None,
     };
     let Some(run) = latest else {
-        return Ok(Came::NotRunning);
+        return Ok(StopOutcome::NotRunning);
     };
     let found = live::orphans(&context.home, &run);
     if found.is_empty() {
-        return Ok(Came::NotRunning);
+        return Ok(StopOutcome::NotRunning);
     }
     let send_signals = |signals: &[Signal]| {
         for pid in live::orphans(&context.home, &run) {
@@ -231,7 +236,7 @@ fn end_orphans(context: &Context, name: &AgentName, how: How) -> Result<Came> {
         true
     };
     let mut are_gone = false;
-    if how != How::Kill {
+    if mode != StopMode::Kill {
         send_signals(&[Signal::HUP, Signal::TERM, Signal::CONT]);
         are_gone = wait(KILLED_SESSION_TIMEOUT);
     }
@@ -246,7 +251,7 @@ fn end_orphans(context: &Context, name: &AgentName, how: How) -> Result<Came> {
         )));
     }
     record_crash(context, name, run.started.run)?;
-    Ok(Came::OrphansEnded(found))
+    Ok(StopOutcome::OrphansEnded(found))
 }
 
 /// Record the end of a crashed session without running processes.
@@ -264,7 +269,7 @@ fn record_crash(context: &Context, name: &AgentName, run: Uuid) -> Result<()> {
 }
 
 /// A session that is being stopped from outside.
-struct Ending<'a> {
+struct StoppingSession<'a> {
     name: &'a AgentName,
     place: Place,
     /// Whether to kill the program.
@@ -273,7 +278,7 @@ struct Ending<'a> {
     handed_over: Option<String>,
 }
 
-impl Ending<'_> {
+impl StoppingSession<'_> {
     /// Ask the session to stop. Retries briefly: a session that is starting or ending may have no
     /// socket.
     fn ask(&mut self, context: &Context) -> Result<std::result::Result<(), NoAnswer>> {

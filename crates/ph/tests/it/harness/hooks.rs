@@ -264,7 +264,7 @@ fn after_a_denial_the_screen_shows_that_the_question_is_closed() {
 #[test]
 fn why_explains_an_unreported_denial() {
     let stage = Stage::new();
-    install_manifest(&stage, "lab", &blind());
+    install_manifest(&stage, "lab", &without_dialogs());
     let tui = Tui::ready(&stage, &["--title", "--paste", "--hooks"]);
     tui.order("ask remove it");
     until_so("the hook", || {
@@ -438,7 +438,7 @@ impl Listener {
 }
 
 /// The lab's manifest with hooks and without dialogs.
-fn blind() -> String {
+fn without_dialogs() -> String {
     let at = LAB.find("[[dialog]]").expect("a question");
     let rest = LAB[at..].find("\n\n").map_or("", |end| &LAB[at + end..]);
     format!("{}{rest}{HOOK}", &LAB[..at])
@@ -447,7 +447,7 @@ fn blind() -> String {
 #[test]
 fn a_nudge_gets_no_enter_if_a_hook_reports_a_question() {
     let stage = Stage::new();
-    install_manifest(&stage, "lab", &blind());
+    install_manifest(&stage, "lab", &without_dialogs());
     let flags = ["--title", "--paste", "--hooks", "--ask-on-text", "drop it"];
     let tui = Tui::ready(&stage, &flags);
     let done = stage.run("nudge bot 'status please'");
@@ -463,7 +463,7 @@ fn a_nudge_gets_no_enter_if_a_hook_reports_a_question() {
 #[test]
 fn an_answer_gets_no_enter_if_a_hook_reports_the_next_question() {
     let stage = Stage::new();
-    install_manifest(&stage, "lab", &blind());
+    install_manifest(&stage, "lab", &without_dialogs());
     let tui = Tui::ready(&stage, &["--title", "--paste", "--hooks", "--again"]);
     tui.order("ask push it");
     until_so("the hook", || {

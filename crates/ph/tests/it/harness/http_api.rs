@@ -33,13 +33,13 @@ silence = "200ms"
 "#;
 
 /// A fake HTTP API, until it is dropped.
-struct Behind {
+struct FakeApi {
     port: u16,
     asked: Option<Receiver<(String, String)>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Behind {
+impl FakeApi {
     /// Answer every request: with the conversations' titles, or else with `answer`.
     fn new(port: u16, title: &'static str, answer: &'static str) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).expect("the port is free");
@@ -84,7 +84,7 @@ impl Behind {
     }
 }
 
-impl Drop for Behind {
+impl Drop for FakeApi {
     fn drop(&mut self) {
         // The thread waits for a request; this one makes it exit.
         drop(self.asked.take());
@@ -167,11 +167,11 @@ fn a_message_is_posted_to_the_api_and_proven_by_a_hook() {
     let stage = Stage::new();
     let (port, secret) = agent(&stage);
     assert_eq!(secret.len(), 32, "a secret of this session's own");
-    let behind = Behind::new(port, "Fix it", "HTTP/1.1 204 No Content\r\n\r\n");
+    let api = FakeApi::new(port, "Fix it", "HTTP/1.1 204 No Content\r\n\r\n");
     let done = stage.run("send bot hello --wait offered --timeout 20s");
     assert_eq!(done.code, 0, "{}", done.err());
     let id = done.out().trim().to_owned();
-    let (head, body) = behind.called();
+    let (head, body) = api.called();
     assert!(
         head.starts_with("POST /session/ses_1/prompt_async "),
         "{head}"
@@ -207,12 +207,12 @@ fn an_api_of_another_program_is_not_used() {
     ] {
         let stage = Stage::new();
         let (port, _) = agent(&stage);
-        let _behind = Behind::new(port, title, answer);
+        let _api = FakeApi::new(port, title, answer);
         let done = stage.run("send bot hello --wait offered --timeout 20s");
         assert_eq!(done.code, 0, "{}", done.err());
         let id = done.out().trim().to_owned();
         assert_eq!(route(&stage, &id), "terminal", "{title}");
-        tells_why(&stage, &id);
+        check_fallback_reason(&stage, &id);
     }
     // No program listens.
     let stage = Stage::new();
@@ -223,7 +223,7 @@ fn an_api_of_another_program_is_not_used() {
 }
 
 /// Check that the receipt, the status and the log explain the fallback.
-fn tells_why(stage: &Stage, id: &str) {
+fn check_fallback_reason(stage: &Stage, id: &str) {
     let shown = stage.show(id);
     let steps = shown["receipts"].as_array().expect("its receipts");
     let says = |step: &&Value| step["state"] == "offered";
@@ -259,14 +259,14 @@ fn a_persons_own_port_is_not_used() {
     let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let port = free.local_addr().expect("a port").port();
     drop(free);
-    let behind = Behind::new(port, "Fix it", "HTTP/1.1 204 No Content\r\n\r\n");
+    let api = FakeApi::new(port, "Fix it", "HTTP/1.1 204 No Content\r\n\r\n");
     let own = port.to_string();
     let noted = agent_with(&stage, &["--env", "SECRET=his"], &["--port", &own]);
     assert!(noted.ends_with("his"), "{noted}");
     let done = stage.run("send bot hello --wait offered --timeout 20s");
     assert_eq!(done.code, 0, "{}", done.err());
     assert_eq!(route(&stage, done.out().trim()), "terminal");
-    let asked = behind.asked.as_ref().expect("it is still here");
+    let asked = api.asked.as_ref().expect("it is still here");
     assert!(asked.try_recv().is_err(), "a strange port was called");
 }
 
@@ -274,7 +274,7 @@ fn a_persons_own_port_is_not_used() {
 fn an_api_reply_that_breaks_off_is_uncertain() {
     let stage = Stage::new();
     let (port, _) = agent(&stage);
-    let _behind = Behind::new(port, "Fix it", "");
+    let _api = FakeApi::new(port, "Fix it", "");
     let done = stage.run("send bot hello --wait offered --timeout 20s");
     let id = done.out().trim().to_owned();
     // The message is repeated through the terminal.

@@ -38,7 +38,7 @@ fn a_killed_loop_continues_at_the_same_iteration() {
         .run();
     assert_eq!(again.code, 0, "{}", again.err());
     assert!(again.err().contains("crashed"), "{}", again.err());
-    renew(&mut looped.session, &again.json());
+    use_session(&mut looped.session, &again.json());
     assert!(!is_alive(deep), "what its agent had started is ended");
     let third = looped.prompt(3);
     assert!(third.contains("cut off"), "{third}");
@@ -71,14 +71,14 @@ fn a_repeated_build_continues_with_the_new_options() {
     words.splice(at..at, ["--iterations".to_owned(), "7".to_owned()]);
     let again = looped.ph().call(&words).run();
     assert_eq!(again.code, 0, "{}", again.err());
-    renew(&mut looped.session, &again.json());
+    use_session(&mut looped.session, &again.json());
     let second = looped.prompt(2);
     assert!(second.contains("Iteration: 2 of 7"), "{second}");
     assert_eq!(looped.outcomes()[1], r#"2 {"failed":"cut_off"}"#);
 }
 
 /// Use the new session from now on.
-fn renew(session: &mut Session, now: &serde_json::Value) {
+fn use_session(session: &mut Session, now: &serde_json::Value) {
     let number = |name: &str| now[name].as_u64().expect("it runs") as u32;
     (session.pid, session.child) = (number("pid"), number("child_pid"));
     session.socket = now["socket"].as_str().expect("a socket").into();
@@ -96,7 +96,7 @@ fn a_restart_of_a_running_loop_ends_the_iteration_and_continues() {
         .call(&["restart", "bot", "--detach", "--json"])
         .run();
     assert_eq!(again.code, 0, "{}", again.err());
-    renew(&mut looped.session, &again.json());
+    use_session(&mut looped.session, &again.json());
     assert!(
         looped.prompt(3).contains("Mind the gap"),
         "nor is that lost"

@@ -169,10 +169,10 @@ impl Stage {
     fn is_back(&mut self, last: &str) {
         self.terminal.wait_for_text(last);
         self.terminal.wait_exit();
-        self.is_tidy();
+        self.assert_restored();
     }
 
-    fn is_tidy(&self) {
+    fn assert_restored(&self) {
         let usual = alacritty_terminal::term::TermMode::default();
         assert_eq!(self.terminal.mode(), usual);
         assert_eq!(self.terminal.title(), "mine");
@@ -389,7 +389,7 @@ fn every_end_of_the_client_restores_the_terminal() {
             status.success() || status.signal().is_some(),
             "{how}: {status}"
         );
-        stage.is_tidy();
+        stage.assert_restored();
         assert!(
             rustix::process::test_kill_process(guardian).is_err(),
             "{how}"
@@ -478,7 +478,7 @@ fn a_client_of_a_blocked_terminal_can_detach() {
     assert!(stage.terminal.wait_exit_unread().success());
     assert!(stage.terminal.is_sane());
     stage.terminal.wait_for_text("detached from bot");
-    stage.is_tidy();
+    stage.assert_restored();
 }
 
 #[test]

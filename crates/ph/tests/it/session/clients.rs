@@ -22,7 +22,7 @@ const SHELL: [&str; 3] = ["/bin/sh", "-c", ECHO];
 const STATUS: &str = r#"{"jsonrpc":"2.0","id":1,"method":"get_status"}"#;
 
 /// Check that the session answers, and that its terminal accepts and shows keys.
-fn assert_well(session: &Session) {
+fn assert_healthy(session: &Session) {
     assert_eq!(session.ask("get_status", json!({}))["status"], "running");
     let mut viewer = Viewer::attach(&session.socket, 80, 24);
     viewer.keys(b"well\n");
@@ -31,7 +31,7 @@ fn assert_well(session: &Session) {
 }
 
 /// Write until writing would block. Return the number of bytes.
-fn pour(stream: &UnixStream, bytes: &[u8]) -> usize {
+fn write_until_full(stream: &UnixStream, bytes: &[u8]) -> usize {
     stream.set_nonblocking(true).expect("a socket");
     let mut poured = 0;
     while poured < bytes.len() {
@@ -55,7 +55,7 @@ fn an_incomplete_line_is_not_processed() {
     }
     let mut begun = session.wire();
     begun.send_bytes(r#"{"type":"sta"#);
-    assert_well(&session);
+    assert_healthy(&session);
     for wire in &mut halves {
         wire.send_line(tail);
         assert_eq!(wire.json()["result"]["task_name"], BOT);
@@ -66,7 +66,7 @@ fn an_incomplete_line_is_not_processed() {
     session
         .wire()
         .send_bytes(r#"{"jsonrpc":"2.0","id":1,"method":"stop""#);
-    assert_well(&session);
+    assert_healthy(&session);
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn invalid_input_gets_an_error_or_ends_the_connection() {
         viewer.stream.write_all(&rubbish).expect("a session");
         viewer.leave();
     }
-    assert_well(&session);
+    assert_healthy(&session);
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn silent_connections_make_room_if_no_descriptor_is_free() {
     crowd[999].send_line(STATUS);
     assert_eq!(crowd[999].json()["result"]["task_name"], BOT);
     drop(crowd);
-    assert_well(&session);
+    assert_healthy(&session);
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn a_thousand_simultaneous_connections_are_answered() {
     let grown = session.memory().saturating_sub(before);
     assert!(grown < 64 << 10, "it has grown by {grown} KiB");
     drop(crowd);
-    assert_well(&session);
+    assert_healthy(&session);
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn endless_frames_of_one_client_delay_no_other() {
     let viewer = Viewer::attach(&session.socket, 80, 24);
     // The frames request nothing, so the session never has to wait.
     let frames = frames::encode(frames::CONTROL, b"{}").repeat(20_000);
-    hears_others_beside(&session, &viewer.stream, frames);
+    check_others_are_answered(&session, &viewer.stream, frames);
 }
 
 #[test]
@@ -241,11 +241,11 @@ fn endless_empty_lines_of_one_client_delay_no_other() {
     let session = Session::sh(ECHO);
     session.wait_for_text("ready");
     let wire = session.wire();
-    hears_others_beside(&session, &wire.stream, vec![b'\n'; 200_000]);
+    check_others_are_answered(&session, &wire.stream, vec![b'\n'; 200_000]);
 }
 
 /// Check that other clients are answered while one sends this endlessly.
-fn hears_others_beside(session: &Session, stream: &UnixStream, flood: Vec<u8>) {
+fn check_others_are_answered(session: &Session, stream: &UnixStream, flood: Vec<u8>) {
     let mut flooded = stream.try_clone().expect("a socket");
     let taken = Arc::new(AtomicUsize::new(0));
     let counted = taken.clone();
@@ -259,7 +259,7 @@ fn hears_others_beside(session: &Session, stream: &UnixStream, flood: Vec<u8>) {
     });
     let before = taken.load(Ordering::Relaxed);
     for _ in 0..3 {
-        assert_well(session);
+        assert_healthy(session);
     }
     // Count the bytes that were read before the others were answered, not the time.
     let taken = taken.load(Ordering::Relaxed) - before;
@@ -310,9 +310,9 @@ fn a_client_that_reads_no_replies_delays_no_other() {
     let questions = format!("{STATUS}\n").repeat(20_000);
     let crowd: Vec<Wire> = (0..10).map(|_| session.wire()).collect();
     for wire in &crowd {
-        pour(&wire.stream, questions.as_bytes());
+        write_until_full(&wire.stream, questions.as_bytes());
     }
-    assert_well(&session);
+    assert_healthy(&session);
     let grown = session.memory().saturating_sub(before);
     assert!(grown < 48 << 10, "it has grown by {grown} KiB");
     // A client that starts to read gets every reply.
@@ -344,7 +344,7 @@ fn the_buffers_of_all_connections_have_a_common_limit() {
     assert!(said[0].to_string().contains("at once"), "{said:?}");
     let grown = session.memory().saturating_sub(before);
     assert!(grown < 160 << 10, "it has grown by {grown} KiB");
-    assert_well(&session);
+    assert_healthy(&session);
     // Attached terminals share the limit.
     let mut viewer = Viewer::attach(&session.socket, 80, 24);
     let header = [0, 0, 0x9f, 0xff, 0xff];
@@ -433,7 +433,7 @@ fn other_users_are_refused() {
         said["error"]["message"],
         "this session belongs to another user"
     );
-    assert_well(&session);
+    assert_healthy(&session);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 mod recognition;
 
 use crate::cli::names::complete_harnesses;
-use crate::cli::session::run::size_here;
+use crate::cli::session::run::terminal_size;
 use crate::context::Context;
 use anstyle::Style;
 use posthaste_core::harness::Manifest;
@@ -232,7 +232,7 @@ fn test(
     let cwd = std::env::current_dir().map_err(|error| {
         Report::usage(format!("cannot determine the current directory: {error}"))
     })?;
-    let (cols, rows) = size_here();
+    let (cols, rows) = terminal_size();
     let launch = Launch {
         name: AgentName::parse("trial").map_err(Report::usage)?,
         command,
