@@ -18,10 +18,14 @@ lab-bare *ARGS:
 chaos *ARGS:
     PH_CHAOS=1 cargo test --workspace --test chaos --locked -- {{ARGS}}
 
-# Fuzz one target with coverage guidance, for some seconds; needs a nightly toolchain
-fuzz TARGET SECONDS="60":
-    command -v cargo-fuzz >/dev/null || cargo install --locked cargo-fuzz
-    cargo +nightly fuzz run --fuzz-dir fuzz {{TARGET}} -- -max_total_time={{SECONDS}} -max_len=4096
+# Fuzz one target with coverage guidance, for some seconds (needs a nightly toolchain); without TARGET, list the targets
+fuzz TARGET="" SECONDS="60":
+    @if [ -z "{{TARGET}}" ]; then \
+        sed -n 's/^name = "\([a-z_]*\)"$/\1/p' fuzz/Cargo.toml; \
+    else \
+        (command -v cargo-fuzz >/dev/null || cargo install --locked cargo-fuzz) && \
+        cargo +nightly fuzz run --fuzz-dir fuzz {{TARGET}} -- -max_total_time={{SECONDS}} -max_len=4096; \
+    fi
 
 # Change the session driver and delivery in about COUNT ways, and list the changes that no test notices
 mutants COUNT="200":

@@ -5,13 +5,14 @@
 
 mod header;
 
+pub use header::REPEAT;
+pub(crate) use header::defused;
 pub(crate) use header::headers;
-pub use header::{REPEAT, defused};
 
 use crate::mail::MessageState;
 use crate::message::Body;
 use crate::text;
-use header::{begins_as_header, head};
+use header::{began_as_header, head};
 
 /// Maximum body size that is typed. For a longer body, the agent is told to read the message file.
 pub const SHORT: usize = 300;
@@ -176,10 +177,10 @@ fn content(mail: &MessageState, placement: TextPlacement, mode: InputMode) -> Co
     let lines = &lines[blank..end.map_or(blank, |end| end + 1)];
     let plain = lines.iter().enumerate().map(|(n, line)| match mode {
         // The first line follows our own header.
-        InputMode::Pasted if n > 0 && begins_as_header(line) => format!("    {}", defused(line)),
-        InputMode::Pasted => defused(line),
+        InputMode::Pasted if n > 0 && began_as_header(line) => format!("    {line}"),
+        InputMode::Pasted => line.clone(),
         // In many programs, a typed tab completes a word.
-        InputMode::Typed => defused(line).replace('\t', " "),
+        InputMode::Typed => line.replace('\t', " "),
     });
     match (mode, lines.len()) {
         (InputMode::Typed, 2..) => Content::File,

@@ -1,10 +1,10 @@
 #!/bin/sh
-# A small scripted agent: says in its title what it does, as coding agents do. It works on the
-# first wish until it is interrupted, takes note of what comes meanwhile, then asks its reviewer
-# and tells the person.
+# A small scripted agent that shows its activity in the title, like coding agents. It works on the
+# first request until it is interrupted, and queues later messages. Then it asks its reviewer, and
+# replies to the person.
 title() { printf '\033]0;coder is %s\007' "$1"; }
 say() { printf 'coder: %s\n' "$1"; }
-# What stands in a line that was typed: the message's id, and its text.
+# Parse a typed line: the message's id and its text.
 take() {
     id=${1#*" id: "}
     id=${id%%[!0-9a-f]*}
@@ -17,14 +17,14 @@ stop() {
     title resting
 }
 
-wish=
+request=
 interrupted=
 trap stop INT
 say ready
 title resting
 while :; do
     if ! IFS= read -r line; then
-        # Not its end, but the key that interrupts.
+        # The interrupt key also ends the read; without it, the input has ended.
         [ -n "$interrupted" ] || exit 0
         interrupted=
         continue
@@ -34,8 +34,8 @@ while :; do
             take "$line"
             title working
             ph mark-read "$id" >/dev/null
-            ph reply "$wish" "Done. The reviewer says: $text" >/dev/null
-            ph archive "$wish" >/dev/null
+            ph reply "$request" "Done. The reviewer says: $text" >/dev/null
+            ph archive "$request" >/dev/null
             say "done"
             title resting
             ;;
@@ -49,8 +49,8 @@ while :; do
             ;;
         "[ph message from: human id: "*)
             take "$line"
-            if [ -z "$wish" ]; then
-                wish=$id
+            if [ -z "$request" ]; then
+                request=$id
                 title working
                 say "I begin"
             else

@@ -1,9 +1,9 @@
 #!/bin/sh
-# A small scripted agent: reads its terminal line by line, as a person would type. Before it
-# reviews what the coder has done, it asks for a permission.
+# A small scripted agent that reads its terminal line by line. Before it reviews the coder's work,
+# it asks for permission to run a command.
 title() { printf '\033]0;reviewer is %s\007' "$1"; }
 say() { printf 'reviewer: %s\n' "$1"; }
-# The id in a line that was typed.
+# Parse a typed line: the message's id.
 take() {
     id=${1#*" id: "}
     id=${id%%[!0-9a-f]*}

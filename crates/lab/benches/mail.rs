@@ -89,8 +89,8 @@ fn to_last_word(program: &Path, home: &Path, args: &[&str]) -> Duration {
     let mut command = command(program, home, args);
     command.stdout(Stdio::piped());
     time(|| {
-        let told = command.output().unwrap();
-        assert!(!told.stdout.is_empty(), "there is new mail");
+        let shown = command.output().unwrap();
+        assert!(!shown.stdout.is_empty(), "there is new mail");
     })
 }
 
@@ -138,7 +138,7 @@ fn processes(table: &mut Table) {
         mut ends,
         mut opens,
         mut quiet,
-        mut told,
+        mut shown,
     ] = [const { Vec::new() }; 7];
     for _ in 0..400 {
         empties.push(to_end(empty, &home, &[]));
@@ -150,7 +150,7 @@ fn processes(table: &mut Table) {
         // Sent by the person, because an agent's messages to itself would be held as a storm.
         let mut state = command(ph, &home, &["send", "bot", BODY]);
         state.env_remove("PH_AGENT").status().unwrap();
-        told.push(to_last_word(ph, &home, &["check", "--inject"]));
+        shown.push(to_last_word(ph, &home, &["check", "--inject"]));
     }
     let commit = median(commits);
     let floor = median(empties) + commit;
@@ -182,7 +182,7 @@ fn processes(table: &mut Table) {
     );
     table.row(
         "check --inject, a new message, against the same",
-        median(told),
+        median(shown),
         open,
         &Goal::AtMost(2.0),
     );
@@ -214,8 +214,8 @@ fn group_commit(table: &mut Table) {
     );
 }
 
-/// Whether a message's file is started while its sender waits for the commit. This helps one sender;
-/// with many senders there is no idle time.
+/// Whether a message's file is started while its sender waits for the commit. This helps one
+/// sender; with many senders there is no idle time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Filed {
     Afterwards,

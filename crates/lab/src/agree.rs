@@ -47,7 +47,7 @@ pub fn assert_intact(journal: &mut Journal) {
     assert_eq!(seqs, (1..=health.facts).collect::<Vec<_>>());
 }
 
-/// Check that views and model agree on every message_state, inbox, thread, count and prefix.
+/// Check that views and model agree on every message, inbox, thread, count and prefix.
 pub fn assert_views_agree(journal: &mut Journal, times: &[Timestamp]) {
     let records = records(journal);
     let mail = Mail::replay(&records);
@@ -107,7 +107,7 @@ pub fn assert_views_agree(journal: &mut Journal, times: &[Timestamp]) {
     assert_eq!(first, mail.odd()[..first.len()]);
 }
 
-/// Select all items of a short list and a sample of a long one: the model scans every message_state for
+/// Select all items of a short list and a sample of a long one: the model scans every message for
 /// each.
 fn sample<T>(all: impl IntoIterator<Item = T>) -> Vec<T> {
     let all: Vec<T> = all.into_iter().collect();

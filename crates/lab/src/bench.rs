@@ -265,11 +265,11 @@ fn released_target() -> Option<String> {
         return None;
     }
     let target = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
-    let said = |program: &str, args: &[&str]| Command::new(program).args(args).output().ok();
-    let library = said("rustc", &["--print", "target-libdir", "--target", &target]);
+    let run = |program: &str, args: &[&str]| Command::new(program).args(args).output().ok();
+    let library = run("rustc", &["--print", "target-libdir", "--target", &target]);
     let library = library.and_then(|out| String::from_utf8(out.stdout).ok());
     let has_library = library.is_some_and(|dir| Path::new(dir.trim()).is_dir());
-    let compiler = said("musl-gcc", &["--version"]);
+    let compiler = run("musl-gcc", &["--version"]);
     if has_library && compiler.is_some_and(|out| out.status.success()) {
         return Some(target);
     }

@@ -5,11 +5,11 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// Memory file system on Linux.
-const MEMORY: &str = "/dev/shm";
+/// Path of the memory file system on Linux.
+const MEMORY_FILE_SYSTEM: &str = "/dev/shm";
 /// Minimum free space of the memory file system: in a container, tests that run side by side may
 /// fill it.
-const ENOUGH: u64 = 256 << 20;
+const MIN_FREE_BYTES: u64 = 256 << 20;
 
 #[derive(Debug)]
 pub struct TempHome {
@@ -25,9 +25,9 @@ impl TempHome {
         reason = "making a directory is no default"
     )]
     pub fn new() -> Self {
-        let memory = Path::new(MEMORY);
+        let memory = Path::new(MEMORY_FILE_SYSTEM);
         let room = rustix::fs::statvfs(memory).map_or(0, |fs| fs.f_bavail * fs.f_frsize);
-        if room < ENOUGH {
+        if room < MIN_FREE_BYTES {
             return Self::on_disk();
         }
         directory()

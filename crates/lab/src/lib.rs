@@ -19,6 +19,6 @@ pub mod tty;
 pub use agree::{assert_intact, assert_views_agree, moments, records};
 pub use home::TempHome;
 pub use program::{ph, program};
-pub use provider::{Ended, MemoryProvider};
+pub use provider::{CallResult, MemoryProvider};
 pub use samples::{at, denied, draft, id, name, order, post, started, stored, text_of};
 pub use skip::skip_or_fail;

@@ -29,14 +29,14 @@ struct StoredMessage {
 
 /// Outcome of a call.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Ended {
+pub struct CallResult {
     pub code: u8,
     pub stdout: String,
     pub stderr: String,
 }
 
-impl Ended {
-    fn said(value: &Value) -> Self {
+impl CallResult {
+    fn success(value: &Value) -> Self {
         Self {
             code: 0,
             stdout: value.to_string(),
@@ -44,7 +44,7 @@ impl Ended {
         }
     }
 
-    fn silent() -> Self {
+    fn no_output() -> Self {
         Self {
             code: 0,
             stdout: String::new(),
@@ -63,9 +63,9 @@ impl Ended {
 
 impl MemoryProvider {
     /// Carry out one operation.
-    pub fn call(&mut self, now: Timestamp, op: &str, arg: &str, stdin: &str) -> Ended {
+    pub fn call(&mut self, now: Timestamp, op: &str, arg: &str, stdin: &str) -> CallResult {
         match op {
-            "ensure-running" => Ended::silent(),
+            "ensure-running" => CallResult::no_output(),
             "send" => self.send(now, arg, stdin, None),
             "reply" => match self.find(arg) {
                 Some(at) => {
@@ -81,7 +81,7 @@ impl MemoryProvider {
                 let mine = |message: &&StoredMessage| message.to == arg && !message.is_archived;
                 let mine: Vec<_> = self.messages.iter().filter(mine).collect();
                 let unread = mine.iter().filter(|message| !message.read).count();
-                Ended::said(&json!({"total": mine.len(), "unread": unread}))
+                CallResult::success(&json!({"total": mine.len(), "unread": unread}))
             }
             "get" | "read" | "mark-read" | "mark-unread" | "archive" | "delete" => {
                 match self.find(arg) {
@@ -89,7 +89,7 @@ impl MemoryProvider {
                     None => not_found(),
                 }
             }
-            _ => Ended::failed(2, "unknown operation"),
+            _ => CallResult::failed(2, "unknown operation"),
         }
     }
 
@@ -97,14 +97,14 @@ impl MemoryProvider {
         self.messages.iter().position(|message| message.id == id)
     }
 
-    fn send(&mut self, now: Timestamp, to: &str, stdin: &str, parent: Option<usize>) -> Ended {
-        let Ok(said) = serde_json::from_str::<Value>(stdin) else {
-            return Ended::failed(1, "standard input is not JSON");
+    fn send(&mut self, now: Timestamp, to: &str, stdin: &str, parent: Option<usize>) -> CallResult {
+        let Ok(fields) = serde_json::from_str::<Value>(stdin) else {
+            return CallResult::failed(1, "standard input is not JSON");
         };
         if to.is_empty() || to.starts_with('-') {
-            return Ended::failed(1, "nobody has such a name");
+            return CallResult::failed(1, "invalid agent name");
         }
-        let word = |key: &str| said[key].as_str().unwrap_or_default().to_owned();
+        let word = |key: &str| fields[key].as_str().unwrap_or_default().to_owned();
         self.sent += 1;
         let id = format!("m{}", self.sent);
         let thread = parent.map(|at| self.messages[at].thread_id.clone());
@@ -120,62 +120,62 @@ impl MemoryProvider {
             is_archived: false,
             id,
         };
-        let ended = Ended::said(&message.told());
+        let ended = CallResult::success(&message.to_json());
         self.messages.push(message);
         ended
     }
 
-    fn change(&mut self, at: usize, op: &str) -> Ended {
+    fn change(&mut self, at: usize, op: &str) -> CallResult {
         let message = &mut self.messages[at];
         match op {
-            "get" => return Ended::said(&message.told()),
+            "get" => return CallResult::success(&message.to_json()),
             "read" => {
                 message.read = true;
-                return Ended::said(&message.told());
+                return CallResult::success(&message.to_json());
             }
             "mark-read" => message.read = true,
             "mark-unread" => message.read = false,
-            "archive" if message.is_archived => return Ended::failed(1, "already archived"),
+            "archive" if message.is_archived => return CallResult::failed(1, "already archived"),
             "archive" => message.is_archived = true,
             _ => drop(self.messages.remove(at)),
         }
-        Ended::silent()
+        CallResult::no_output()
     }
 
-    fn thread(&self, id: &str) -> Ended {
+    fn thread(&self, id: &str) -> CallResult {
         let of = self.find(id).map(|at| self.messages[at].thread_id.as_str());
         let thread = of.unwrap_or(id);
         let all = self.messages.iter().filter(|l| l.thread_id == thread);
-        told(all)
+        list_of(all)
     }
 
-    fn list(&self, wanted: impl Fn(&StoredMessage) -> bool) -> Ended {
-        told(self.messages.iter().filter(|l| !l.is_archived && wanted(l)))
+    fn list(&self, wanted: impl Fn(&StoredMessage) -> bool) -> CallResult {
+        list_of(self.messages.iter().filter(|l| !l.is_archived && wanted(l)))
     }
 }
 
-fn told<'a>(messages: impl Iterator<Item = &'a StoredMessage>) -> Ended {
-    let all: Vec<_> = messages.map(StoredMessage::told).collect();
+fn list_of<'a>(messages: impl Iterator<Item = &'a StoredMessage>) -> CallResult {
+    let all: Vec<_> = messages.map(StoredMessage::to_json).collect();
     if all.is_empty() {
-        return Ended::silent();
+        return CallResult::no_output();
     }
-    Ended::said(&Value::Array(all))
+    CallResult::success(&Value::Array(all))
 }
 
-fn not_found() -> Ended {
-    Ended::failed(1, "gc-mail-error:not-found")
+fn not_found() -> CallResult {
+    CallResult::failed(1, "gc-mail-error:not-found")
 }
 
 impl StoredMessage {
-    fn told(&self) -> Value {
-        let mut told = json!({
+    fn to_json(&self) -> Value {
+        let mut value = json!({
             "id": self.id, "from": self.from, "to": self.to, "subject": self.subject,
             "body": self.body, "created_at": self.created_at, "read": self.read,
             "thread_id": self.thread_id,
         });
         if let Some(parent) = &self.reply_to {
-            told["reply_to"] = json!(parent);
+            value["reply_to"] = json!(parent);
         }
-        told
+        value
     }
 }

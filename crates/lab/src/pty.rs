@@ -21,8 +21,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Default deadline for a program to show something; see [`Terminal::patient`].
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Default deadline for a program to show something; see [`Terminal::with_timeout`].
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
@@ -71,23 +71,23 @@ impl Dimensions for Size {
 }
 
 /// Events of the terminal model: replies for the program, and its new title.
-enum Said {
+enum TerminalEvent {
     Answer(String),
     Title(String),
 }
 
-struct Answers(Sender<Said>);
+struct EventSender(Sender<TerminalEvent>);
 
-impl EventListener for Answers {
+impl EventListener for EventSender {
     fn send_event(&self, event: Event) {
-        let said = match event {
-            Event::PtyWrite(text) => Said::Answer(text),
-            Event::Title(title) => Said::Title(title),
-            Event::ResetTitle => Said::Title(String::new()),
+        let event = match event {
+            Event::PtyWrite(text) => TerminalEvent::Answer(text),
+            Event::Title(title) => TerminalEvent::Title(title),
+            Event::ResetTitle => TerminalEvent::Title(String::new()),
             _ => return,
         };
         // The receiver is gone if the terminal is.
-        let _ = self.0.send(said);
+        let _ = self.0.send(event);
     }
 }
 
@@ -107,12 +107,12 @@ pub struct Terminal {
     /// Closed at the other end when the program has ended.
     ended: OwnedFd,
     watcher: Option<JoinHandle<()>>,
-    term: Term<Answers>,
+    term: Term<EventSender>,
     parser: Processor,
-    said: Receiver<Said>,
+    events: Receiver<TerminalEvent>,
     title: String,
     output: Vec<u8>,
-    patience: Duration,
+    timeout: Duration,
 }
 
 impl std::fmt::Debug for Terminal {
@@ -143,7 +143,7 @@ impl Terminal {
         let flags = rustix::fs::fcntl_getfl(&pty).expect("flags");
         rustix::fs::fcntl_setfl(&pty, flags | rustix::fs::OFlags::NONBLOCK).expect("flags");
         let (ended, watcher) = watch(pid_of(&child));
-        let (sender, said) = channel();
+        let (sender, events) = channel();
         let config = Config {
             kitty_keyboard: true,
             ..Config::default()
@@ -154,18 +154,18 @@ impl Terminal {
             child,
             ended,
             watcher: Some(watcher),
-            term: Term::new(config, &size, Answers(sender)),
+            term: Term::new(config, &size, EventSender(sender)),
             parser: Processor::new(),
-            said,
+            events,
             title: String::new(),
             output: Vec::new(),
-            patience: PATIENCE,
+            timeout: DEFAULT_TIMEOUT,
         }
     }
 
     /// Extend the deadline, for a slow program.
-    pub fn patient(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
         self
     }
 
@@ -243,7 +243,7 @@ impl Terminal {
     /// Draw output until the terminal satisfies a condition. It is checked after all output and
     /// periodically, because modes change without output.
     pub fn wait_until(&mut self, what: &str, wanted: impl Fn(&Self) -> bool) {
-        let deadline = Instant::now() + self.patience;
+        let deadline = Instant::now() + self.timeout;
         loop {
             self.draw();
             if wanted(self) {
@@ -275,12 +275,15 @@ impl Terminal {
     /// Type bytes, in as many writes as the terminal needs.
     pub fn type_keys(&mut self, keys: impl AsRef<[u8]>) {
         let mut keys = keys.as_ref();
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + DEFAULT_TIMEOUT;
         while !keys.is_empty() {
             match rustix::io::write(&self.pty, keys) {
                 Ok(written) => keys = &keys[written..],
                 Err(Errno::AGAIN | Errno::INTR) => {
-                    assert!(Instant::now() < deadline, "nobody reads what is typed");
+                    assert!(
+                        Instant::now() < deadline,
+                        "the program does not read its input"
+                    );
                     // A program may wait for its output to be read before it reads more.
                     self.draw();
                     let mut fds = [PollFd::new(&self.pty, PollFlags::OUT | PollFlags::IN)];
@@ -334,7 +337,7 @@ impl Terminal {
     }
 
     fn wait_end(&mut self, reading: Reading) -> ExitStatus {
-        let deadline = Instant::now() + self.patience;
+        let deadline = Instant::now() + self.timeout;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -379,10 +382,10 @@ impl Terminal {
             self.parser.advance(&mut self.term, &buffer[..read]);
         }
         let mut answers = String::new();
-        for said in self.said.try_iter() {
-            match said {
-                Said::Answer(answer) => answers.push_str(&answer),
-                Said::Title(title) => self.title = title,
+        for event in self.events.try_iter() {
+            match event {
+                TerminalEvent::Answer(answer) => answers.push_str(&answer),
+                TerminalEvent::Title(title) => self.title = title,
             }
         }
         // A reply that is not accepted at once is lost, as on a terminal whose program does not
@@ -491,7 +494,7 @@ mod tests {
         let group = terminal.pid();
         drop(terminal);
         // The last process of the group may still be ending, and nothing signals its end.
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + DEFAULT_TIMEOUT;
         while rustix::process::test_kill_process_group(group).is_ok() {
             assert!(Instant::now() < deadline, "somebody is left");
             std::thread::yield_now();

@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 const DIR: &str = "LAB_TTY_DIR";
 const PASTE: &str = "LAB_TTY_PASTE";
 /// Interval between checks of the control files, and between outputs while busy.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The program from outside: its control files and logs.
 #[derive(Debug, Clone)]
@@ -129,7 +129,7 @@ pub fn run() {
         say(b"\x1b[?2004h");
     }
     say(b"ready\r\n");
-    let timeout = Timespec::try_from(LOOK).expect("a short time");
+    let timeout = Timespec::try_from(POLL_INTERVAL).expect("a short time");
     let mut size = String::new();
     let mut buffer = vec![0; 64 << 10];
     loop {

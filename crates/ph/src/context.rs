@@ -54,14 +54,18 @@ impl Context {
         let user = user.map(|dirs| dirs.config_dir().join("posthaste/config.toml"));
         let own = match home.is_project() {
             true => SettingsFile::Project(home.config()),
-            false => SettingsFile::Person(home.config()),
+            false => SettingsFile::Home(home.config()),
         };
         let project = project_settings_dir.as_ref();
         let project = project.map(|dir| SettingsFile::Project(dir.join("config.toml")));
         let user = user.map(SettingsFile::Person);
         let files: Vec<_> = user.into_iter().chain([own]).chain(project).collect();
         let read = || -> Result<_> {
-            let layers = Layers::load(&files, said.color.as_deref())?;
+            // Before a home exists, another user may be able to create its directory.
+            let is_readable = home.is_readable()?;
+            let is_safe =
+                |file: &&SettingsFile| is_readable || !matches!(file, SettingsFile::Home(_));
+            let layers = Layers::load(files.iter().filter(is_safe), said.color.as_deref())?;
             let config = Config::of(&layers)?;
             Ok((layers, config))
         };

@@ -16,7 +16,7 @@ pub mod socket;
 mod state;
 
 use host::journal_handle::JournalHandle;
-use posthaste_core::{AgentName, Limits};
+use posthaste_core::{AgentName, Limits, MessageId};
 use posthaste_store::Home;
 use pty::keyboard::Keyboard;
 use pty::terminal::Terminal;
@@ -38,6 +38,8 @@ struct Shared {
     run: Uuid,
     /// Whether the program is the runner of a loop.
     is_loop: bool,
+    /// See `Running::cut_offers`.
+    cut_offers: Vec<MessageId>,
     home: Home,
     /// Limits of mail between agents.
     limits: Limits,
@@ -74,6 +76,8 @@ struct ConnectionCounts {
     viewers: Cell<u64>,
     /// Number of connections that have not sent their first line.
     silent: Cell<usize>,
+    /// Closes the connection that has been silent for longest.
+    shed: Notify,
 }
 
 /// Values of the session's state that connections watch.

@@ -93,6 +93,10 @@ impl HttpRoute {
         }
     }
 
+    pub(super) fn unproven(&self) -> &Unproven {
+        &self.unproven
+    }
+
     pub(super) fn is_calling(&self) -> bool {
         self.offer().is_some()
     }

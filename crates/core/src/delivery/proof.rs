@@ -11,6 +11,7 @@ use crate::id::MessageId;
 use crate::mail::MessageState;
 use crate::moment::Moment;
 use crate::name::AgentName;
+use crate::receipt::Proven;
 use crate::turn;
 use std::time::Duration;
 
@@ -22,6 +23,8 @@ const TRANSCRIPT_NAME_TIMEOUT: Duration = Duration::from_secs(60);
 const NO_TRANSCRIPT: &str =
     "no transcript: no hook of the agent has named one, so no proof is awaited";
 const HOOK_REPORTED_LATE: &str = "a hook of the agent has reported, so a proof is awaited";
+const FORGOTTEN: &str = "more than 256 later messages are unproven, so a proof of this one would not be \
+     recognised; it is offered again, marked as a repeat, when the agent ends";
 const WITHDRAWN: &str = "a person removed it from the agent's queue";
 
 /// The parts of a message's header that identify the message.
@@ -74,7 +77,12 @@ impl TranscriptNaming {
                 *self = Self::Expected { ids: ids(), until };
             }
             Self::Unheard => *self = Self::Missing { ids: ids() },
-            Self::Expected { ids, .. } | Self::Missing { ids } => ids.extend_from_slice(offered),
+            Self::Expected { ids, .. } => ids.extend_from_slice(offered),
+            Self::Missing { ids } => {
+                ids.extend_from_slice(offered);
+                // Older messages can no longer be proven: see [`Unproven::add`].
+                ids.drain(..ids.len().saturating_sub(MAX_UNPROVEN));
+            }
             Self::Named => {}
         }
     }
@@ -100,6 +108,8 @@ pub(super) struct Unproven {
     written: Vec<MessageHeader>,
     /// Repeats whose text was cut off. A later header cannot be distinguished from their header.
     cut: Vec<MessageId>,
+    /// Whether a message was forgotten because too many were unproven.
+    has_overflowed: bool,
 }
 
 impl Unproven {
@@ -107,7 +117,7 @@ impl Unproven {
         self.written.is_empty()
     }
 
-    fn has(&self, id: MessageId) -> bool {
+    pub(super) fn has(&self, id: MessageId) -> bool {
         self.written.iter().any(|header| header.id == id)
     }
 
@@ -118,6 +128,7 @@ impl Unproven {
         }
         if self.written.len() == MAX_UNPROVEN {
             self.written.remove(0);
+            self.has_overflowed = true;
         }
         self.written.push(header.clone());
     }
@@ -292,8 +303,24 @@ impl Delivery {
     }
 
     /// Return why an offered message cannot be proven to be accepted, if there is a reason.
-    pub fn lacks_proof(&self) -> Option<String> {
-        self.missing_proof().map(|why| format!("; {why}"))
+    pub fn lacks_proof(&self, mail: &MessageState) -> Option<String> {
+        let why = self
+            .missing_proof()
+            .or_else(|| self.is_forgotten(mail).then(|| FORGOTTEN.to_owned()));
+        why.map(|why| format!("; {why}"))
+    }
+
+    /// Whether the proof of a message is awaited, but would not be recognised, because too many
+    /// messages were offered after it.
+    fn is_forgotten(&self, mail: &MessageState) -> bool {
+        let lists = [
+            &self.proof.unproven,
+            &self.hook.unproven,
+            self.http.unproven(),
+        ];
+        mail.status.proven == Proven::Unproven
+            && lists.iter().any(|unproven| unproven.has_overflowed)
+            && !lists.iter().any(|unproven| unproven.has(mail.message.id))
     }
 
     /// Return whether a message awaits a proof by the transcript.
@@ -416,6 +443,22 @@ mod tests {
             panic!("{transcript:?}");
         };
         assert_eq!(ids, [first, second]);
+    }
+
+    #[test]
+    fn the_messages_without_a_transcript_are_bounded() {
+        let id = |n| message(n, "alice", "bob").id;
+        let mut transcript = TranscriptNaming::Missing { ids: Vec::new() };
+        let most = MAX_UNPROVEN as u128;
+        for n in 1..=most + 10 {
+            transcript.record_offer(crate::activity::tests::ms(0), &[id(n)], true);
+        }
+        let TranscriptNaming::Missing { ids } = transcript else {
+            panic!("{transcript:?}");
+        };
+        assert_eq!(ids.len(), MAX_UNPROVEN);
+        assert_eq!(ids.first(), Some(&id(11)));
+        assert_eq!(ids.last(), Some(&id(most + 10)));
     }
 
     /// A part of the first offer may still be in the box, and be submitted instead of the repeat.

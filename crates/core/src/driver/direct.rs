@@ -256,7 +256,7 @@ impl SessionDriver {
                 .push(Action::FollowTranscript { path, from_start });
         }
         self.transcripts.read_soon(now.mono);
-        let Some(id) = report.session().filter(|_| report.is_of_a_turn()) else {
+        let Some(id) = report.session().filter(|_| report.enters_conversation()) else {
             return;
         };
         let before = self.conversation.as_ref().filter(|known| known.id == id);
@@ -267,6 +267,7 @@ impl SessionDriver {
             harness: self.run.harness.clone(),
             cwd: self.run.cwd.clone(),
             transcript: path.or_else(|| before?.transcript.clone()),
+            not_resumed: false,
         };
         if self.conversation.as_ref() != Some(&conversation) {
             self.conversation = Some(conversation.clone());

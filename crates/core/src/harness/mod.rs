@@ -25,5 +25,6 @@ pub use screen::{
     ProgramFacts, RowPattern, RowPosition, Says, Sighting,
 };
 pub use start::{
-    Headless, Output, PromptWay, Resume, Start, StartFile, add, gives_flag, take_flag, take_out,
+    Headless, Output, PromptWay, Resume, ResumeArgs, Start, StartFile, add, gives_flag, take_flag,
+    take_out,
 };

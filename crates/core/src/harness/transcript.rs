@@ -30,7 +30,12 @@ impl Shown {
     }
 
     pub fn is_empty(&self) -> bool {
-        self.given.is_empty() && self.withdrawn.is_empty()
+        self.len() == 0
+    }
+
+    /// Return the size of the texts, in bytes.
+    pub fn len(&self) -> usize {
+        self.given.len() + self.withdrawn.len()
     }
 }
 

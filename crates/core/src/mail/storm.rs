@@ -27,8 +27,11 @@ impl Limits {
 
 /// Period over which the rate is measured.
 pub const MINUTE: SignedDuration = SignedDuration::from_mins(1);
-/// Maximum difference between the clock readings of concurrent senders, who read the time before
-/// they wait for the journal's lock.
+/// How far after now a message may be dated and still count towards the rate. Senders read the time
+/// before they wait for the journal's lock, at most this long by default. If ten processes of one agent
+/// send at once, the one that gets the lock last may have read the earliest time: the other nine are
+/// dated after its now, and a storm of concurrent senders would be hidden if they did not count. Messages
+/// dated later than this are from before a change of the clock, and do not count.
 pub const SENDER_SKEW: SignedDuration = SignedDuration::from_secs(10);
 
 /// Time for which a delivered message counts as the cause of its recipient's messages. The end of a

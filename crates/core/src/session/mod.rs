@@ -48,6 +48,10 @@ pub struct Conversation {
     /// Path of the file in which the agent records the conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transcript: Option<String>,
+    /// Whether the run has begun without this conversation, which an earlier run was in. A restart
+    /// resumes it, unless the run has recorded a conversation of its own since.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub not_resumed: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,15 +67,23 @@ pub enum Ending {
     Failed(String),
 }
 
+/// ILL, ABRT, BUS, FPE, KILL and SEGV on Linux.
+const FAULT_SIGNALS: [i32; 6] = [4, 6, 7, 8, 9, 11];
+/// Exit status of a shell for a program that signal 0 ended.
+const SIGNAL_STATUS_BASE: i32 = 128;
+
 impl Ending {
     /// Whether nobody asked for this end: the session disappeared, or the program was ended by a
-    /// signal that indicates a fault or by SIGKILL.
+    /// signal that indicates a fault or by SIGKILL. A shell reports such a signal as exit status
+    /// 128 plus its number. Any other exit status does not distinguish a crash from a request.
     pub fn is_crash(&self) -> bool {
         match self {
             Self::Crashed => true,
-            // ILL, ABRT, BUS, FPE, KILL, SEGV on Linux.
-            Self::Signal(number) => [4, 6, 7, 8, 9, 11].contains(number),
-            Self::Exit(_) | Self::Failed(_) => false,
+            Self::Signal(number) => FAULT_SIGNALS.contains(number),
+            Self::Exit(status) => {
+                FAULT_SIGNALS.contains(&status.saturating_sub(SIGNAL_STATUS_BASE))
+            }
+            Self::Failed(_) => false,
         }
     }
 }
@@ -279,6 +291,23 @@ pub(crate) mod tests {
             "failed: no such command",
             r#"{"failed":"no\nsuch command"}"#,
         );
+    }
+
+    #[test]
+    fn only_a_fault_or_a_lost_session_is_a_crash() {
+        let check = |how: Ending, is_crash: bool| assert_eq!(how.is_crash(), is_crash, "{how}");
+        check(Ending::Crashed, true);
+        check(Ending::Signal(9), true);
+        check(Ending::Signal(15), false);
+        check(Ending::Failed("no such command".into()), false);
+        check(Ending::Exit(0), false);
+        check(Ending::Exit(1), false);
+        // A shell reports SIGKILL and SIGSEGV like this, and also Ctrl+C and SIGTERM.
+        check(Ending::Exit(137), true);
+        check(Ending::Exit(139), true);
+        check(Ending::Exit(130), false);
+        check(Ending::Exit(143), false);
+        check(Ending::Exit(i32::MIN), false);
     }
 
     #[test]

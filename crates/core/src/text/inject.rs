@@ -3,8 +3,8 @@
 
 use crate::mail::MessageState;
 use crate::receipt::{Proven, Receipt, Step};
+use crate::text;
 use crate::turn::REPEAT;
-use crate::{text, turn};
 
 /// Name of this route in receipts.
 pub const ROUTE: &str = "inject";
@@ -32,7 +32,8 @@ pub fn reminder(entries: &[Entry<'_>], unread: u64) -> String {
             .envelope
             .subject
             .as_deref()
-            .map(|s| format!(" [{}]", plain(s)))
+            // With its brackets, because these could complete a header.
+            .map(|s| format!(" {}", plain(&format!("[{s}]"))))
             .unwrap_or_default();
         let id = message.id.id8();
         let reply = if message.envelope.expects_reply {
@@ -58,7 +59,7 @@ pub fn reminder(entries: &[Entry<'_>], unread: u64) -> String {
 
 /// Return one bounded line without tags, and without text that resembles one of our headers.
 fn plain(text: &str) -> String {
-    let line = turn::defused(&text::one_line(text, usize::MAX));
+    let line = text::one_line(text, usize::MAX);
     let cut = text::head(&line, MAX_BYTES);
     let mut plain = text::without_tags(cut.trim_end());
     if cut.len() < line.len() {

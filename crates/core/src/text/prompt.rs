@@ -3,7 +3,7 @@
 
 use crate::message::Message;
 use crate::tasks::{Note, NoteType, Task, TaskStatus};
-use crate::{text, turn};
+use crate::text;
 use jiff::tz::TimeZone;
 
 const HEADING: &str = "## INBOX (Unread Messages - Process these first!)";
@@ -28,7 +28,7 @@ pub fn inbox_block(entries: &[Entry<'_>], zone: &TimeZone) -> String {
     block.push('\n');
     for entry in entries {
         let written = entry.message.created_at.to_zoned(zone.clone());
-        let mut lines = text::lines(entry.text).map(|line| turn::defused(&line));
+        let mut lines = text::lines(entry.text);
         let first = lines.next().unwrap_or_default();
         block.push_str(&format!(
             "- [{}] {}: {first}\n",

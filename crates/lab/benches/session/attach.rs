@@ -100,7 +100,7 @@ fn keys(table: &mut Table, stage: &mut Stage, placement: Placement) {
     took.show(table, placement.name());
 }
 
-/// Return the time of each key.
+/// Times of the keys in each series.
 #[derive(Default)]
 struct Took {
     ours: Vec<f64>,

@@ -17,9 +17,9 @@ use std::process::{Child, Command, Stdio};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// Scrollback of a session, too.
-const SCROLLBACK: usize = 500;
+const SCROLLBACK_LINES: usize = 500;
 /// Limit of a session for the bytes that it publishes at once.
-const PIECE: usize = 64 << 10;
+const MAX_WRITE_BYTES: usize = 64 << 10;
 
 pub(crate) const ECHO: &str = "__echo";
 pub(crate) const FAN: &str = "__fan";
@@ -50,22 +50,23 @@ pub(crate) fn echo(socket: &str) {
     runtime.block_on(serve);
 }
 
-/// Run a server that writes a file to all its connections, in large pieces, whenever it is told to.
+/// Run a server that writes a file to all its connections, in large pieces, for every byte on
+/// standard input.
 pub(crate) fn fan(socket: &str, file: &str) {
     let listener = UnixListener::bind(socket).unwrap();
     std::io::stdout().write_all(b"\n").unwrap();
     let bytes = std::fs::read(file).unwrap();
-    let mut told = [0];
+    let mut command = [0];
     // The first byte is the number of connections.
-    std::io::stdin().read_exact(&mut told).unwrap();
-    let streams: Vec<UnixStream> = (0..told[0])
+    std::io::stdin().read_exact(&mut command).unwrap();
+    let streams: Vec<UnixStream> = (0..command[0])
         .map(|_| {
             let (stream, _) = listener.accept().unwrap();
             stream.set_nonblocking(true).unwrap();
             stream
         })
         .collect();
-    while std::io::stdin().read_exact(&mut told).is_ok() {
+    while std::io::stdin().read_exact(&mut command).is_ok() {
         let mut rests = vec![&bytes[..]; streams.len()];
         while rests.iter().any(|rest| !rest.is_empty()) {
             let mut waits = Vec::new();
@@ -73,7 +74,7 @@ pub(crate) fn fan(socket: &str, file: &str) {
                 if rest.is_empty() {
                     continue;
                 }
-                match stream.write(&rest[..rest.len().min(PIECE)]) {
+                match stream.write(&rest[..rest.len().min(MAX_WRITE_BYTES)]) {
                     Ok(count) => *rest = &rest[count..],
                     Err(error) if error.kind() == ErrorKind::WouldBlock => {
                         waits.push(PollFd::new(stream, PollFlags::OUT));
@@ -148,7 +149,7 @@ impl Server {
         Connection::new(self.connect())
     }
 
-    pub(crate) fn tell(&mut self, byte: u8) {
+    pub(crate) fn send(&mut self, byte: u8) {
         let stdin = self.child.stdin.as_mut().unwrap();
         stdin.write_all(&[byte]).unwrap();
     }
@@ -194,7 +195,7 @@ impl Model {
             rows: ROWS,
         };
         let config = Config {
-            scrolling_history: SCROLLBACK,
+            scrolling_history: SCROLLBACK_LINES,
             ..Config::default()
         };
         Self {

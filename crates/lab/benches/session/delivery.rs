@@ -74,7 +74,7 @@ pub(crate) fn measure(table: &mut Table, stage: &mut Stage) {
 fn written(pty: &mut Pty) -> f64 {
     let begun = Instant::now();
     pty.window.type_text(&BODY.as_bytes()[..300]);
-    assert_eq!(pty.player.said(), b"text\n");
+    assert_eq!(pty.player.next_line(), b"text\n");
     begun.elapsed().as_secs_f64()
 }
 
@@ -115,26 +115,26 @@ impl Agent {
 
     /// Wait for the text, ignoring other reports.
     fn until_typed(&mut self) {
-        while self.player.said() != b"text\n" {}
+        while self.player.next_line() != b"text\n" {}
     }
 
     fn until(&mut self, activity: &str) {
-        self.until_told(&format!("\"activity\":\"{activity}\""));
+        self.until_event(&format!("\"activity\":\"{activity}\""));
     }
 
     /// Send a message that is held, and wait until the session knows it.
     fn send_held(&mut self, priority: Priority) {
         self.send(priority);
-        self.until_told("\"receipt\":\"stored\"");
+        self.until_event("\"receipt\":\"stored\"");
     }
 
-    fn until_told(&mut self, wanted: &str) {
+    fn until_event(&mut self, wanted: &str) {
         while memchr::memmem::find(self.listener.line(), wanted.as_bytes()).is_none() {}
     }
 
     /// Wait until the message is submitted and the agent is at rest.
     fn settle(&mut self) {
-        while self.player.said() != b"enter\n" {}
+        while self.player.next_line() != b"enter\n" {}
         self.until("idle");
     }
 }

@@ -31,14 +31,14 @@ pub(crate) fn measure(table: &mut Table, stage: &mut Stage) {
     // The limit writes the bytes that one subscriber gets in a first round.
     listeners[0].kept = Some(Vec::new());
     player.begin(&format!("lines {BYTES} {}", mark(0)));
-    hear(&mut listeners, &mark(0));
+    read_until_mark(&mut listeners, &mark(0));
     player.wait();
     let events = listeners[0].kept.take().unwrap();
     let whole = usize::from(LISTENERS) * memchr_iter(b'\n', &events).count();
     let file = stage.dir().join("events");
     std::fs::write(&file, events).unwrap();
     let mut server = Server::start(stage, bare::FAN, &[&file]);
-    server.tell(LISTENERS);
+    server.send(LISTENERS);
     let mut readers: Vec<_> = (0..LISTENERS)
         .map(|_| Listener::new(server.connect()))
         .collect();
@@ -46,15 +46,15 @@ pub(crate) fn measure(table: &mut Table, stage: &mut Stage) {
     for round in 1..=ROUNDS {
         let begun = Instant::now();
         player.begin(&format!("lines {BYTES} {}", mark(round)));
-        let heard = hear(&mut listeners, &mark(round));
-        ours.push(heard as f64 / begun.elapsed().as_secs_f64());
-        parts.push(heard as f64 / whole as f64);
+        let lines = read_until_mark(&mut listeners, &mark(round));
+        ours.push(lines as f64 / begun.elapsed().as_secs_f64());
+        parts.push(lines as f64 / whole as f64);
         player.wait();
         let begun = Instant::now();
-        server.tell(1);
-        let heard = hear(&mut readers, &mark(0));
-        limits.push(heard as f64 / begun.elapsed().as_secs_f64());
-        assert_eq!(heard, whole, "the limit leaves nothing out");
+        server.send(1);
+        let lines = read_until_mark(&mut readers, &mark(0));
+        limits.push(lines as f64 / begun.elapsed().as_secs_f64());
+        assert_eq!(lines, whole, "the limit leaves nothing out");
     }
     table.turns(
         &format!("events to {LISTENERS} listeners, against bare writes"),
@@ -113,7 +113,7 @@ impl Listener {
 }
 
 /// Read until all connections have received the mark. Return the number of lines.
-fn hear(listeners: &mut [Listener], mark: &str) -> usize {
+fn read_until_mark(listeners: &mut [Listener], mark: &str) -> usize {
     let mark = memmem::Finder::new(mark);
     let patience = Timespec::try_from(PATIENCE).unwrap();
     let mut buffer = vec![0; 64 << 10];

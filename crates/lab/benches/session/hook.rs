@@ -26,14 +26,14 @@ pub(crate) fn measure(table: &mut Table, stage: &mut Stage) {
     let _player = stage.session("hooked");
     let socket = stage.socket("hooked");
     let hook = |stage: &Stage| stage.ph(&["hook", "generic", "--injected"]);
-    let [mut opened, mut told, mut gone] = [const { Vec::new() }; 3];
+    let [mut opened, mut reported, mut gone] = [const { Vec::new() }; 3];
     for _ in 0..ROUNDS {
         let mut open = stage.command(&stage.open);
         open.arg(stage.dir().join("home"));
         opened.push(to_end(open));
         let mut command = hook(stage);
         command.env("PH_SOCKET", &socket);
-        told.push(to_end(command));
+        reported.push(to_end(command));
         let mut command = hook(stage);
         command.env("PH_SOCKET", stage.dir().join("nowhere.sock"));
         gone.push(to_end(command));
@@ -42,7 +42,7 @@ pub(crate) fn measure(table: &mut Table, stage: &mut Stage) {
     let goal = Goal::AtMost(2.0);
     table.row(
         "ph hook, its session answers, against opening the journal",
-        median(told),
+        median(reported),
         opened,
         &goal,
     );

@@ -7,8 +7,8 @@ use std::process::Stdio;
 use std::time::Duration;
 
 /// Delay before an idle session is measured.
-const IDLE: Duration = Duration::from_secs(5);
-const MOST: f64 = (10 << 20) as f64;
+const IDLE_DELAY: Duration = Duration::from_secs(5);
+const MAX_RESIDENT_BYTES: f64 = (10 << 20) as f64;
 /// Enough lines to fill the scrollback.
 const HISTORY: usize = 64 << 10;
 /// Columns and rows of a large window.
@@ -18,11 +18,17 @@ pub(crate) fn measure(table: &mut Table, stage: &mut Stage) {
     let mut player = stage.session("bot");
     let pid = pid_of(stage, "bot");
     let row = |table: &mut Table, what: &str, goal: &Goal| {
-        std::thread::sleep(IDLE);
+        std::thread::sleep(IDLE_DELAY);
         let resident = resident(pid);
-        table.fixed(what, Unit::Bytes, resident.all, MOST, goal);
+        table.fixed(what, Unit::Bytes, resident.all, MAX_RESIDENT_BYTES, goal);
         let own = "  of it its own, not the program's code";
-        table.fixed(own, Unit::Bytes, resident.own, MOST, &Goal::None);
+        table.fixed(
+            own,
+            Unit::Bytes,
+            resident.own,
+            MAX_RESIDENT_BYTES,
+            &Goal::None,
+        );
     };
     player.play(&format!("screen {}", mark(1)));
     let what = "resident memory of an idle session, against 10 MiB";
@@ -45,7 +51,7 @@ fn pid_of(stage: &Stage, name: &str) -> u64 {
     status["pid"].as_u64().unwrap()
 }
 
-/// In bytes.
+/// Resident memory in bytes.
 struct Resident {
     all: f64,
     own: f64,

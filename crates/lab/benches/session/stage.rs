@@ -144,12 +144,12 @@ impl Cue {
     }
 }
 
-/// A program that writes as told.
+/// A program that follows commands.
 pub(crate) struct Player(Connection);
 
 impl Player {
     /// Return its next line.
-    pub(crate) fn said(&mut self) -> &[u8] {
+    pub(crate) fn next_line(&mut self) -> &[u8] {
         self.0.line()
     }
 

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// Environment variable with the directory; by default it is in the build's.
-const CACHE: &str = "PH_LAB_CACHE";
+const CACHE_VARIABLE: &str = "PH_LAB_CACHE";
 
 #[derive(Debug, Clone)]
 pub struct Installed {
@@ -19,7 +19,7 @@ pub struct Installed {
 /// Return the directory that outlives a run of the lab.
 pub fn cache() -> PathBuf {
     let usual = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/lab/agents");
-    std::env::var_os(CACHE).map_or_else(|| usual.into(), PathBuf::from)
+    std::env::var_os(CACHE_VARIABLE).map_or_else(|| usual.into(), PathBuf::from)
 }
 
 /// Return the agent's program, installing it if needed. It is renamed into place, so that a partial
@@ -71,7 +71,10 @@ fn npm_install(package: &str, into: &Path, cache: &Path) -> Result<(), String> {
 pub(super) fn newest(package: &str) -> Result<String, String> {
     let mut npm = npm(&cache())?;
     npm.args(["view", package, "version"]);
-    let version = output(&mut npm, &format!("tell the newest version of {package}"))?;
+    let version = output(
+        &mut npm,
+        &format!("look up the newest version of {package}"),
+    )?;
     Ok(version.trim().to_owned())
 }
 
@@ -106,6 +109,6 @@ fn output(npm: &mut Command, what: &str) -> Result<String, String> {
     if done.status.success() {
         return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
     }
-    let said = String::from_utf8_lossy(&done.stderr);
-    Err(format!("npm cannot {what}: {}", said.trim()))
+    let errors = String::from_utf8_lossy(&done.stderr);
+    Err(format!("npm cannot {what}: {}", errors.trim()))
 }

@@ -31,7 +31,7 @@ pub enum Agent {
 impl Agent {
     pub const ALL: [Self; 4] = [Self::Claude, Self::Codex, Self::OpenCode, Self::Gemini];
 
-    /// Also the name of its program.
+    /// Return the agent's name, which is also that of its program.
     pub fn name(self) -> &'static str {
         match self {
             Self::Claude => "claude",

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 /// Set inside the namespace.
-const INSIDE: &str = "PH_LAB_INSIDE";
+const INSIDE_VARIABLE: &str = "PH_LAB_INSIDE";
 /// The mount namespace is needed for a `/proc` of this PID namespace.
 const UNSHARE: [&str; 7] = [
     "--map-root-user",
@@ -24,11 +24,11 @@ pub fn enter() -> Option<Result<ExitCode, String>> {
 }
 
 pub fn is_inside() -> bool {
-    std::env::var_os(INSIDE).is_some()
+    std::env::var_os(INSIDE_VARIABLE).is_some()
 }
 
 /// Like [`enter`], for a caller that is known to be outside, with extra environment for the inside.
-pub fn enter_with(told: &[(&str, &OsStr)]) -> Result<ExitCode, String> {
+pub fn enter_with(environment: &[(&str, &OsStr)]) -> Result<ExitCode, String> {
     let shell = |script: &str| {
         let mut command = Command::new("unshare");
         command.args(UNSHARE).args(["sh", "-c", script, "sh"]);
@@ -38,10 +38,10 @@ pub fn enter_with(told: &[(&str, &OsStr)]) -> Result<ExitCode, String> {
         .output()
         .map_err(|error| format!("unshare cannot be started: {error}"))?;
     if !tried.status.success() {
-        let said = String::from_utf8_lossy(&tried.stderr);
+        let errors = String::from_utf8_lossy(&tried.stderr);
         return Err(format!(
-            "no network namespace to be had with unshare and ip: {}",
-            said.trim()
+            "cannot create a network namespace with unshare and ip: {}",
+            errors.trim()
         ));
     }
     let this = std::env::current_exe().map_err(|error| error.to_string())?;
@@ -51,8 +51,8 @@ pub fn enter_with(told: &[(&str, &OsStr)]) -> Result<ExitCode, String> {
     inside
         .arg(this)
         .args(std::env::args_os().skip(1))
-        .env(INSIDE, "1")
-        .envs(told.iter().copied());
+        .env(INSIDE_VARIABLE, "1")
+        .envs(environment.iter().copied());
     let ended = inside.status().map_err(|error| error.to_string())?;
     let code = ended.code().and_then(|code| u8::try_from(code).ok());
     Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))

@@ -1,4 +1,5 @@
-//! Releases of the agents: the pinned one, the newest one, and earlier ones whose fixtures are kept.
+//! Releases of the agents: the pinned one, the newest one, and earlier ones whose fixtures are
+//! kept.
 
 use super::{Agent, install, is_inside};
 use std::ffi::OsString;
@@ -35,7 +36,7 @@ impl Wanted {
         mut skipped: impl FnMut(Agent),
     ) -> Result<Vec<Release>, String> {
         if is_inside() {
-            return Release::told();
+            return Release::decode();
         }
         let mut releases = Vec::new();
         for agent in agents {
@@ -89,7 +90,7 @@ impl Release {
     }
 
     /// Encode releases for [`RELEASES`].
-    pub fn tell(releases: &[Self]) -> OsString {
+    pub fn encode(releases: &[Self]) -> OsString {
         let mut text = String::new();
         for Self { agent, version } in releases {
             let _ = writeln!(text, "{} {version}", agent.name());
@@ -97,7 +98,7 @@ impl Release {
         text.into()
     }
 
-    fn told() -> Result<Vec<Self>, String> {
+    fn decode() -> Result<Vec<Self>, String> {
         let text = std::env::var(RELEASES).map_err(|error| format!("{RELEASES}: {error}"))?;
         let parse = |line: &str| {
             let (agent, version) = line.split_once(' ')?;

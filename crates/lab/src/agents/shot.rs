@@ -52,8 +52,8 @@ impl State {
         Self::Tool,
     ];
 
-    /// OpenCode trusts every directory; Codex restarts its turn with text that is submitted
-    /// meanwhile.
+    /// Return whether an agent has this state. OpenCode trusts every directory, and Codex restarts
+    /// its turn with text that is submitted meanwhile.
     pub fn is_known_of(self, agent: Agent) -> bool {
         let unknown = [(Self::Trust, Agent::OpenCode), (Self::Queued, Agent::Codex)];
         !unknown.contains(&(self, agent))
@@ -200,9 +200,9 @@ fn files(release: &Release, size: Size, name: &str) -> (PathBuf, PathBuf) {
 fn last_osc(output: &[u8], number: &str) -> Option<String> {
     let output = String::from_utf8_lossy(output);
     let begin = format!("\x1b]{number};");
-    let (_, said) = output.rsplit_once(&begin)?;
-    let end = said.find(['\x07', '\x1b'])?;
-    Some(said[..end].to_owned())
+    let (_, text) = output.rsplit_once(&begin)?;
+    let end = text.find(['\x07', '\x1b'])?;
+    Some(text[..end].to_owned())
 }
 
 #[cfg(test)]

@@ -92,7 +92,7 @@ impl Agent {
     }
 }
 
-/// Claude Code's spinner is a turning circle since 2.1.326.
+/// Return whether a character is Claude Code's spinner: a turning circle since 2.1.326.
 fn is_spinner(c: char) -> bool {
     "◐◓◑◒".contains(c) || ('\u{2800}'..='\u{28ff}').contains(&c)
 }

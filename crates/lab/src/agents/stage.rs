@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-const PREFIX: &str = "ph-lab-";
-/// Long enough to pass as a key.
-const KEY: &str = "sk-lab-0000000000-this-is-no-key-1111111111";
+const DIR_PREFIX: &str = "ph-lab-";
+/// Fake API key, which has the length of a real one.
+const FAKE_KEY: &str = "sk-lab-0000000000-this-is-no-key-1111111111";
 
 /// Whether the agent was configured to trust its working directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub struct Stage {
 impl Stage {
     /// Create a stage for an installed program and a model server on this port.
     pub fn new(agent: Agent, program: &Path, port: u16, trust: Trust) -> std::io::Result<Self> {
-        let dir = tempfile::Builder::new().prefix(PREFIX).tempdir()?;
+        let dir = tempfile::Builder::new().prefix(DIR_PREFIX).tempdir()?;
         let stage = Self {
             agent,
             trust,
@@ -72,7 +72,7 @@ impl Stage {
             .file_name()
             .unwrap_or_default()
             .to_string_lossy();
-        let other = format!("{PREFIX}{}", "0".repeat(name.len() - PREFIX.len()));
+        let other = format!("{DIR_PREFIX}{}", "0".repeat(name.len() - DIR_PREFIX.len()));
         let changed = |text: &String| text.replace(&*name, &other);
         let mut shot = shot.clone();
         shot.screen = shot.screen.iter().map(changed).collect();
@@ -80,7 +80,8 @@ impl Stage {
         shot
     }
 
-    /// Directory beside the home, because Codex keeps nothing in a temporary home.
+    /// Return the temporary directory. It is beside the home, because Codex keeps nothing in a home
+    /// that is itself in the temporary directory.
     fn temporary(&self) -> PathBuf {
         self.dir.path().join("tmp")
     }
@@ -131,12 +132,12 @@ impl Stage {
             Agent::Claude => {
                 command
                     .env("ANTHROPIC_BASE_URL", server)
-                    .env("ANTHROPIC_API_KEY", KEY);
+                    .env("ANTHROPIC_API_KEY", FAKE_KEY);
                 command.env("DISABLE_AUTOUPDATER", "1");
                 command.env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
             }
             Agent::Codex => {
-                command.env("LAB_KEY", KEY);
+                command.env("LAB_KEY", FAKE_KEY);
             }
             Agent::OpenCode => {
                 for name in ["AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD"] {
@@ -148,7 +149,7 @@ impl Stage {
             Agent::Gemini => {
                 command
                     .env("GOOGLE_GEMINI_BASE_URL", server)
-                    .env("GEMINI_API_KEY", KEY);
+                    .env("GEMINI_API_KEY", FAKE_KEY);
                 if self.trust == Trust::Given {
                     command.env("GEMINI_CLI_TRUST_WORKSPACE", "true");
                 }
@@ -184,7 +185,7 @@ impl Stage {
     }
 
     fn claude(&self) -> Value {
-        let approved = &KEY[KEY.len() - 20..];
+        let approved = &FAKE_KEY[FAKE_KEY.len() - 20..];
         let projects = match self.trust {
             Trust::Given => {
                 json!({self.work().to_string_lossy(): {"hasTrustDialogAccepted": true}})
@@ -201,7 +202,7 @@ impl Stage {
         let server = format!("http://127.0.0.1:{}/v1", self.port);
         let provider = json!({
             "npm": "@ai-sdk/openai-compatible", "name": "Lab",
-            "options": {"baseURL": server, "apiKey": KEY},
+            "options": {"baseURL": server, "apiKey": FAKE_KEY},
             "models": {"lab": {"name": "Lab", "tool_call": true}},
         });
         json!({

@@ -138,7 +138,7 @@ impl Agent {
     }
 }
 
-/// Texts of the lengths that messages have.
+/// Return views of pasted texts with the lengths of messages.
 fn pastes() -> Vec<View> {
     let lines = |count: u32| {
         let lines: Vec<String> = (1..=count)
@@ -195,7 +195,7 @@ fn claude() -> Vec<View> {
     views
 }
 
-/// Variants of the input box.
+/// Return variants of the input box.
 fn claude_boxes() -> Vec<View> {
     use BoxKind::{Empty, Hidden, Holds};
     const VIM: &[(&str, &str)] = &[(CLAUDE_SETTINGS, r#"{"editorMode":"vim"}"#)];
@@ -237,7 +237,7 @@ fn claude_boxes() -> Vec<View> {
     ]
 }
 
-/// Dialogs, panels and the agents view.
+/// Return dialogs, panels and the agents view.
 fn claude_dialogs() -> Vec<View> {
     use BoxKind::{Empty, Hidden};
     let view = View::new;
@@ -288,7 +288,8 @@ fn claude_dialogs() -> Vec<View> {
     ]
 }
 
-/// Views that a command opens: the name, the box, the command, and a text of the view.
+/// Return views that a command opens, from rows of the name, the box, the command, and a text of
+/// the view.
 fn commands<const N: usize>(
     rows: [(&'static str, BoxKind, &'static str, &'static str); N],
 ) -> impl Iterator<Item = View> {

@@ -18,9 +18,9 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Interval between checks of files and size.
-const TICK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Interval between dots; well below the silence that counts as idle.
-const DOT: Duration = Duration::from_millis(200);
+const DOT_INTERVAL: Duration = Duration::from_millis(200);
 const INTERRUPT: u8 = 0x03;
 
 type Outcome = Result<(), Box<dyn Error>>;
@@ -98,13 +98,13 @@ fn main() -> Outcome {
 
 impl Agent {
     fn run(&mut self) -> Outcome {
-        let tick = Timespec::try_from(TICK)?;
+        let tick = Timespec::try_from(POLL_INTERVAL)?;
         loop {
             self.say()?;
             self.dot()?;
             self.draw()?;
             if self.flags.deaf {
-                std::thread::sleep(TICK);
+                std::thread::sleep(POLL_INTERVAL);
                 continue;
             }
             let stdin = std::io::stdin();
@@ -147,19 +147,19 @@ impl Agent {
         let Some(path) = &self.flags.say else {
             return Ok(());
         };
-        let mut said = Vec::new();
+        let mut bytes = Vec::new();
         match File::open(path) {
-            Ok(mut file) => file.read_to_end(&mut said)?,
+            Ok(mut file) => file.read_to_end(&mut bytes)?,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(error.into()),
         };
         std::fs::remove_file(path)?;
-        print(&said)
+        print(&bytes)
     }
 
     fn dot(&mut self) -> Outcome {
         let is_busy = self.flags.busy.as_ref().is_some_and(|path| path.exists());
-        if is_busy && self.printed_at.elapsed() >= DOT {
+        if is_busy && self.printed_at.elapsed() >= DOT_INTERVAL {
             self.printed_at = Instant::now();
             print(b".")?;
         }

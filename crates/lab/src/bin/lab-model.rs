@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let port = port
         .parse()
-        .map_err(|_| format!("{port:?} is no port; 0 takes a free one"))?;
+        .map_err(|_| format!("{port:?} is not a port; 0 selects a free one"))?;
     let listener = model::listen(port)?;
     let mut out = std::io::stdout().lock();
     writeln!(out, "{}", listener.local_addr()?.port())?;

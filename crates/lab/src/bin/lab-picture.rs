@@ -14,13 +14,13 @@ const EDGE: usize = 20;
 const BAR: usize = 36;
 
 fn main() -> std::io::Result<()> {
-    let mut said = String::new();
-    std::io::stdin().read_to_string(&mut said)?;
-    std::io::stdout().write_all(picture(&said).as_bytes())
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text)?;
+    std::io::stdout().write_all(picture(&text).as_bytes())
 }
 
-fn picture(said: &str) -> String {
-    let lines: Vec<String> = text::lines(said).collect();
+fn picture(text: &str) -> String {
+    let lines: Vec<String> = text::lines(text).collect();
     let wide = 2 * EDGE + WIDTH * CELL / 10;
     let high = BAR + ROW * lines.len() + EDGE;
     let mut svg = format!(

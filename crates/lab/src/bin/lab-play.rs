@@ -5,7 +5,7 @@
 //! - `redraws BYTES MARK`: coloured screens of 80 by 24 cells, then the mark
 //! - `screen MARK`: a screen of text whose last line is the mark
 //! - `echo`: echo every key from now on
-//! - `swallow`: read every key from now on, and show none
+//! - `swallow`: read every key from now on, and echo none
 //! - `hear`: like `swallow`, and report `enter` for input that ends with Enter, else `text`
 //! - `title TEXT`: set the title
 //!
@@ -20,13 +20,13 @@ use std::os::unix::net::UnixStream;
 const COLS: usize = 80;
 const ROWS: usize = 24;
 /// Bytes per write.
-const PIECE: usize = 16 << 10;
+const WRITE_BYTES: usize = 16 << 10;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let socket = std::env::args_os().nth(1).ok_or("usage: lab-play SOCKET")?;
     let mut stream = UnixStream::connect(socket)?;
-    let told = BufReader::new(stream.try_clone()?);
-    for line in told.lines() {
+    let commands = BufReader::new(stream.try_clone()?);
+    for line in commands.lines() {
         let line = line?;
         let words: Vec<&str> = line.split(' ').collect();
         match words.as_slice() {
@@ -57,7 +57,7 @@ fn write(bytes: usize, mut next: impl FnMut(&mut String), end: &str) -> Result<(
     let mut written = 0;
     while written < bytes {
         piece.clear();
-        while piece.len() < PIECE {
+        while piece.len() < WRITE_BYTES {
             next(&mut piece);
         }
         out.write_all(piece.as_bytes())?;

@@ -30,9 +30,9 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Interval between checks of files.
-const TICK: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Interval of the spinner.
-const SPIN: Duration = Duration::from_millis(100);
+const SPIN_INTERVAL: Duration = Duration::from_millis(100);
 const PASTE_BEGINS: &[u8] = b"\x1b[200~";
 const PASTE_ENDS: &[u8] = b"\x1b[201~";
 
@@ -156,7 +156,7 @@ impl Tui {
     fn boot(&mut self) -> Outcome {
         print(b"booting...\r\n")?;
         while self.script.boot.as_ref().is_some_and(|path| path.exists()) {
-            if let Some(bytes) = read(TICK)? {
+            if let Some(bytes) = read(POLL_INTERVAL)? {
                 self.note(&format!("lost {}", bytes.len()))?;
             }
         }
@@ -166,12 +166,13 @@ impl Tui {
     fn run(&mut self) -> Outcome {
         loop {
             self.obey()?;
-            if self.works && !self.script.has("--silent") && self.spun_at.elapsed() >= SPIN {
+            if self.works && !self.script.has("--silent") && self.spun_at.elapsed() >= SPIN_INTERVAL
+            {
                 self.spun_at = Instant::now();
                 self.spins += 1;
                 self.draw()?;
             }
-            if let Some(bytes) = read(TICK)? {
+            if let Some(bytes) = read(POLL_INTERVAL)? {
                 self.hear(&bytes)?;
                 self.draw()?;
             }

@@ -15,6 +15,7 @@ pub(super) fn read(body: &Value) -> Result<ModelRequest, Malformed> {
             .map(|tool| text(tool, "name").map(str::to_owned))
             .collect::<Result<_, _>>()?,
         pieces: Vec::new(),
+        conversation: None,
         fields: fields(&body["output_config"]["format"]["schema"]),
     };
     content(&mut asked, Author::System, &body["system"])?;
@@ -24,7 +25,7 @@ pub(super) fn read(body: &Value) -> Result<ModelRequest, Malformed> {
             "assistant" => Author::Model,
             // The agent inserts system remarks into the conversation.
             "system" => Author::System,
-            other => return Err(format!("nobody is called {other:?}")),
+            other => return Err(format!("unknown role {other:?}")),
         };
         content(&mut asked, voice, &message["content"])?;
     }

@@ -14,6 +14,7 @@ pub(super) fn read(body: &Value) -> Result<ModelRequest, Malformed> {
         stream: body["stream"] == true,
         tools: tools.map(named).collect::<Result<_, _>>()?,
         pieces: Vec::new(),
+        conversation: None,
         fields: Vec::new(),
     };
     for message in list(body, "messages")? {
@@ -22,12 +23,12 @@ pub(super) fn read(body: &Value) -> Result<ModelRequest, Malformed> {
             "assistant" => Author::Model,
             "system" | "developer" => Author::System,
             "tool" => Author::Tool,
-            other => return Err(format!("nobody is called {other:?}")),
+            other => return Err(format!("unknown role {other:?}")),
         };
         match &message["content"] {
             // A call has no text.
             Value::Null => asked.say(voice, ""),
-            Value::String(said) => asked.say(voice, said),
+            Value::String(text) => asked.say(voice, text),
             _ => {
                 for part in list(message, "content")? {
                     asked.say(voice, part["text"].as_str().unwrap_or_default());

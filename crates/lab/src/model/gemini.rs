@@ -14,6 +14,7 @@ pub(super) fn read(body: &Value, model: &str, stream: bool) -> Result<ModelReque
         stream,
         tools: Vec::new(),
         pieces: Vec::new(),
+        conversation: None,
         fields: ["responseJsonSchema", "responseSchema"]
             .iter()
             .flat_map(|schema| fields(&body["generationConfig"][schema]))
@@ -24,23 +25,23 @@ pub(super) fn read(body: &Value, model: &str, stream: bool) -> Result<ModelReque
             asked.tools.push(text(tool, "name")?.to_owned());
         }
     }
-    said(&mut asked, Author::System, &body["systemInstruction"])?;
+    add_content(&mut asked, Author::System, &body["systemInstruction"])?;
     for content in list(body, "contents")? {
         let voice = match text(content, "role")? {
             "user" | "function" => Author::User,
             "model" => Author::Model,
-            other => return Err(format!("nobody is called {other:?}")),
+            other => return Err(format!("unknown role {other:?}")),
         };
-        said(&mut asked, voice, content)?;
+        add_content(&mut asked, voice, content)?;
     }
     Ok(asked)
 }
 
-fn said(asked: &mut ModelRequest, voice: Author, content: &Value) -> Result<(), Malformed> {
+fn add_content(asked: &mut ModelRequest, voice: Author, content: &Value) -> Result<(), Malformed> {
     for part in list(content, "parts")? {
         let given = &part["functionResponse"]["response"];
         match part["text"].as_str() {
-            Some(said) => asked.say(voice, said),
+            Some(text) => asked.say(voice, text),
             None if !given.is_null() => asked.say(Author::Tool, given.to_string()),
             // A call has no text.
             None => asked.say(voice, ""),

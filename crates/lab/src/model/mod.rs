@@ -53,11 +53,11 @@ impl Model {
         let (stop, stopped) = oneshot::channel();
         let path = log.to_owned();
         let thread = std::thread::spawn(move || {
-            let told = async {
+            let stop_signal = async {
                 // An error means that the sender is gone, which stops the server, too.
                 let _ = stopped.await;
             };
-            serve(listener, &path, told).expect("the server runs");
+            serve(listener, &path, stop_signal).expect("the server runs");
         });
         Self {
             port,

@@ -9,19 +9,19 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// Delay between the words of a slow reply.
-pub(super) const BEAT: Duration = Duration::from_millis(250);
+pub(super) const WORD_DELAY: Duration = Duration::from_millis(250);
 /// Limit for every delay.
-pub(super) const LONGEST: f64 = 600.0;
-const MOST_LINES: usize = 10_000;
-/// Length of the part of a tool's result that is repeated.
-const RESULT: usize = 300;
+pub(super) const MAX_DELAY_SECONDS: f64 = 600.0;
+const MAX_LINES: usize = 10_000;
+/// Maximum length of the part of a tool's result that is repeated.
+const MAX_RESULT_CHARS: usize = 300;
 
 /// Codex's tool that runs code.
-const CODE: &str = "exec";
+const CODE_TOOL: &str = "exec";
 const TITLE: &str = "Lab title";
 /// Prefix of the lab's unique names.
-const NAMED: &str = "lab-";
-const PLAIN: &str = "ACK from the lab's model.";
+const NAME_PREFIX: &str = "lab-";
+const DEFAULT_TEXT: &str = "ACK from the lab's model.";
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Plan {
@@ -45,22 +45,22 @@ pub(super) struct Call {
 }
 
 impl Call {
-    /// If Codex lets its model write code, that code calls every other tool.
+    /// Return the call as code if Codex lets its model call tools only from code.
     fn through_code(self, tools: &[String]) -> Self {
         let has = |name: &str| tools.iter().any(|tool| tool == name);
-        if has(&self.tool) || !has(CODE) {
+        if has(&self.tool) || !has(CODE_TOOL) {
             return self;
         }
         let code = format!("text(await tools.{}({}))", self.tool, self.arguments);
         Self {
-            tool: CODE.to_owned(),
+            tool: CODE_TOOL.to_owned(),
             arguments: json!(code),
         }
     }
 }
 
 impl Plan {
-    fn saying(text: impl Into<String>) -> Self {
+    fn with_text(text: impl Into<String>) -> Self {
         Self {
             hang: Duration::ZERO,
             until: None,
@@ -76,10 +76,10 @@ impl Plan {
         let mut words = Vec::new();
         let mut spent = Duration::ZERO;
         while spent < self.slow {
-            words.push((BEAT, format!("word{} ", words.len())));
-            spent += BEAT;
+            words.push((WORD_DELAY, format!("word{} ", words.len())));
+            spent += WORD_DELAY;
         }
-        words.push((BEAT, self.text.clone()));
+        words.push((WORD_DELAY, self.text.clone()));
         words[0].0 = Duration::ZERO;
         words
     }
@@ -94,20 +94,20 @@ impl Plan {
 /// it.
 pub(super) fn plan(asked: &ModelRequest) -> Plan {
     if !asked.fields.is_empty() {
-        return Plan::saying(form(&asked.fields, &title(asked)));
+        return Plan::with_text(form(&asked.fields, &title(asked)));
     }
     if !asked.is_turn() {
-        return Plan::saying(title(asked));
+        return Plan::with_text(title(asked));
     }
     let prompt = asked.prompt().unwrap_or_default();
     let mut plan = obey(&prompt, &asked.tools).unwrap_or_else(|wrong| {
-        Plan::saying(format!("The lab's model does not understand {wrong}"))
+        Plan::with_text(format!("The lab's model does not understand {wrong}"))
     });
     if let Some(result) = asked.result()
-        && plan.text == PLAIN
+        && plan.text == DEFAULT_TEXT
         && plan.call.is_none()
     {
-        let result: String = result.chars().take(RESULT).collect();
+        let result: String = result.chars().take(MAX_RESULT_CHARS).collect();
         plan.text = format!("TOOL RESULT: {result}");
     }
     plan
@@ -122,7 +122,7 @@ fn obey(prompt: &str, tools: &[String]) -> Result<Plan, String> {
         plan.call = Some(call.through_code(tools));
         return Ok(plan);
     }
-    let mut plan = Plan::saying(PLAIN);
+    let mut plan = Plan::with_text(DEFAULT_TEXT);
     if let Some(seconds) = keyword(prompt, "hang=") {
         plan.hang = time(seconds).ok_or(format!("hang={seconds}"))?;
     }
@@ -135,7 +135,7 @@ fn obey(prompt: &str, tools: &[String]) -> Result<Plan, String> {
         plan.http = Some(status.ok_or(format!("http={code}"))?);
     }
     if let Some(count) = keyword(prompt, "lines=") {
-        let lines = count.parse().ok().filter(|lines| *lines <= MOST_LINES);
+        let lines = count.parse().ok().filter(|lines| *lines <= MAX_LINES);
         let lines = lines.ok_or(format!("lines={count}"))?;
         let lines: Vec<String> = (0..lines)
             .map(|i| format!("line {i} of the reply"))
@@ -179,7 +179,7 @@ fn rest_of_line<'a>(prompt: &'a str, key: &str) -> Option<&'a str> {
 
 fn time(seconds: &str) -> Option<Duration> {
     let seconds: f64 = seconds.parse().ok()?;
-    (0.0..=LONGEST)
+    (0.0..=MAX_DELAY_SECONDS)
         .contains(&seconds)
         .then(|| Duration::from_secs_f64(seconds))
 }
@@ -194,7 +194,7 @@ fn tool(call: &str) -> Option<Call> {
     })
 }
 
-/// Sandbox for a command. An agent without one asks in any case.
+/// Whether a command runs in the sandbox. An agent without a sandbox always asks.
 #[derive(Debug, Clone, Copy)]
 enum Run {
     /// Run in the sandbox.
@@ -224,14 +224,14 @@ fn shell(command: &str, run: Run, tools: &[String]) -> Option<Call> {
     let has = |name: &str| tools.iter().any(|tool| tool == name);
     let known = shells
         .into_iter()
-        .find(|(name, _)| has(name) || (*name == "exec_command" && has(CODE)));
+        .find(|(name, _)| has(name) || (*name == "exec_command" && has(CODE_TOOL)));
     known.map(|(name, arguments)| {
         let tool = name.to_owned();
         Call { tool, arguments }.through_code(tools)
     })
 }
 
-/// Codex has no tool to read a file, and uses its shell.
+/// Return the call that reads a file. Codex has no tool for that, and uses its shell.
 fn reading(path: &str, tools: &[String]) -> Option<Call> {
     let readers = [
         ("Read", json!({"file_path": path})),
@@ -250,15 +250,15 @@ fn reading(path: &str, tools: &[String]) -> Option<Call> {
 
 /// Return an id for the conversation: the first name of the lab in it, or else a hash of its text.
 fn title(asked: &ModelRequest) -> String {
-    let said = asked.pieces.iter().filter(|p| p.voice == Author::User);
-    let said: Vec<&str> = said.map(|piece| piece.text.as_str()).collect();
+    let texts = asked.pieces.iter().filter(|p| p.voice == Author::User);
+    let texts: Vec<&str> = texts.map(|piece| piece.text.as_str()).collect();
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-';
-    let mut words = said.iter().flat_map(|text| text.split(|c| !is_part(c)));
-    if let Some(name) = words.find(|word| word.starts_with(NAMED)) {
+    let mut words = texts.iter().flat_map(|text| text.split(|c| !is_part(c)));
+    if let Some(name) = words.find(|word| word.starts_with(NAME_PREFIX)) {
         return format!("{TITLE} {name}");
     }
     let mut words = DefaultHasher::new();
-    said.hash(&mut words);
+    texts.hash(&mut words);
     format!("{TITLE} {:08x}", words.finish() >> 32)
 }
 
@@ -287,6 +287,7 @@ mod tests {
             stream: true,
             tools: tools.iter().map(|&tool| tool.to_owned()).collect(),
             pieces: Vec::new(),
+            conversation: None,
             fields: Vec::new(),
         };
         asked.say(Author::User, prompt);
@@ -300,7 +301,7 @@ mod tests {
 
     #[test]
     fn keywords_choose_the_answer() {
-        let plain = || Plan::saying(PLAIN);
+        let plain = || Plan::with_text(DEFAULT_TEXT);
         check("hello", &plain());
         check("unslow=3 is no keyword", &plain());
         let hang = Duration::from_millis(1500);
@@ -316,10 +317,13 @@ mod tests {
         );
         check(
             "lines=2",
-            &Plan::saying("line 0 of the reply\nline 1 of the reply"),
+            &Plan::with_text("line 0 of the reply\nline 1 of the reply"),
         );
-        check("x reply=two words \nand more", &Plan::saying("two words"));
-        check("reply=", &Plan::saying(""));
+        check(
+            "x reply=two words \nand more",
+            &Plan::with_text("two words"),
+        );
+        check("reply=", &Plan::with_text(""));
         let call = Some(Call {
             tool: "Bash".to_owned(),
             arguments: json!({"command": "touch a b", "description": "lab command"}),
@@ -338,7 +342,7 @@ mod tests {
     #[test]
     fn a_plan_waits_for_a_file_and_reads_one() {
         let until = Some(PathBuf::from("/tmp/go"));
-        let plain = || Plan::saying(PLAIN);
+        let plain = || Plan::with_text(DEFAULT_TEXT);
         check("until=/tmp/go now", &Plan { until, ..plain() });
         check("Read the file", &plain());
         let header = "[ph message from: ann id: 00000001] Read /home/x/a.md";
@@ -402,7 +406,7 @@ mod tests {
             "slow=-1", "slow=1e9", "hang=NaN", "http=200", "lines=x", "tool=x:{", "tool=x",
         ] {
             let text = format!("The lab's model does not understand {nonsense}");
-            check(nonsense, &Plan::saying(text));
+            check(nonsense, &Plan::with_text(text));
         }
         let without = plan(&asked("bash=ls", &["Read"]));
         assert!(
@@ -426,7 +430,7 @@ mod tests {
         form.fields = vec!["next_speaker".to_owned(), "reasoning".to_owned()];
         assert_eq!(
             plan(&form),
-            Plan::saying(r#"{"next_speaker":"user","reasoning":"x"}"#)
+            Plan::with_text(r#"{"next_speaker":"user","reasoning":"x"}"#)
         );
     }
 
@@ -435,23 +439,27 @@ mod tests {
         let mut asked = asked("bash=ls", &["Bash"]);
         asked.say(Author::Model, "");
         asked.say(Author::Tool, "a.txt");
-        assert_eq!(plan(&asked), Plan::saying("TOOL RESULT: a.txt"));
+        assert_eq!(plan(&asked), Plan::with_text("TOOL RESULT: a.txt"));
         asked.say(Author::User, "reply=later");
-        assert_eq!(plan(&asked), Plan::saying("later"));
+        assert_eq!(plan(&asked), Plan::with_text("later"));
     }
 
     #[test]
     fn a_slow_reply_is_sent_in_words() {
-        let mut slow = Plan::saying("end");
-        slow.slow = BEAT * 2;
-        let words = [(Duration::ZERO, "word0 "), (BEAT, "word1 "), (BEAT, "end")];
+        let mut slow = Plan::with_text("end");
+        slow.slow = WORD_DELAY * 2;
+        let words = [
+            (Duration::ZERO, "word0 "),
+            (WORD_DELAY, "word1 "),
+            (WORD_DELAY, "end"),
+        ];
         assert_eq!(
             slow.words(),
             words.map(|(after, word)| (after, word.to_owned()))
         );
         assert_eq!(slow.whole(), "word0 word1 end");
         assert_eq!(
-            Plan::saying("x").words(),
+            Plan::with_text("x").words(),
             [(Duration::ZERO, "x".to_owned())]
         );
     }

@@ -48,6 +48,9 @@ pub struct ModelRequest {
     pub tools: Vec<String>,
     /// The whole conversation, oldest part first.
     pub pieces: Vec<Piece>,
+    /// The agent's id of the conversation. Gemini CLI sends none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<String>,
     /// Fields of the reply if it has to be JSON; such a request is for the agent's own use, too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<String>,
@@ -71,8 +74,9 @@ impl ModelRequest {
 
     /// Return the user's newest text, without additions of the agent.
     pub fn prompt(&self) -> Option<String> {
-        let said = self.fresh().iter().rev();
-        said.filter(|piece| piece.voice == Author::User)
+        let pieces = self.fresh().iter().rev();
+        pieces
+            .filter(|piece| piece.voice == Author::User)
             .map(|piece| without_reminders(&piece.text).trim().to_owned())
             .find(|text| !text.is_empty())
     }
@@ -86,8 +90,8 @@ impl ModelRequest {
 
     /// Count the occurrences of a text in the request. The model's own text does not count.
     pub fn count(&self, text: &str) -> usize {
-        let heard = self.pieces.iter().filter(|p| p.voice != Author::Model);
-        heard.map(|piece| piece.text.matches(text).count()).sum()
+        let pieces = self.pieces.iter().filter(|p| p.voice != Author::Model);
+        pieces.map(|piece| piece.text.matches(text).count()).sum()
     }
 
     pub(super) fn say(&mut self, voice: Author, text: impl Into<String>) {
@@ -96,8 +100,8 @@ impl ModelRequest {
     }
 }
 
-/// Claude Code puts its own remarks into the user's text, in tags, and Gemini CLI does so with the
-/// output of hooks.
+/// Return a text without the tags that agents add to it: Claude Code's own remarks, and Gemini
+/// CLI's output of hooks.
 fn without_reminders(text: &str) -> String {
     let text = without_tag(text, "<system-reminder>", "</system-reminder>");
     without_tag(&text, "<hook_context>", "</hook_context>")
@@ -150,6 +154,7 @@ pub(super) fn claude_request(pieces: &[(Author, &str)]) -> ModelRequest {
         stream: true,
         tools: vec!["Bash".to_owned()],
         pieces: Vec::new(),
+        conversation: None,
         fields: Vec::new(),
     };
     for (voice, text) in pieces {

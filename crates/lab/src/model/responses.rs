@@ -15,6 +15,7 @@ pub(super) fn read(body: &Value) -> Result<ModelRequest, Malformed> {
         stream: body["stream"] == true,
         tools: Vec::new(),
         pieces: Vec::new(),
+        conversation: None,
         fields: fields(&body["text"]["format"]["schema"]),
     };
     for tool in list(body, "tools")? {
@@ -24,7 +25,7 @@ pub(super) fn read(body: &Value) -> Result<ModelRequest, Malformed> {
         asked.say(Author::System, instructions);
     }
     for item in list(body, "input")? {
-        heard(&mut asked, item)?;
+        add_item(&mut asked, item)?;
     }
     Ok(asked)
 }
@@ -47,17 +48,17 @@ fn offered(tools: &mut Vec<String>, tool: &Value) -> Result<(), Malformed> {
     Ok(())
 }
 
-fn heard(asked: &mut ModelRequest, item: &Value) -> Result<(), Malformed> {
+fn add_item(asked: &mut ModelRequest, item: &Value) -> Result<(), Malformed> {
     match text(item, "type")? {
         "message" => {
             let voice = match text(item, "role")? {
                 "user" => Author::User,
                 "assistant" => Author::Model,
                 "system" | "developer" => Author::System,
-                other => return Err(format!("nobody is called {other:?}")),
+                other => return Err(format!("unknown role {other:?}")),
             };
-            if let Some(said) = item["content"].as_str() {
-                asked.say(voice, said);
+            if let Some(text) = item["content"].as_str() {
+                asked.say(voice, text);
                 return Ok(());
             }
             for part in list(item, "content")? {

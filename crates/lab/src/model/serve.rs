@@ -9,7 +9,7 @@ use super::request::{Dialect, Malformed, ModelRequest};
 use super::{anthropic, chat, gemini, responses};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
-use hyper::header::CONTENT_TYPE;
+use hyper::header::{CONTENT_TYPE, HeaderMap};
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use jiff::Timestamp;
@@ -28,11 +28,11 @@ use tokio::task::JoinSet;
 use tokio::time::Sleep;
 
 /// Limit for the length of a request.
-const LONGEST: usize = 64 << 20;
+const MAX_REQUEST_BYTES: usize = 64 << 20;
 /// Interval between checks whether a file exists.
-const LOOK: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Limit for open connections. Others wait.
-const MOST: usize = 256;
+const MAX_CONNECTIONS: usize = 256;
 
 /// Serve until stopped. Nothing outlives this call.
 pub fn serve(
@@ -56,7 +56,7 @@ pub fn serve(
             tokio::select! {
                 () = &mut stop => return Ok(()),
                 Some(_) = connections.join_next() => {}
-                accepted = listener.accept(), if connections.len() < MOST => {
+                accepted = listener.accept(), if connections.len() < MAX_CONNECTIONS => {
                     let (stream, _) = accepted?;
                     connections.spawn(connection(stream, Arc::clone(&server)));
                 }
@@ -82,7 +82,7 @@ struct ModelServer {
 }
 
 /// Purpose of a path.
-enum Door {
+enum Endpoint {
     Turn(Dialect),
     /// Gemini's path has the model and selects streaming.
     Generate {
@@ -93,7 +93,7 @@ enum Door {
     Unknown,
 }
 
-impl Door {
+impl Endpoint {
     fn at(method: &str, path: &str) -> Self {
         let last = path.rsplit('/').next().unwrap_or_default();
         let generate = last.split_once(':');
@@ -126,29 +126,34 @@ fn models() -> Value {
 impl ModelServer {
     async fn respond(&self, request: Request<Incoming>) -> Response<Beats> {
         let number = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
-        let said = format!("{} {}", request.method(), request.uri());
-        let door = Door::at(request.method().as_str(), request.uri().path());
+        let line = format!("{} {}", request.method(), request.uri());
+        let door = Endpoint::at(request.method().as_str(), request.uri().path());
         let at = Timestamp::now();
+        let conversation = conversation(request.headers());
         match door {
-            Door::Aside(value) => self.aside(at, number, said, &ModelReply::json(200, &value)),
-            Door::Unknown => {
+            Endpoint::Aside(value) => self.aside(at, number, line, &ModelReply::json(200, &value)),
+            Endpoint::Unknown => {
                 let answer =
                     ModelReply::json(404, &json!({"error": {"message": "not in the lab"}}));
-                self.aside(at, number, said, &answer)
+                self.aside(at, number, line, &answer)
             }
-            Door::Turn(dialect) => {
+            Endpoint::Turn(dialect) => {
                 let asked = body(request).await.and_then(|body| match dialect {
                     Dialect::Claude => anthropic::read(&body),
                     Dialect::Codex => responses::read(&body),
                     Dialect::OpenCode => chat::read(&body),
                     Dialect::Gemini => gemini::read(&body, "", false),
                 });
-                self.turn(at, number, dialect, said, asked).await
+                let asked = asked.map(|asked| ModelRequest {
+                    conversation,
+                    ..asked
+                });
+                self.turn(at, number, dialect, line, asked).await
             }
-            Door::Generate { model, stream } => {
+            Endpoint::Generate { model, stream } => {
                 let asked = body(request).await;
                 let asked = asked.and_then(|body| gemini::read(&body, &model, stream));
-                self.turn(at, number, Dialect::Gemini, said, asked).await
+                self.turn(at, number, Dialect::Gemini, line, asked).await
             }
         }
     }
@@ -241,16 +246,16 @@ impl ModelServer {
     }
 }
 
-/// Poll for the file, which a test creates; nothing else signals it.
+/// Wait until a test creates the file. Polls, because nothing signals the creation.
 async fn appears(file: &Path) {
-    let longest = Duration::from_secs_f64(plan::LONGEST);
+    let timeout = Duration::from_secs_f64(plan::MAX_DELAY_SECONDS);
     let there = async {
         while !file.exists() {
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     };
-    // After the longest delay, reply in any case.
-    let _ = tokio::time::timeout(longest, there).await;
+    // After the timeout delay, reply in any case.
+    let _ = tokio::time::timeout(timeout, there).await;
 }
 
 fn refusal(dialect: Dialect, status: u16, reason: &str) -> ModelReply {
@@ -261,8 +266,20 @@ fn refusal(dialect: Dialect, status: u16, reason: &str) -> ModelReply {
     }
 }
 
+/// Headers in which an agent names its conversation: Claude Code, Codex, OpenCode.
+const CONVERSATION_HEADERS: [&str; 3] = ["x-claude-code-session-id", "session-id", "x-session-id"];
+
+fn conversation(headers: &HeaderMap) -> Option<String> {
+    let mut ids = CONVERSATION_HEADERS
+        .iter()
+        .filter_map(|name| headers.get(*name));
+    Some(ids.next()?.to_str().ok()?.to_owned())
+}
+
 async fn body(request: Request<Incoming>) -> Result<Value, Malformed> {
-    let body = Limited::new(request.into_body(), LONGEST).collect().await;
+    let body = Limited::new(request.into_body(), MAX_REQUEST_BYTES)
+        .collect()
+        .await;
     let body = body.map_err(|error| format!("the body cannot be read: {error}"))?;
     serde_json::from_slice(&body.to_bytes()).map_err(|error| format!("no JSON: {error}"))
 }
@@ -284,7 +301,7 @@ impl Drop for Unanswered {
             at: Timestamp::now(),
             number: self.number,
         };
-        // Nobody can be told about a failed write.
+        // A failed write cannot be reported.
         let _ = self.writer.write(&record);
     }
 }

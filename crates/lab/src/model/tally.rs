@@ -1,8 +1,9 @@
 //! Incremental counts of the model's log, which do not read the whole log again.
 
 use super::log::{Log, Record};
-use super::request::ModelRequest;
-use std::collections::HashMap;
+use super::request::{Author, ModelRequest};
+use jiff::Timestamp;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 #[derive(Debug)]
 pub struct Tally {
@@ -10,12 +11,14 @@ pub struct Tally {
     /// Offset in the log.
     read: u64,
     turns: Vec<ModelRequest>,
+    /// When each of the turns came.
+    times: Vec<Timestamp>,
     counts: HashMap<String, Count>,
     cuts: usize,
     malformed: Vec<String>,
 }
 
-/// Every request repeats the conversation: only additional occurrences are new.
+/// Occurrences of a text. Every request repeats the conversation, so only additional ones are new.
 #[derive(Debug, Clone, Copy, Default)]
 struct Count {
     /// Occurrences in the latest turn.
@@ -36,6 +39,7 @@ impl Tally {
             log: log.clone(),
             read: 0,
             turns: Vec::new(),
+            times: Vec::new(),
             counts: HashMap::new(),
             cuts: 0,
             malformed: Vec::new(),
@@ -48,11 +52,12 @@ impl Tally {
         self.read = read;
         for record in records {
             match record {
-                Record::Asked { asked, .. } if asked.is_turn() => {
+                Record::Asked { at, asked, .. } if asked.is_turn() => {
                     for (text, count) in &mut self.counts {
                         count.add(asked.count(text));
                     }
                     self.turns.push(asked);
+                    self.times.push(at);
                 }
                 Record::Asked { .. } | Record::Other { .. } => {}
                 Record::Cut { .. } => self.cuts += 1,
@@ -74,6 +79,40 @@ impl Tally {
         count.newly
     }
 
+    /// Return the time of the first request that contains a text.
+    pub fn first_given(&self, text: &str) -> Option<Timestamp> {
+        let at = self.turns.iter().position(|turn| turn.count(text) > 0)?;
+        Some(self.times[at])
+    }
+
+    /// Count how often a text was given to the model: in each conversation, in different prompts or
+    /// repeatedly at once. The growth from one request to the next says nothing, because Gemini CLI
+    /// sends its first prompt after a resume without the history. `conversation_at` names the
+    /// conversation of a request that does not name its own.
+    pub fn times_given(
+        &self,
+        text: &str,
+        conversation_at: impl Fn(Timestamp) -> Option<String>,
+    ) -> usize {
+        let mut given: BTreeMap<Option<String>, (BTreeSet<&str>, usize)> = BTreeMap::new();
+        for (turn, at) in self.turns.iter().zip(&self.times) {
+            let count = turn.count(text);
+            if count == 0 {
+                continue;
+            }
+            let conversation = turn.conversation.clone().or_else(|| conversation_at(*at));
+            let (prompts, at_once) = given.entry(conversation).or_default();
+            let heard = turn.pieces.iter().filter(|p| p.voice != Author::Model);
+            let heard = heard.map(|piece| piece.text.as_str());
+            prompts.extend(heard.filter(|prompt| prompt.contains(text)));
+            *at_once = count.max(*at_once);
+        }
+        let times = given.values();
+        times
+            .map(|(prompts, at_once)| prompts.len().max(*at_once))
+            .sum()
+    }
+
     /// Return the requests of the conversation, oldest first.
     pub fn turns(&self) -> &[ModelRequest] {
         &self.turns
@@ -93,15 +132,54 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::super::log::LogWriter;
-    use super::super::request::{Author, claude_request};
+    use super::super::request::claude_request;
     use super::*;
-    use jiff::Timestamp;
 
     fn turn(number: u64, said: &[&str]) -> Record {
         let pieces: Vec<_> = said.iter().map(|text| (Author::User, *text)).collect();
         let asked = claude_request(&pieces);
         let at = Timestamp::UNIX_EPOCH;
         Record::Asked { at, number, asked }
+    }
+
+    #[test]
+    fn a_text_is_counted_in_each_conversation() {
+        let check = |requests: &[(&str, &[&str])], want: usize| {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("log");
+            let writer = LogWriter::open(&path).unwrap();
+            for (second, (conversation, said)) in (1..).zip(requests) {
+                let Record::Asked { number, asked, .. } = turn(second, said) else {
+                    unreachable!("a turn was asked");
+                };
+                let at = Timestamp::from_second(second.cast_signed()).unwrap();
+                let named = (!conversation.is_empty()).then(|| (*conversation).to_owned());
+                let asked = ModelRequest {
+                    conversation: named,
+                    ..asked
+                };
+                writer.write(&Record::Asked { at, number, asked }).unwrap();
+            }
+            let mut tally = Tally::of(&Log::at(&path));
+            tally.look();
+            // A request that names no conversation is in 'old' for two seconds, then in 'new'.
+            let conversation_at = |at: Timestamp| {
+                let is_old = at.as_second() <= 2;
+                Some(if is_old { "old" } else { "new" }.to_owned())
+            };
+            assert_eq!(tally.times_given("id1]", conversation_at), want);
+            let first = tally.first_given("id1]").map(Timestamp::as_second);
+            let with = |(_, said): &(&str, &[&str])| said.iter().any(|text| text.contains("id1]"));
+            let at = requests.iter().position(with);
+            assert_eq!(first, at.map(|at| i64::try_from(at).unwrap() + 1));
+        };
+        check(&[("a", &["hello"])], 0);
+        check(&[("a", &["id1] hi"]), ("a", &["id1] hi", "next"])], 1);
+        check(&[("a", &["id1] hi"]), ("b", &["id1] hi"])], 2);
+        check(&[("a", &["id1] hi", "id1] hi"])], 2);
+        check(&[("a", &["id1] hi"]), ("a", &["again id1] hi"])], 2);
+        check(&[("", &["id1] hi"]), ("", &["id1] hi"])], 1);
+        check(&[("", &["id1] hi"]), ("", &["x"]), ("", &["id1] hi"])], 2);
     }
 
     #[test]

@@ -95,7 +95,7 @@ fn main() -> ExitCode {
     if agents::is_inside() {
         return run(&releases, &args);
     }
-    match agents::enter_with(&[(RELEASES, &Release::tell(&releases))]) {
+    match agents::enter_with(&[(RELEASES, &Release::encode(&releases))]) {
         Ok(code) => code,
         Err(reason) => {
             skip_or_fail(&reason);

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 /// Timeout of a wait: OpenCode alone takes twenty seconds to start on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(90);
 /// Delay between a paste and its Enter, which might otherwise become a part of the paste.
-const SETTLE: Duration = Duration::from_millis(200);
+const SETTLE_DELAY: Duration = Duration::from_millis(200);
 /// Time without a change after which a state counts as final.
 const REST: Duration = Duration::from_secs(1);
 const ENTER: &str = "\r";
@@ -257,7 +257,7 @@ impl Play {
         self.wait_until("the line in the box", |agent, shot| {
             !agent.has_empty_box(shot)
         });
-        self.terminal.watch(SETTLE);
+        self.terminal.watch(SETTLE_DELAY);
         assert_ne!(self.agent.sign(&Shot::of(&self.terminal)), Sign::Asking);
     }
 
@@ -322,7 +322,7 @@ impl Play {
 
     /// Record the screen once it is at rest. It must still satisfy the condition.
     fn shoot(&mut self, state: State) {
-        self.terminal.watch(SETTLE);
+        self.terminal.watch(SETTLE_DELAY);
         let shot = self.stage.anonymous(&Shot::of(&self.terminal));
         assert_eq!(self.agent.sign(&shot), state.sign(), "{state:?}: {shot:#?}");
         self.shots.push((state, shot));
@@ -333,7 +333,7 @@ impl Play {
 fn opened(release: &Release, size: Size, port: u16, trust: Trust) -> (Stage, Terminal) {
     let program = agents::install(release, &agents::cache()).unwrap().program;
     let stage = Stage::new(release.agent, &program, port, trust).unwrap();
-    let terminal = Terminal::start(stage.command(), size).patient(PATIENCE);
+    let terminal = Terminal::start(stage.command(), size).with_timeout(PATIENCE);
     (stage, terminal)
 }
 

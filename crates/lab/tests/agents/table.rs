@@ -24,13 +24,13 @@ impl Row {
     }
 }
 
-const WIDTH: usize = 12;
+const CELL_WIDTH: usize = 12;
 
 pub(crate) fn drawn(cases: &[&str], rows: &[Row]) -> String {
     let first = rows.iter().map(|row| row.name.len()).max().unwrap_or(0);
     let mut table = format!("{:first$}", "");
     for case in cases {
-        table.push_str(&format!("  {case:WIDTH$}"));
+        table.push_str(&format!("  {case:CELL_WIDTH$}"));
     }
     for row in rows {
         table.push_str(&format!("\n{:first$}", row.name));
@@ -41,7 +41,7 @@ pub(crate) fn drawn(cases: &[&str], rows: &[Row]) -> String {
                 Some(Cell::Failed) => "FAILED".to_owned(),
                 None => "not reached".to_owned(),
             };
-            table.push_str(&format!("  {cell:WIDTH$}"));
+            table.push_str(&format!("  {cell:CELL_WIDTH$}"));
         }
     }
     let lines: Vec<&str> = table.lines().map(str::trim_end).collect();

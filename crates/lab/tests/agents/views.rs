@@ -65,7 +65,7 @@ fn walk(release: &Release, size: Size, view: &View) -> Shot {
     std::fs::write(stage.work().join("notes.txt"), "a file to complete\n").unwrap();
     let mut command = stage.command();
     command.args(view.args);
-    let mut terminal = Terminal::start(command, size).patient(PATIENCE);
+    let mut terminal = Terminal::start(command, size).with_timeout(PATIENCE);
     let sign = |terminal: &Terminal| agent.sign(&Shot::of(terminal));
     if view.at_start {
         terminal.wait_for_text(view.shows);

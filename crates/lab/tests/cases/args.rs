@@ -28,17 +28,17 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn parse(mut said: impl Iterator<Item = String>) -> Result<Self, String> {
+    pub(crate) fn parse(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
         let mut args = Self {
             agents: Vec::new(),
             wanted: Wanted::Pinned,
             cases: Vec::new(),
             repeat: 5,
-            limit: crate::LIMIT,
+            limit: crate::DEFAULT_LIMIT,
             jobs: 2,
             json: false,
         };
-        while let Some(word) = said.next() {
+        while let Some(word) = words.next() {
             if word == "--earlier" {
                 args.wanted = Wanted::Earlier;
                 continue;
@@ -63,7 +63,7 @@ impl Args {
             {
                 return Err(format!("{word:?} is not understood\n{USAGE}"));
             }
-            let value = said.next().unwrap_or_default();
+            let value = words.next().unwrap_or_default();
             args.take(&word, &value)
                 .ok_or(format!("{word} {value:?} is not understood\n{USAGE}"))?;
         }

@@ -1,5 +1,6 @@
 //! Facts of the journal, read line by line from `ph log --follow`.
 
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -7,7 +8,9 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::JoinHandle;
 
 /// Limit for lines that wait; beyond it, `ph log` blocks.
-const WAITING: usize = 1024;
+const MAX_WAITING_LINES: usize = 1024;
+/// Time by which the record of a conversation can follow the request of its first prompt.
+const HOOK_DELAY: SignedDuration = SignedDuration::from_millis(500);
 
 pub(crate) struct Facts {
     follower: Child,
@@ -22,7 +25,7 @@ impl Facts {
         log.stdin(Stdio::null()).stdout(Stdio::piped());
         let mut follower = log.spawn().expect("ph can be started");
         let out = follower.stdout.take().expect("it was asked for");
-        let (sender, lines) = sync_channel(WAITING);
+        let (sender, lines) = sync_channel(MAX_WAITING_LINES);
         let reader = std::thread::spawn(move || {
             for line in BufReader::new(out).lines().map_while(Result::ok) {
                 let Ok(fact) = serde_json::from_str(&line) else {
@@ -65,13 +68,38 @@ impl Facts {
         self.all.iter().position(|fact| fact["id"] == id)
     }
 
+    /// Return the time of a message's first fact of this kind, and its evidence.
+    pub(crate) fn first(&self, id: &str, kind: &str) -> Option<(Timestamp, &str)> {
+        let is_it = |fact: &&Value| fact["kind"] == kind && fact["data"]["message"] == id;
+        let fact = self.all.iter().find(is_it)?;
+        Some((
+            at(fact),
+            fact["data"]["evidence"].as_str().unwrap_or_default(),
+        ))
+    }
+
+    /// Return the id of the agent's conversation at this time, according to its hooks.
+    pub(crate) fn conversation_at(&self, time: Timestamp) -> Option<String> {
+        let is_entered = |fact: &&Value| {
+            let is_entered = fact["data"]["not_resumed"] != true;
+            fact["kind"] == "conversation" && is_entered && at(fact) <= time + HOOK_DELAY
+        };
+        let fact = self.all.iter().rfind(is_entered)?;
+        fact["data"]["id"].as_str().map(str::to_owned)
+    }
+
     /// Return all facts of a message, one per line.
     pub(crate) fn journey(&self, id: &str) -> String {
         let of = |fact: &&Value| fact["id"] == id || fact["data"]["message"] == id;
-        let told = self.all.iter().filter(of);
-        let told = told.map(|fact| format!("{} {} {}", fact["at"], fact["kind"], fact["data"]));
-        told.collect::<Vec<_>>().join("\n")
+        let facts = self.all.iter().filter(of);
+        let facts = facts.map(|fact| format!("{} {} {}", fact["at"], fact["kind"], fact["data"]));
+        facts.collect::<Vec<_>>().join("\n")
     }
+}
+
+fn at(fact: &Value) -> Timestamp {
+    let at = fact["at"].as_str().and_then(|at| at.parse().ok());
+    at.expect("a fact has a time")
 }
 
 impl Drop for Facts {

@@ -6,20 +6,20 @@ use posthaste_lab::agents::{Agent, Sign};
 use posthaste_lab::model::{Author, Piece};
 
 /// Outcome of a case: a description, and the receipts.
-pub(crate) struct Told {
+pub(crate) struct CaseOutcome {
     pub(crate) what: String,
     pub(crate) receipt: String,
 }
 
-fn told(what: impl Into<String>, receipt: String) -> Told {
+fn outcome(what: impl Into<String>, receipt: String) -> CaseOutcome {
     let what = what.into();
-    Told { what, receipt }
+    CaseOutcome { what, receipt }
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Case {
     pub(crate) name: &'static str,
-    pub(crate) act: fn(&mut Play) -> Told,
+    pub(crate) act: fn(&mut Play) -> CaseOutcome,
     /// Whether the case is repeated or run once.
     pub(crate) often: bool,
     pub(crate) start: Start,
@@ -52,7 +52,7 @@ impl Case {
     }
 }
 
-const fn case(name: &'static str, act: fn(&mut Play) -> Told) -> Case {
+const fn case(name: &'static str, act: fn(&mut Play) -> CaseOutcome) -> Case {
     Case {
         name,
         act,
@@ -130,15 +130,15 @@ pub(crate) const SOAK: [Case; 1] = [Case {
 /// come after all cases that count requests.
 pub(crate) const LAST: [Case; 1] = [case("loop", crate::scenarios::looped::five)];
 
-fn idle(play: &mut Play) -> Told {
+fn idle(play: &mut Play) -> CaseOutcome {
     let body = play.fresh("idle");
     let sent = play.send(&body);
     let receipt = play.settle(&[sent]);
     assert_eq!(play.tally.seen(&body), 1, "its text");
-    told("went in at once", receipt)
+    outcome("went in at once", receipt)
 }
 
-fn streaming(play: &mut Play) -> Told {
+fn streaming(play: &mut Play) -> CaseOutcome {
     let before = play.fresh("streams");
     play.prompt(&format!("{before} slow=6"));
     play.until_sign(Sign::Working);
@@ -146,13 +146,13 @@ fn streaming(play: &mut Play) -> Told {
     let sent = play.send("lab: while you speak");
     let receipt = play.settle(&[sent]);
     assert_eq!(play.tally.cuts(), cuts, "the answer was cut off");
-    told("it waited for the answer", receipt)
+    outcome("it waited for the answer", receipt)
 }
 
 /// Longer than any agent goes without a sign of life; no hook is called meanwhile.
 const LONG_STREAM: u32 = 40;
 
-fn long_stream(play: &mut Play) -> Told {
+fn long_stream(play: &mut Play) -> CaseOutcome {
     let before = play.fresh("streams-long");
     let end = play.fresh("end");
     play.prompt(&format!("{before} slow={LONG_STREAM} reply={end}"));
@@ -166,7 +166,7 @@ fn long_stream(play: &mut Play) -> Told {
     let with = with.expect("the model has seen it");
     let is_whole = |piece: &Piece| piece.voice == Author::Model && piece.text.contains(&end);
     assert!(with.pieces.iter().any(is_whole), "the answer is not whole");
-    told("it waited for the whole answer", receipt)
+    outcome("it waited for the whole answer", receipt)
 }
 
 /// Route to an agent while a tool runs.
@@ -179,7 +179,7 @@ fn way(agent: Agent) -> &'static str {
 
 /// The model gets the message with the tool's result, in the next request instead of after the
 /// turn.
-fn tool(play: &mut Play) -> Told {
+fn tool(play: &mut Play) -> CaseOutcome {
     let go = play.fresh("tool-goes-on");
     let file = play.question(&format!("; while [ ! -e {go} ]; do sleep 0.1; done"));
     play.terminal.type_keys(ENTER);
@@ -206,10 +206,10 @@ fn tool(play: &mut Play) -> Told {
     assert_eq!(next.count(&sent.mark), 1, "it is not in the next request");
     let receipt = play.settle(std::slice::from_ref(&sent));
     assert_eq!(play.route(&sent).as_deref(), Some(way), "its route");
-    told("in with the tool's result", receipt)
+    outcome("in with the tool's result", receipt)
 }
 
-fn interrupt_busy(play: &mut Play) -> Told {
+fn interrupt_busy(play: &mut Play) -> CaseOutcome {
     let before = play.fresh("busy");
     play.prompt(&format!("{before} slow=60"));
     play.until_sign(Sign::Working);
@@ -217,18 +217,18 @@ fn interrupt_busy(play: &mut Play) -> Told {
     let sent = play.send_as("ann", "lab: stop that", &["--priority", "interrupt"]);
     let receipt = play.settle(&[sent]);
     assert!(play.tally.cuts() > cuts, "the answer was not cut off");
-    told("the answer was cut off", receipt)
+    outcome("the answer was cut off", receipt)
 }
 
-fn interrupt_idle(play: &mut Play) -> Told {
+fn interrupt_idle(play: &mut Play) -> CaseOutcome {
     let child = play.status()["child_pid"].clone();
     let sent = play.send_as("ann", "lab: urgent", &["--priority", "interrupt"]);
     let receipt = play.settle(&[sent]);
     assert_eq!(play.status()["child_pid"], child, "it is another process");
-    told("no key, and it lives", receipt)
+    outcome("no key, and it lives", receipt)
 }
 
-fn dialog(play: &mut Play) -> Told {
+fn dialog(play: &mut Play) -> CaseOutcome {
     let file = play.question("");
     play.forbid(file);
     let sent = play.send("lab: while you ask");
@@ -240,10 +240,10 @@ fn dialog(play: &mut Play) -> Told {
     assert_eq!(play.tally.seen(&sent.mark), 0, "it went past the question");
     play.terminal.type_keys(ESCAPE);
     let receipt = play.settle(&[sent]);
-    told(format!("held ({rule}) until the person said no"), receipt)
+    outcome(format!("held ({rule}) until the person said no"), receipt)
 }
 
-fn draft(play: &mut Play) -> Told {
+fn draft(play: &mut Play) -> CaseOutcome {
     let half = play.fresh("half");
     play.types(&format!("{half} a thought"));
     let sent = play.send("lab: while somebody types");
@@ -254,7 +254,7 @@ fn draft(play: &mut Play) -> Told {
     });
     assert_eq!(play.tally.seen(&half), 0, "the draft was submitted");
     let Some(rule) = rule else {
-        // Delivered by the agent's HTTP door; check that the box was left alone.
+        // Delivered through the agent's HTTP API; check that the box was left alone.
         play.until("the draft in its box", |play| {
             let screen = play.terminal.screen();
             let boxed = |line: &String| line.contains('┃') && line.contains(&half);
@@ -263,19 +263,19 @@ fn draft(play: &mut Play) -> Told {
         play.terminal.type_keys(CLEAR);
         let receipt = play.settle(&[sent]);
         assert_eq!(play.tally.seen(&half), 0, "the draft was submitted");
-        return told("it went past the draft, which stays", receipt);
+        return outcome("it went past the draft, which stays", receipt);
     };
     play.terminal.type_keys(ENTER);
     play.until("the person's own prompt", |play| play.tally.seen(&half) > 0);
     let receipt = play.settle(&[sent]);
     assert_eq!(play.tally.seen(&half), 1, "the draft");
-    told(
+    outcome(
         format!("held ({rule}) until the person sent the draft"),
         receipt,
     )
 }
 
-fn fifty_lines(play: &mut Play) -> Told {
+fn fifty_lines(play: &mut Play) -> CaseOutcome {
     let name = play.fresh("n");
     let lines: Vec<String> = (1..=50).map(|line| format!("l{line}")).collect();
     let body = format!("{name}\n{}", lines.join("\n"));
@@ -285,7 +285,7 @@ fn fifty_lines(play: &mut Play) -> Told {
     for line in [&name, "l1\n", "l50"] {
         assert_eq!(play.tally.seen(line), 1, "{line:?}");
     }
-    told("all of them, once", receipt)
+    outcome("all of them, once", receipt)
 }
 
 /// Words that differ: Gemini takes repetitions for a loop, and asks about it.
@@ -301,16 +301,16 @@ fn padded(mut text: String, bytes: usize) -> String {
     text
 }
 
-fn three_hundred(play: &mut Play) -> Told {
+fn three_hundred(play: &mut Play) -> CaseOutcome {
     let body = padded(play.fresh("inline"), 300);
     let sent = play.send(&body);
     let receipt = play.settle(std::slice::from_ref(&sent));
     let whole = format!("{}] {body}", sent.mark);
     assert_eq!(play.tally.seen(&whole), 1, "its text, behind its header");
-    told("went in whole", receipt)
+    outcome("went in whole", receipt)
 }
 
-fn three_hundred_and_one(play: &mut Play) -> Told {
+fn three_hundred_and_one(play: &mut Play) -> CaseOutcome {
     let body = padded(play.fresh("file"), 301);
     let sent = play.send(&body);
     play.until("the model to have read the file", |play| {
@@ -324,11 +324,14 @@ fn three_hundred_and_one(play: &mut Play) -> Told {
     let turns = play.tally.turns().iter().flat_map(|turn| &turn.pieces);
     let mut with = turns.filter(|piece| piece.text.contains(&body));
     let is_found = with.all(|piece| matches!(piece.voice, Author::Tool | Author::Model));
-    assert!(is_found, "it was told, and not read");
-    told("read from its file, no question", receipt)
+    assert!(
+        is_found,
+        "the message was delivered but its file was not read"
+    );
+    outcome("read from its file, no question", receipt)
 }
 
-fn odd_text(play: &mut Play) -> Told {
+fn odd_text(play: &mut Play) -> CaseOutcome {
     let shell = play.fresh("shell");
     let file = play.stage.work().join(&shell);
     play.forbid(file);
@@ -355,10 +358,10 @@ fn odd_text(play: &mut Play) -> Told {
         0 => "",
         _ => ", and opened the file",
     };
-    told(format!("five texts, each as it was{opened}"), receipt)
+    outcome(format!("five texts, each as it was{opened}"), receipt)
 }
 
-fn ten_at_once(play: &mut Play) -> Told {
+fn ten_at_once(play: &mut Play) -> CaseOutcome {
     let senders = ["ann", "bob", "cy"];
     let sends: Vec<_> = (0..10)
         .map(|n| play.starts_to_send(senders[n % 3], &format!("lab: one of ten, {n}"), &[]))
@@ -376,23 +379,23 @@ fn ten_at_once(play: &mut Play) -> Told {
     stored.sort_by_key(|one| play.place(one));
     let ids = |sent: &[&Sent]| -> Vec<String> { sent.iter().map(|one| one.id.clone()).collect() };
     assert_eq!(ids(&came), ids(&stored), "the order in which they came");
-    told(
+    outcome(
         format!("all ten in order, in {turns} requests at most"),
         receipt,
     )
 }
 
-fn denial(play: &mut Play) -> Told {
+fn denial(play: &mut Play) -> CaseOutcome {
     let file = play.question("");
     play.forbid(file);
     play.terminal.type_keys(ESCAPE);
     play.until_sign(Sign::Free);
     let sent = play.send("lab: after a no");
     let receipt = play.settle(&[sent]);
-    told("went in after the no", receipt)
+    outcome("went in after the no", receipt)
 }
 
 /// Mail for an agent that a person has started, passed on by its own hook.
-fn inject(play: &mut Play) -> Told {
+fn inject(play: &mut Play) -> CaseOutcome {
     crate::scenarios::own::inject(play)
 }

@@ -35,7 +35,7 @@ const PH: &str = "PH_LAB_PH";
 /// Number of cases that may be late at first, because the machine may be busy. A case that is late
 /// twice is red, and so is at once a message that arrived twice, was approved, or has a receipt
 /// beyond its proof.
-const LATE: usize = 2;
+const MAX_LATE_CASES: usize = 2;
 
 fn main() -> ExitCode {
     if std::env::var_os(WANTED).is_none() {
@@ -60,9 +60,9 @@ fn main() -> ExitCode {
     if agents::is_inside() {
         return run(&releases, &args);
     }
-    let told = Release::tell(&releases);
+    let encoded = Release::encode(&releases);
     let ph = std::env::var_os(PH).unwrap_or_else(|| posthaste_lab::ph().into());
-    match agents::enter_with(&[(PH, &ph), (RELEASES, &told)]) {
+    match agents::enter_with(&[(PH, &ph), (RELEASES, &encoded)]) {
         Ok(code) => code,
         Err(reason) => {
             skip_or_fail(&reason);
@@ -119,8 +119,10 @@ fn run(releases: &[Release], args: &Args) -> ExitCode {
         say(&format!("left behind: {left:?}\n"));
     }
     let late = entries.iter().filter(|entry| entry.was_late).count();
-    if late > LATE {
-        say(&format!("{late} cases were late at first; {LATE} may be\n"));
+    if late > MAX_LATE_CASES {
+        say(&format!(
+            "{late} cases were late at first; {MAX_LATE_CASES} may be\n"
+        ));
     }
     if args.wanted == Wanted::Newest {
         for release in releases {
@@ -131,7 +133,7 @@ fn run(releases: &[Release], args: &Args) -> ExitCode {
         }
         return ExitCode::SUCCESS;
     }
-    if left.is_empty() && late <= LATE && !entries.iter().any(Entry::is_red) {
+    if left.is_empty() && late <= MAX_LATE_CASES && !entries.iter().any(Entry::is_red) {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
@@ -204,28 +206,28 @@ impl Column<'_> {
                 Cell::Absent { .. } => {}
                 Cell::Late { why } => {
                     faults.lost += 1;
-                    self.tell(case, time, &why);
+                    self.report(case, time, &why);
                 }
                 Cell::Red { why } => {
                     faults.count(&why);
-                    self.tell(case, time, &why);
+                    self.report(case, time, &why);
                 }
             }
         }
         let (what, receipt) = last.unwrap_or_default();
-        let told = format!("{} tries: {faults}; {what}", self.args.repeat);
+        let summary = format!("{} tries: {faults}; {what}", self.args.repeat);
         // A late case may be the machine's fault, and is counted as late.
         let cell = match faults.is_more_than_late() {
-            true => Cell::Red { why: told },
+            true => Cell::Red { why: summary },
             false => Cell::Green {
-                what: told,
+                what: summary,
                 receipt,
             },
         };
         self.enter(case.name, begun, cell, faults.lost > 0);
     }
 
-    fn tell(&self, case: Case, time: u32, why: &str) {
+    fn report(&self, case: Case, time: u32, why: &str) {
         let agent = self.agent.name();
         say(&format!("{agent} {}: try {time}: {why}\n", case.name));
     }
@@ -245,9 +247,9 @@ impl Column<'_> {
         play.until_when(Instant::now() + self.args.limit);
         let done = catch_unwind(AssertUnwindSafe(|| (case.act)(&mut play)));
         let cell = match done {
-            Ok(told) => Cell::Green {
-                what: told.what,
-                receipt: told.receipt,
+            Ok(outcome) => Cell::Green {
+                what: outcome.what,
+                receipt: outcome.receipt,
             },
             // The agent ends with its stage: the next case gets an agent of its own.
             Err(panic) => return red(&*panic),
@@ -265,7 +267,7 @@ impl Column<'_> {
         let name = play.start().end;
         let cell = match catch_unwind(AssertUnwindSafe(|| play.close())) {
             Ok(()) => Cell::Green {
-                what: "each message once, nobody left".to_owned(),
+                what: "each message once, no process left".to_owned(),
                 receipt: String::new(),
             },
             Err(panic) => red(&*panic),
@@ -277,12 +279,12 @@ impl Column<'_> {
         let agent = self.agent.name();
         let seconds = begun.elapsed().as_secs_f64();
         if !self.args.json {
-            let told = match &cell {
+            let text = match &cell {
                 Cell::Green { what, receipt } => format!("ok, {what}; {receipt}"),
                 Cell::Absent { why } => format!("absent, {why}"),
                 Cell::Late { why } | Cell::Red { why } => format!("RED, {why}"),
             };
-            say(&format!("{agent} {case}: {told} ({seconds:.1} s)\n"));
+            say(&format!("{agent} {case}: {text} ({seconds:.1} s)\n"));
         }
         self.entries.push(Entry {
             agent,
@@ -349,14 +351,14 @@ fn red(panic: &(dyn Any + Send)) -> Cell {
         let why = why.clone();
         return Cell::Late { why };
     }
-    let said = panic.downcast_ref::<String>().cloned();
-    let said = said.or_else(|| panic.downcast_ref::<&str>().map(|said| (*said).to_owned()));
-    let why = said.unwrap_or_else(|| "it broke without a word".to_owned());
+    let message = panic.downcast_ref::<String>().cloned();
+    let message = message.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+    let why = message.unwrap_or_else(|| "it panicked without a message".to_owned());
     Cell::Red { why }
 }
 
 /// Default timeout of a case: agents are slow on a busy machine.
-const LIMIT: Duration = Duration::from_secs(120);
+const DEFAULT_LIMIT: Duration = Duration::from_secs(120);
 
 fn say(text: &str) {
     let mut out = std::io::stdout().lock();

@@ -15,20 +15,21 @@ use tempfile::TempDir;
 
 /// The agent's name in the mail.
 pub(crate) const NAME: &str = "coder";
-/// Interval between checks of a wait.
-const LOOK: Duration = Duration::from_millis(20);
+/// Interval between checks in a wait.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Delay between a person's text and their Enter.
-const SETTLE: Duration = Duration::from_millis(250);
+const SETTLE_DELAY: Duration = Duration::from_millis(250);
 /// Time for which a person reads a question before they answer; Claude Code ignores keys in its
 /// first moments.
-const READING: Duration = Duration::from_secs(1);
+const READING_DELAY: Duration = Duration::from_secs(1);
 /// Timeout for the proof once the model has a message; without proof, the message stays offered.
-const PROOF: Duration = Duration::from_secs(4);
+const PROOF_TIMEOUT: Duration = Duration::from_secs(4);
 /// Timeout for a killed process to disappear.
-const END: Duration = Duration::from_secs(20);
-const SOON: Duration = Duration::from_secs(2);
-/// Number of times that a person presses Enter again.
-const AGAIN: usize = 3;
+const EXIT_TIMEOUT: Duration = Duration::from_secs(20);
+/// Timeout for an event that may not happen.
+const SOON_TIMEOUT: Duration = Duration::from_secs(2);
+/// Number of times that a person presses Enter until it has an effect.
+const ENTER_ATTEMPTS: usize = 3;
 pub(crate) const ENTER: &str = "\r";
 pub(crate) const ESCAPE: &str = "\x1b";
 const DOWN: &str = "\x1b[B";
@@ -56,7 +57,7 @@ pub(crate) struct Play {
     ph: PathBuf,
     /// Model server, which replies until it is dropped.
     _model: Model,
-    facts: Facts,
+    pub(crate) facts: Facts,
     pub(crate) terminal: Terminal,
     /// All sent messages, each of which must arrive once.
     sent: Vec<Sent>,
@@ -124,7 +125,7 @@ impl Play {
         }
         self.until_sign(Sign::Asking);
         // Codex discards early keys when the dialog opens; repeated keys close it.
-        self.terminal.watch(SETTLE);
+        self.terminal.watch(SETTLE_DELAY);
         self.terminal.type_keys(DOWN);
         self.terminal.wait_for_text("› 2. Trust all and continue");
         self.terminal.type_keys(ENTER);
@@ -215,7 +216,7 @@ impl Play {
 
     /// Like [`Self::until`], with a short timeout, for an event that may not happen.
     pub(crate) fn soon(&mut self, mut holds: impl FnMut(&mut Self) -> bool) -> bool {
-        self.within(Instant::now() + SOON, &mut holds)
+        self.within(Instant::now() + SOON_TIMEOUT, &mut holds)
     }
 
     pub(crate) fn soon_within(
@@ -235,7 +236,7 @@ impl Play {
 
     fn within(&mut self, deadline: Instant, holds: &mut impl FnMut(&mut Self) -> bool) -> bool {
         loop {
-            self.terminal.watch(LOOK);
+            self.terminal.watch(POLL_INTERVAL);
             self.facts.look();
             self.tally.look();
             if holds(self) {
@@ -288,7 +289,7 @@ impl Play {
         self.until("an empty box", |play| play.has_empty_box());
         self.terminal.type_keys(format!("\x1b[200~{text}\x1b[201~"));
         self.until("what was typed in the box", |play| !play.has_empty_box());
-        self.terminal.watch(SETTLE);
+        self.terminal.watch(SETTLE_DELAY);
     }
 
     /// Submit a person's prompt, and wait until the model has it.
@@ -298,9 +299,11 @@ impl Play {
         self.terminal.type_keys(ENTER);
         // Gemini takes an Enter shortly after a paste for a line break, and reads both late on a
         // busy machine. A person who still sees the text presses Enter again.
-        for _ in 0..AGAIN {
+        for _ in 0..ENTER_ATTEMPTS {
             let is_done = |play: &mut Self| play.tally.seen(text) > 0 || play.has_empty_box();
-            if self.within(Instant::now() + SOON, &mut { is_done }) || self.sign() != Sign::Free {
+            if self.within(Instant::now() + SOON_TIMEOUT, &mut { is_done })
+                || self.sign() != Sign::Free
+            {
                 break;
             }
             self.terminal.type_keys(ENTER);
@@ -321,10 +324,10 @@ impl Play {
     pub(crate) fn keys(&mut self, text: &str) {
         for key in text.chars() {
             self.terminal.type_keys(key.to_string());
-            self.terminal.watch(LOOK);
+            self.terminal.watch(POLL_INTERVAL);
         }
         self.until("what was typed", |play| play.has_on_screen(text));
-        self.terminal.watch(SETTLE);
+        self.terminal.watch(SETTLE_DELAY);
     }
 
     pub(crate) fn has_on_screen(&self, text: &str) -> bool {
@@ -345,15 +348,15 @@ impl Play {
         let file = self.stage.work().join(&name);
         self.prompt(&format!("ask=touch {name}{then}"));
         self.until_sign(Sign::Asking);
-        self.terminal.watch(READING);
+        self.terminal.watch(READING_DELAY);
         file
     }
 
     /// Deny the question as a person.
     #[track_caller]
     pub(crate) fn deny(&mut self) {
-        self.terminal.watch(READING);
-        for _ in 0..AGAIN {
+        self.terminal.watch(READING_DELAY);
+        for _ in 0..ENTER_ATTEMPTS {
             self.terminal.type_keys(ESCAPE);
             if self.soon(|play| play.sign() != Sign::Asking) {
                 return;
@@ -378,8 +381,8 @@ impl Play {
     #[track_caller]
     pub(crate) fn was_sent(&mut self, send: Child) -> Sent {
         let output = send.wait_with_output().expect("our own child");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "ph send failed: {said}");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "ph send failed: {errors}");
         let id = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         let mark = format!("id: {}", &id[..8]);
         let sent = Sent { id, mark };
@@ -467,7 +470,7 @@ impl Play {
         }
         self.free();
         if self.proves {
-            let deadline = Instant::now() + PROOF;
+            let deadline = Instant::now() + PROOF_TIMEOUT;
             self.within(deadline, &mut |play| {
                 sent.iter().all(|one| play.noted(one, "accepted"))
             });
@@ -501,7 +504,7 @@ impl Play {
 
     /// Return the receipts and routes of messages, each once.
     fn receipts(&self, sent: &[Sent]) -> String {
-        let mut said: Vec<String> = Vec::new();
+        let mut receipts: Vec<String> = Vec::new();
         for one in sent {
             let shown = self.asked(&["show", &one.id]);
             let receipt = shown["receipt"].as_str().unwrap_or("unknown");
@@ -513,11 +516,11 @@ impl Play {
                 "{first}{receipt}, {}",
                 route.as_deref().unwrap_or("no route")
             );
-            if !said.contains(&text) {
-                said.push(text);
+            if !receipts.contains(&text) {
+                receipts.push(text);
             }
         }
-        said.join(" / ")
+        receipts.join(" / ")
     }
 
     /// End the session gracefully, and check that each message arrived once and no process is left.
@@ -533,7 +536,7 @@ impl Play {
         let home = self.stage.dir().to_string_lossy().into_owned();
         let own = self.facts_pid();
         let mut left = Vec::new();
-        let deadline = Instant::now() + END;
+        let deadline = Instant::now() + EXIT_TIMEOUT;
         while Instant::now() < deadline {
             left = agents::started_with(&home);
             left.retain(|process| !process.starts_with(&own));

@@ -140,8 +140,8 @@ pub(crate) fn shown(
         let mut install = command(stage, ph);
         install.args(["hooks", "install", agent.name(), "--yes"]);
         let done = install.output().expect("ph can be started");
-        let said = String::from_utf8_lossy(&done.stderr);
-        assert!(done.status.success(), "ph hooks install: {said}");
+        let errors = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "ph hooks install: {errors}");
     }
     for (path, text) in start.files {
         write(stage, path, text);
@@ -176,14 +176,14 @@ pub(crate) fn shown(
             alone
         }
     };
-    Terminal::start(started, Size::USUAL).patient(Duration::from_secs(60))
+    Terminal::start(started, Size::USUAL).with_timeout(Duration::from_secs(60))
 }
 
 /// Restart the agent with `ph restart` and return its terminal.
 pub(crate) fn restarted(stage: &Stage, ph: &Path, more: &[&str]) -> Terminal {
     let mut restart = command(stage, ph);
     restart.args(["restart", NAME]).args(more);
-    Terminal::start(restart, Size::USUAL).patient(Duration::from_secs(60))
+    Terminal::start(restart, Size::USUAL).with_timeout(Duration::from_secs(60))
 }
 
 /// Write the output of `ph mcp config`, with the path of this `ph`, into Gemini's settings, as a

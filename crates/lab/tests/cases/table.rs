@@ -58,7 +58,7 @@ impl Entry {
     }
 }
 
-const WIDTH: usize = 30;
+const CELL_WIDTH: usize = 30;
 
 /// One row per case, one column per agent.
 pub(crate) fn drawn(cases: &[&'static str], entries: &[Entry]) -> String {
@@ -94,7 +94,7 @@ fn row(name: &str, first: usize, cells: &[Vec<String>]) -> String {
         let mut line = format!("{:first$}", if at == 0 { name } else { "" });
         for cell in cells {
             let text = cell.get(at).map_or("", String::as_str);
-            line.push_str(&format!("  {text:WIDTH$}"));
+            line.push_str(&format!("  {text:CELL_WIDTH$}"));
         }
         row.push_str(line.trim_end());
         row.push('\n');
@@ -110,7 +110,7 @@ fn wrapped(text: &str) -> Vec<String> {
         let line = lines.last_mut().expect("there is always one");
         if line.is_empty() {
             line.push_str(word);
-        } else if line.chars().count() + 1 + word.chars().count() <= WIDTH {
+        } else if line.chars().count() + 1 + word.chars().count() <= CELL_WIDTH {
             line.push(' ');
             line.push_str(word);
         } else {

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
 
 mod floor;
+mod samples;
 mod verdict;
 mod world;
 
@@ -43,8 +44,13 @@ fn main() -> ExitCode {
     world.start_all();
     let begun = Instant::now();
     let mut told_at = begun;
+    let mut sampled_at = begun;
     while begun.elapsed() < args.time {
         world.act();
+        if sampled_at.elapsed() > Duration::from_secs(2) {
+            sampled_at = Instant::now();
+            world.sample();
+        }
         if told_at.elapsed() > Duration::from_secs(30) {
             told_at = Instant::now();
             say(&format!(
@@ -72,14 +78,14 @@ fn main() -> ExitCode {
     }
 }
 
-fn parse(mut said: impl Iterator<Item = String>) -> Result<Args, String> {
+fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
     let mut args = Args {
         time: Duration::from_secs(60),
         seed: 1,
         agents: 20,
     };
-    while let Some(flag) = said.next() {
-        let value = said.next().ok_or(format!("{flag} needs a value"))?;
+    while let Some(flag) = words.next() {
+        let value = words.next().ok_or(format!("{flag} needs a value"))?;
         let number: u64 = value
             .parse()
             .map_err(|_| format!("{flag} {value}: not a number"))?;

@@ -3,16 +3,13 @@
 use crate::world::{Sent, World, runs_in_home};
 use jiff::{SignedDuration, Timestamp};
 use posthaste_core::{MessageState, Proven};
+use posthaste_store::Journal;
 use std::collections::HashMap;
 use std::path::Path;
 
 const REPEAT: &str = "(repeat: may have been shown before)";
 /// Time between an offer and a kill within which the program may not have read the offer.
 const KILL_NEAR_OFFER: SignedDuration = SignedDuration::from_secs(5);
-/// Limit of a session's open descriptors; a higher count is a leak.
-const MAX_SESSION_DESCRIPTORS: usize = 64;
-/// A session of a debug build takes some 30 MiB.
-const MAX_SESSION_RSS_KIB: u64 = 96 << 10;
 
 #[derive(Default)]
 pub(crate) struct Verdict {
@@ -78,6 +75,7 @@ pub(crate) fn judge(world: &mut World, is_delivered: bool, shortfall: Vec<String
         .map(|agent| (agent.clone(), read_log(&world.log(agent), agent)))
         .collect();
     let mut journal = world.journal();
+    let seen = seen_offers(world, &heard, &mut journal);
     for sent in &world.sent {
         let heard = &heard[&sent.to];
         let (plain, marked) = occurrences(heard, &sent.word);
@@ -100,7 +98,7 @@ pub(crate) fn judge(world: &mut World, is_delivered: bool, shortfall: Vec<String
                     verdict
                         .lost
                         .push(format!("{id} to {}: offered: {is_offered}", sent.to));
-                } else if plain + marked == 0 && !was_killed(world, sent, &message_state) {
+                } else if plain + marked == 0 && !was_unread(world, sent, &message_state, &seen) {
                     verdict.false_receipts.push(format!("{id} to {}", sent.to));
                 } else if plain + marked == 0 {
                     verdict.unread += 1;
@@ -114,25 +112,52 @@ pub(crate) fn judge(world: &mut World, is_delivered: bool, shortfall: Vec<String
     verdict
 }
 
-/// Return whether the program or hook may have ended before it passed on its offer.
-fn was_killed(world: &World, sent: &Sent, message_state: &MessageState) -> bool {
-    let offers = message_state
-        .receipts
-        .iter()
-        .filter(|receipt| receipt.state == "offered");
-    let times: Vec<Timestamp> = offers.map(|receipt| receipt.at).collect();
-    let kills = world
-        .kills
-        .get(&sent.to)
-        .map(Vec::as_slice)
-        .unwrap_or_default();
-    kills.iter().any(|kill| {
-        let is_near = |offer: &Timestamp| {
-            let after = kill.duration_since(*offer);
-            after > SignedDuration::ZERO && after < KILL_NEAR_OFFER
+/// Return when each agent's program was offered what it has shown to have read: messages that were
+/// offered once and seen once.
+fn seen_offers(
+    world: &World,
+    heard: &HashMap<String, String>,
+    journal: &mut Journal,
+) -> HashMap<String, Vec<Timestamp>> {
+    let mut seen: HashMap<String, Vec<Timestamp>> = HashMap::new();
+    for sent in &world.sent {
+        let Some(id) = &sent.id else { continue };
+        let Ok(state) = journal.find(&id.parse().unwrap()) else {
+            continue;
         };
-        times.iter().any(is_near)
-    })
+        if let ([at], (1, 0)) = (&*offers(&state), occurrences(&heard[&sent.to], &sent.word)) {
+            seen.entry(sent.to.clone()).or_default().push(*at);
+        }
+    }
+    seen
+}
+
+fn offers(state: &MessageState) -> Vec<Timestamp> {
+    let receipts = state.receipts.iter();
+    let offers = receipts.filter(|receipt| receipt.state == "offered");
+    offers.map(|receipt| receipt.at).collect()
+}
+
+/// Return whether the program was killed before it read its last offer. A program reads its offers in
+/// order, so it must not have read a later one before it was killed. A hook is given its offer before
+/// the offer is recorded, so it has no excuse.
+fn was_unread(
+    world: &World,
+    sent: &Sent,
+    message_state: &MessageState,
+    seen: &HashMap<String, Vec<Timestamp>>,
+) -> bool {
+    let Some(last) = offers(message_state).last().copied() else {
+        return false;
+    };
+    let kills = world.kills.get(&sent.to).into_iter().flatten();
+    let Some(kill) = kills.copied().filter(|kill| *kill > last).min() else {
+        return false;
+    };
+    let mut seen = seen.get(&sent.to).into_iter().flatten();
+    world.agents.contains(&sent.to)
+        && kill.duration_since(last) < KILL_NEAR_OFFER
+        && !seen.any(|offer| last < *offer && *offer < kill)
 }
 
 /// Count the occurrences of `word` after an ordinary header and after a repeat header.
@@ -170,22 +195,13 @@ fn read_log(path: &Path, agent: &str) -> String {
 
 fn stop_and_check_leaks(world: &mut World, verdict: &mut Verdict) {
     for agent in &world.agents {
-        let Some((session, _)) = world.pids(agent) else {
+        if world.pids(agent).is_none() {
             verdict.lost.push(format!("{agent} does not run"));
-            continue;
-        };
-        let open = std::fs::read_dir(format!("/proc/{session}/fd")).map_or(0, Iterator::count);
-        if open > MAX_SESSION_DESCRIPTORS {
-            verdict.descriptors.push(format!("{agent}: {open}"));
-        }
-        let status = std::fs::read_to_string(format!("/proc/{session}/status")).unwrap_or_default();
-        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let resident =
-            resident.and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok());
-        if let Some(resident) = resident.filter(|kib| *kib > MAX_SESSION_RSS_KIB) {
-            verdict.memory.push(format!("{agent}: {resident} KiB"));
         }
     }
+    world.sample();
+    verdict.descriptors = world.samples.too_many_descriptors();
+    verdict.memory = world.samples.too_much_memory();
     let doctor = world.ph(&["doctor"]).output().unwrap();
     if !doctor.status.success() {
         let said = String::from_utf8_lossy(&doctor.stdout).into_owned();

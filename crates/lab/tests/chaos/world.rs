@@ -1,6 +1,7 @@
 //! Runs agents and senders on the real binary, and kills them at random.
 
 use crate::floor;
+use crate::samples::Samples;
 use jiff::Timestamp;
 use posthaste_core::AgentName;
 use posthaste_lab::{TempHome, name};
@@ -57,6 +58,7 @@ pub(crate) struct World {
     /// Sends that failed without being killed.
     pub(crate) failed_sends: Vec<String>,
     counts: Counts,
+    pub(crate) samples: Samples,
 }
 
 impl World {
@@ -74,6 +76,7 @@ impl World {
             kills: HashMap::new(),
             failed_sends: Vec::new(),
             counts: Counts::default(),
+            samples: Samples::default(),
         }
     }
 
@@ -115,8 +118,9 @@ impl World {
         } = self.counts;
         format!(
             "{} sends, {known} acknowledged; killed: {sessions} sessions, {programs} programs, \
-             {senders} senders, {hooks} hooks, {readers} readers; {stops} stops, {freezes} freezes",
-            self.sent.len()
+             {senders} senders, {hooks} hooks, {readers} readers; {stops} stops, {freezes} freezes; {} samples",
+            self.sent.len(),
+            self.samples.count
         )
     }
 
@@ -168,6 +172,15 @@ impl World {
         let said = String::from_utf8_lossy(&done.stderr);
         let runs = done.status.success() || said.contains("is already running");
         assert!(runs, "{agent} does not start: {said}");
+    }
+
+    /// Note the descriptors and the memory of every session.
+    pub(crate) fn sample(&mut self) {
+        for agent in &self.agents {
+            if let Some((session, _)) = self.pids(agent) {
+                self.samples.add(agent, session);
+            }
+        }
     }
 
     fn record_kill(&mut self, agent: &str) {

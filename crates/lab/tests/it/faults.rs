@@ -46,15 +46,15 @@ fn staged(test: &str, ways: &[&[&str]], setup: &str, dir: &Path, act: fn(&Path))
         .env(STAGE, dir)
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&done.stdout);
+    let output = String::from_utf8_lossy(&done.stdout);
     assert!(
-        done.status.success() && said.contains("1 passed"),
-        "{said}{}",
+        done.status.success() && output.contains("1 passed"),
+        "{output}{}",
         String::from_utf8_lossy(&done.stderr)
     );
 }
 
-/// Return the original error, also if several callers share it.
+/// Return whether an error means that the disk is full, also if several callers share it.
 fn is_full(error: &Error) -> bool {
     match error {
         Error::Full(_) => error.hint().is_some(),
@@ -108,8 +108,8 @@ impl SmallDisk {
         assert_intact(&mut journal);
         let facts = records(&journal);
         let stored: Vec<&str> = facts.iter().map(|record| record.id.as_str()).collect();
-        let told: Vec<String> = acknowledged.iter().map(ToString::to_string).collect();
-        assert_eq!(stored, told);
+        let expected: Vec<String> = acknowledged.iter().map(ToString::to_string).collect();
+        assert_eq!(stored, expected);
         let bob = name("bob");
         let inbox = journal.inbox(&bob, Listing::Unread, at(1)).unwrap();
         for file in std::fs::read_dir(self.home.messages(&bob)).unwrap() {
@@ -203,7 +203,7 @@ fn a_session_outlives_a_full_disk() {
                     .expect("a full disk is noticed");
                 assert!(is_full(&error), "{left} bytes left: {error:?}");
                 disk.free();
-                // The same connection, immediately afterwards.
+                // The session stores a message on this connection as soon as there is room.
                 send(&mut acknowledged).unwrap();
                 disk.assert_holds(&acknowledged);
             }

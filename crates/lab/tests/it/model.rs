@@ -268,7 +268,7 @@ fn codex_gets_code_if_it_wants_code() {
         .lines()
         .find(|line| line.contains("custom_tool_call"));
     assert_snapshot!(call.unwrap(), @r#"data: {"item":{"call_id":"call_lab1","id":"ctc_lab1","input":"text(await tools.exec_command({\"cmd\":\"ls\"}))","name":"exec","namespace":"functions","type":"custom_tool_call"},"output_index":1,"type":"response.output_item.done"}"#);
-    assert_snapshot!(heard(stage.only()), @r#"
+    assert_snapshot!(conversation(stage.only()), @r#"
     Codex gpt-lab ["exec", "clock::sleep"]
     System: be good
     System: rules
@@ -369,7 +369,7 @@ fn errors_have_each_vendors_format() {
 }
 
 /// Return the parsed conversation of a request.
-fn heard(record: Record) -> String {
+fn conversation(record: Record) -> String {
     let Record::Asked { asked, .. } = record else {
         panic!("no request: {record:?}");
     };
@@ -390,13 +390,13 @@ fn noted(path: &str, body: &Value) -> String {
     let stage = Stage::new();
     let answer = stage.post(path, body);
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-    heard(stage.only())
+    conversation(stage.only())
 }
 
 #[test]
 fn a_conversation_is_logged_completely() {
     let mut body = claude("one", true);
-    let said = [
+    let pieces = [
         json!({"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "Bash", "input": {}}]}),
         json!({"role": "user", "content": [
             {"type": "tool_result", "tool_use_id": "t", "content": [{"type": "text", "text": "out"}]},
@@ -405,7 +405,7 @@ fn a_conversation_is_logged_completely() {
         json!({"role": "system", "content": "a remark"}),
         json!({"role": "user", "content": "two"}),
     ];
-    body["messages"].as_array_mut().unwrap().extend(said);
+    body["messages"].as_array_mut().unwrap().extend(pieces);
     assert_snapshot!(noted(MESSAGES, &body), @r#"
     Claude claude-lab ["Bash"]
     System: be good
@@ -419,12 +419,12 @@ fn a_conversation_is_logged_completely() {
     "#);
 
     let mut body = codex("one");
-    let said = [
+    let pieces = [
         json!({"type": "function_call", "name": "exec_command", "call_id": "c", "arguments": "{}"}),
         json!({"type": "function_call_output", "call_id": "c", "output": "out"}),
         json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "two"}]}),
     ];
-    body["input"].as_array_mut().unwrap().extend(said);
+    body["input"].as_array_mut().unwrap().extend(pieces);
     assert_snapshot!(noted(RESPONSES, &body), @r#"
     Codex gpt-lab ["exec_command", "mcp__ph::send", "web_search"]
     System: be good
@@ -436,11 +436,11 @@ fn a_conversation_is_logged_completely() {
     "#);
 
     let mut body = opencode("one", true);
-    let said = [
+    let pieces = [
         json!({"role": "assistant", "content": null, "tool_calls": []}),
         json!({"role": "tool", "tool_call_id": "c", "content": "out"}),
     ];
-    body["messages"].as_array_mut().unwrap().extend(said);
+    body["messages"].as_array_mut().unwrap().extend(pieces);
     assert_snapshot!(noted(CHAT, &body), @r#"
     OpenCode lab ["bash"]
     System: be good
@@ -450,11 +450,11 @@ fn a_conversation_is_logged_completely() {
     "#);
 
     let mut body = gemini("one");
-    let said = [
+    let pieces = [
         json!({"role": "model", "parts": [{"functionCall": {"name": "x", "args": {}}}]}),
         json!({"role": "user", "parts": [{"functionResponse": {"name": "x", "response": {"output": "out"}}}]}),
     ];
-    body["contents"].as_array_mut().unwrap().extend(said);
+    body["contents"].as_array_mut().unwrap().extend(pieces);
     assert_snapshot!(noted(STREAM, &body), @r#"
     Gemini gemini-lab ["run_shell_command"]
     System: be good
@@ -519,7 +519,7 @@ fn an_invalid_request_is_refused_and_logged() {
     refused(
         MESSAGES,
         r#"{"model":"m","messages":[{"role":"king"}]}"#,
-        r#"nobody is called "king""#,
+        r#"unknown role "king""#,
     );
     refused(
         MESSAGES,
@@ -634,8 +634,8 @@ fn the_server_runs_as_a_program() {
     command.arg("0").arg(&log).stdout(Stdio::piped());
     let mut server = Server(command.spawn().unwrap());
     let mut port = String::new();
-    let mut said = BufReader::new(server.0.stdout.take().unwrap());
-    said.read_line(&mut port).unwrap();
+    let mut output = BufReader::new(server.0.stdout.take().unwrap());
+    output.read_line(&mut port).unwrap();
     let body = claude("reply=hi", false);
     let answer = post_to(port.trim().parse().unwrap(), MESSAGES, &body);
     assert!(answer.contains(r#""text":"hi""#), "{answer}");
@@ -648,14 +648,17 @@ fn not_started(args: &[&str], reason: &str) {
         .args(args)
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&done.stderr);
-    assert!(!done.status.success() && said.contains(reason), "{said}");
+    let errors = String::from_utf8_lossy(&done.stderr);
+    assert!(
+        !done.status.success() && errors.contains(reason),
+        "{errors}"
+    );
 }
 
 #[test]
 fn the_program_prints_its_usage() {
     not_started(&[], "usage: lab-model PORT LOGFILE");
-    not_started(&["70000", "log"], "is no port");
+    not_started(&["70000", "log"], "is not a port");
     not_started(&["0", "/nowhere/log"], "No such file or directory");
 }
 

@@ -220,14 +220,14 @@ fn a_follower_misses_no_fact_of_two_writers() {
     assert!(mark.is_none_or(|place| place >= 52), "{mark:?}");
     let (carols, _) = follow_until(&mut for_carol, |facts| facts.len() == 400);
 
-    let told = |agent: &str| {
+    let history = |agent: &str| {
         let of_agent: Vec<_> = facts.iter().filter(|r| r.agent == agent).cloned().collect();
         ids(&of_agent)
     };
     let [bob, carol] = writers.map(Appender::finish);
-    assert_eq!(told("bob"), [before, vec![first[0]], bob].concat());
-    assert_eq!(told("carol"), [vec![first[1]], carol].concat());
-    assert_eq!(ids(&carols), told("carol"));
+    assert_eq!(history("bob"), [before, vec![first[0]], bob].concat());
+    assert_eq!(history("carol"), [vec![first[1]], carol].concat());
+    assert_eq!(ids(&carols), history("carol"));
 }
 
 #[test]

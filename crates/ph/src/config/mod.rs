@@ -101,17 +101,25 @@ pub(crate) const SETTINGS: [Setting; 11] = [
 
 /// Sections that change the input of agents. A project's file cannot have them.
 const PERSON_ONLY_SECTIONS: [&str; 2] = [harness::SECTION, "agents"];
-/// Size limit of a project's file.
+/// Size limits of the files of a home and of a project.
+const MAX_HOME_BYTES: u64 = 1 << 20;
 const MAX_PROJECT_BYTES: u64 = 64 << 10;
-/// Settings that can run a program. A project's file cannot set them, because it may come from a
-/// repository.
-const PERSON_ONLY_SETTINGS: [&str; 2] = ["mail.provider", "mail.script"];
+/// Settings that a project's file can make. It may come from a repository, so it cannot make those
+/// that run a program or that stop, delay or escalate mail.
+const PROJECT_SETTINGS: [&str; 2] = ["output.color", "output.time"];
+
+/// Return whether only a person's own file can make a setting.
+fn is_person_only(key: &str) -> bool {
+    !PROJECT_SETTINGS.contains(&key) && SETTINGS.iter().any(|setting| setting.key == key)
+}
 
 /// A file with settings.
 #[derive(Debug)]
 pub(crate) enum SettingsFile {
-    /// One of the person's own files.
+    /// The person's own file.
     Person(PathBuf),
+    /// The file of a home that the person has chosen.
+    Home(PathBuf),
     /// A project's file: its settings are data and cannot make `ph` run anything.
     Project(PathBuf),
 }
@@ -119,7 +127,7 @@ pub(crate) enum SettingsFile {
 impl SettingsFile {
     pub(crate) fn path(&self) -> &Path {
         match self {
-            Self::Person(path) | Self::Project(path) => path,
+            Self::Person(path) | Self::Home(path) | Self::Project(path) => path,
         }
     }
 }
@@ -169,24 +177,30 @@ impl Layers {
         }
     }
 
-    pub(crate) fn load(files: &[SettingsFile], color_flag: Option<&str>) -> Result<Self> {
+    pub(crate) fn load<'a>(
+        files: impl IntoIterator<Item = &'a SettingsFile>,
+        color_flag: Option<&str>,
+    ) -> Result<Self> {
         let mut layers = Self::defaults();
         for file in files {
             let read = match file {
                 SettingsFile::Person(path) => std::fs::read_to_string(path),
+                SettingsFile::Home(path) => data_file::read_own(path, MAX_HOME_BYTES),
                 SettingsFile::Project(path) => {
                     data_file::read(path, OFlags::NOFOLLOW, MAX_PROJECT_BYTES)
                 }
             };
             match (read, file) {
-                (Ok(text), SettingsFile::Person(_)) => layers.add_file(file, &text)?,
+                (Ok(text), SettingsFile::Person(_) | SettingsFile::Home(_)) => {
+                    layers.add_file(file, &text)?;
+                }
                 (Ok(text), SettingsFile::Project(_)) => layers.add_project(file, &text),
                 (Err(error), _)
                     if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
                 (Err(error), SettingsFile::Project(path)) => {
                     note(format!("ignored {}: {error}", path.display()));
                 }
-                (Err(error), SettingsFile::Person(path)) => {
+                (Err(error), SettingsFile::Person(path) | SettingsFile::Home(path)) => {
                     return Err(Report::storage(format!(
                         "cannot read the settings in {}: {error}",
                         path.display()
@@ -269,7 +283,7 @@ impl Layers {
         let mut found = Vec::new();
         flatten("", &table, &mut found);
         // Keys are compared as they are used below: TOML has several spellings of one key.
-        found.retain(|(key, _)| !is_project || !PERSON_ONLY_SETTINGS.contains(&key.as_str()));
+        found.retain(|(key, _)| !is_project || !is_person_only(key));
         for (key, value) in found {
             let Some(text) = value else {
                 return Err(Report::usage(format!(
@@ -295,8 +309,7 @@ impl Layers {
         flatten("", table, &mut found);
         for (key, value) in found {
             let section = key.split('.').next().unwrap_or_default();
-            let is_of_person = PERSON_ONLY_SECTIONS.contains(&section);
-            if !is_of_person && !PERSON_ONLY_SETTINGS.contains(&key.as_str()) {
+            if !PERSON_ONLY_SECTIONS.contains(&section) && !is_person_only(&key) {
                 continue;
             }
             self.ignored.push(Row {
@@ -543,6 +556,26 @@ mod tests {
     }
 
     #[test]
+    fn a_project_can_only_set_how_output_looks() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("config.toml");
+        for setting in SETTINGS {
+            let is_of_project = ["output.color", "output.time"].contains(&setting.key);
+            std::fs::write(&path, format!("{} = '{}'\n", setting.key, setting.default)).unwrap();
+            let layers = Layers::load(&[SettingsFile::Project(path.clone())], None).unwrap();
+            let source = layers.source(setting.key).unwrap();
+            let is_set = matches!(source, Source::File(_));
+            assert_eq!(is_set, is_of_project, "{}", setting.key);
+            assert_eq!(
+                layers.ignored().is_empty(),
+                is_of_project,
+                "{}",
+                setting.key
+            );
+        }
+    }
+
+    #[test]
     fn a_misspelt_variable_is_reported() {
         let check = |name: &str, want: Option<&str>| {
             let got = misspelt(name);
@@ -566,7 +599,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let [user, project] = ["user.toml", "project.toml"].map(|name| dir.path().join(name));
         std::fs::write(&user, "[send]\npriority = 'idle'\n[output]\ntime = 'utc'\n").unwrap();
-        std::fs::write(&project, "send.priority = 'interrupt'\n").unwrap();
+        std::fs::write(&project, "output.time = 'relative'\n").unwrap();
         let config = Config::of(
             &Layers::load(
                 &[SettingsFile::Person(user), SettingsFile::Project(project)],
@@ -575,8 +608,8 @@ mod tests {
             .unwrap(),
         )
         .unwrap();
-        assert_eq!(config.priority, Priority::Interrupt);
-        assert_eq!(config.time, TimeStyle::Utc);
+        assert_eq!(config.priority, Priority::Idle);
+        assert_eq!(config.time, TimeStyle::Relative);
         assert_eq!(config.color, ColorChoice::Never);
     }
 }

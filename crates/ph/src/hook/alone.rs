@@ -1,4 +1,4 @@
-//! A hook of an agent outside of a session: prints new mail at its prompts, each message once, like
+//! Hooks of an agent without a session: print new mail at its prompts, each message once, like
 //! `ph check --inject`. Records nothing about the agent's terminal.
 
 use super::Call;
@@ -23,8 +23,8 @@ fn agent_name(call: &Call) -> Result<Option<AgentName>, String> {
     let env = std::env::var("PH_AGENT")
         .ok()
         .filter(|name| !name.is_empty());
-    let said = env.or_else(|| call.agent.clone());
-    let name = said.map(|name| AgentName::parse(&name)).transpose();
+    let name = env.or_else(|| call.agent.clone());
+    let name = name.map(|name| AgentName::parse(&name)).transpose();
     name.map_err(|error| error.to_string())
 }
 

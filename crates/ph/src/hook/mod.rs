@@ -1,7 +1,7 @@
 //! `ph hook`: the command that an agent's hooks run, at every prompt and every tool.
 //!
-//! Reports the event to the agent's session, and prints the reply that the agent expects. Starts quickly,
-//! has a timeout for every wait, never fails, and prints errors only if `PH_LOG` is set.
+//! Reports the event to the agent's session, and prints the reply that the agent expects. Starts
+//! quickly, has a timeout for every wait, never fails, and prints errors only if `PH_LOG` is set.
 
 mod alone;
 mod stdin;
@@ -50,8 +50,8 @@ fn note_if_logging(why: &str) {
 }
 
 fn hook(call: &Call) -> Result<(), String> {
-    let heard = stdin::read();
-    let named = heard.event.as_deref().or(call.event.as_deref());
+    let input = stdin::read();
+    let named = input.event.as_deref().or(call.event.as_deref());
     let event_name = named.filter(|name| !name.is_empty() && name.len() <= MAX_EVENT_NAME_BYTES);
     let event_name =
         event_name.ok_or("the event name is missing, both on standard input and in --event")?;
@@ -61,7 +61,7 @@ fn hook(call: &Call) -> Result<(), String> {
             let question = method::HookEvent {
                 harness: Some(call.harness.clone()),
                 event_name: event_name.to_owned(),
-                payload: heard.payload.unwrap_or_else(Payload::null),
+                payload: input.payload.unwrap_or_else(Payload::null),
                 // Mail must not be handed over if the output is discarded.
                 takes_context: !output::goes_nowhere(),
                 run: std::env::var(RUN_VARIABLE).ok(),
@@ -71,7 +71,7 @@ fn hook(call: &Call) -> Result<(), String> {
         // A session's hook outlived its session, which delivered the mail itself.
         None if call.is_injected => Err("there is no session: PH_SOCKET is not set".to_owned()),
         None => {
-            let payload = heard.payload.unwrap_or_else(Payload::null);
+            let payload = input.payload.unwrap_or_else(Payload::null);
             alone::inject(call, event_name, payload.get())
         }
     }

@@ -57,7 +57,8 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>> {
     Ok(Some(text))
 }
 
-/// Replace the content `before`, which was read earlier, by `after`. Keeps a copy of `before` on request.
+/// Replace the content `before`, which was read earlier, by `after`. Keeps a copy of `before` on
+/// request.
 pub(crate) fn apply(
     path: &Path,
     before: Option<&str>,

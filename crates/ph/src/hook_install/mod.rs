@@ -1,5 +1,5 @@
-//! Hooks that a person installs into an agent's settings: computes the changed settings, and whether
-//! the hook is installed.
+//! Hooks that a person installs into an agent's settings: computes the changed settings, and
+//! whether the hook is installed.
 //!
 //! Never changes any other byte of the settings, and refuses settings that it cannot parse.
 
@@ -38,8 +38,8 @@ const fn at(name: &'static str, matcher: Option<&'static str>) -> Event {
 /// The event of Claude Code and Codex. `ph run` adds hooks for the others itself.
 const PROMPT_EVENTS: &[Event] = &[at("UserPromptSubmit", None)];
 
-/// All events of Gemini CLI, under `ph run` too: prompts, the end of a tool, a new conversation, and a
-/// tool that is an agent itself.
+/// All events of Gemini CLI, under `ph run` too: prompts, the end of a tool, a new conversation,
+/// and a tool that is an agent itself.
 const GEMINI_EVENTS: &[Event] = &[
     at("BeforeAgent", Some("*")),
     at("AfterTool", Some("*")),
@@ -103,9 +103,9 @@ impl Target {
             ))
             .hint(format!("supported: {}", all.join(", "))));
         };
-        let said = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-        let dir = match (said(variable), said("HOME")) {
-            (Some(said), _) => PathBuf::from(said),
+        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let dir = match (set(variable), set("HOME")) {
+            (Some(dir), _) => PathBuf::from(dir),
             (None, Some(home)) => Path::new(&home).join(dir),
             (None, None) => return Err(Report::usage("HOME is not set").hint("set HOME")),
         };
@@ -170,15 +170,15 @@ impl Target {
         .map_err(|why| self.refuse(&why))
     }
 
-    /// Return the settings without the hook, or `None` if the file is to be removed. `before` is the copy
-    /// that was kept.
+    /// Return the settings without the hook, or `None` if the file is to be removed. `before` is
+    /// the copy that was kept.
     pub(crate) fn uninstalled(&self, text: &str, before: Option<&str>) -> Result<Option<String>> {
         match self.kind {
             Kind::Settings(events) => {
-                let ours =
+                let installed =
                     settings::command(self.harness, text).map_err(|why| self.refuse(&why))?;
-                if let Some(ours) = ours {
-                    let again = settings::installed(self.harness, before, events, &ours);
+                if let Some(installed) = installed {
+                    let again = settings::installed(self.harness, before, events, &installed);
                     if again.is_ok_and(|again| again == text) {
                         return Ok(before.map(str::to_owned));
                     }
@@ -211,7 +211,7 @@ pub(crate) enum State {
 }
 
 impl State {
-    pub(crate) fn told(self) -> &'static str {
+    pub(crate) fn description(self) -> &'static str {
         match self {
             Self::Installed => "installed",
             Self::Not => "not installed",

@@ -5,7 +5,7 @@ use super::Reply;
 use super::tool::{Given, USUAL_FINDS, USUAL_READ};
 use crate::cli::{Captured, capture};
 use crate::context::{Context, Said};
-use posthaste_core::{AgentName, Evidence, MessageId, text, turn};
+use posthaste_core::{AgentName, Evidence, MessageId, text};
 use posthaste_store::report::{Code, Report, Result};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -76,7 +76,7 @@ impl ShownMessage {
 
 /// Return a text without anything invisible, and in which nothing looks like a header of ours.
 fn plain(text: &str) -> String {
-    let lines: Vec<_> = text::lines(text).map(|line| turn::defused(&line)).collect();
+    let lines: Vec<_> = text::lines(text).collect();
     lines.join("\n")
 }
 

@@ -1,20 +1,20 @@
-//! Letters as people and programs see them.
+//! Prints messages: lists, headers, texts and receipts.
 
 use crate::context::Context;
 use crate::output::note;
 use anstyle::{AnsiColor, Style};
 use jiff::Timestamp;
-use posthaste_core::{Body, MessageState, Priority, pending_replies, text, turn};
+use posthaste_core::{Body, MessageState, Priority, pending_replies, text};
 use posthaste_store::report::Result;
 use posthaste_store::{Error, Home, files};
 use posthaste_wire as wire;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// How much of a text stands in a list that goes to no terminal.
-const LINE: usize = 100;
+/// Width of a message's text in a list if the output is not a terminal, in columns.
+const SUMMARY_COLUMNS: usize = 100;
 
-/// A message_state's text among others; where it is lost, a word to say so stands in its place, because
-/// one lost body must not keep the rest of an inbox from its reader.
+/// Return a message's text. If it is lost, print a note and return the error in parentheses, so
+/// that one lost body does not hide the rest of an inbox.
 pub(crate) fn text_or_loss(home: &Home, message_state: &MessageState) -> Result<String> {
     match files::body(home, &message_state.message) {
         Err(error @ Error::BodyLost { .. }) => {
@@ -39,7 +39,7 @@ pub(crate) fn all_as_json(
         .collect()
 }
 
-/// A line of a list: id, who wrote to whom, when, how it stands, and how it begins.
+/// One line of a list of messages.
 #[derive(Debug)]
 pub(crate) struct Row {
     pub(crate) id: String,
@@ -52,7 +52,7 @@ pub(crate) struct Row {
     pub(crate) body: String,
 }
 
-/// A list, one line a message_state.
+/// Print a list with one line per message.
 pub(crate) fn list(context: &mut Context, messages: &[MessageState]) -> Result<()> {
     let now = context.now;
     let messages: Vec<_> = messages
@@ -73,7 +73,7 @@ pub(crate) fn row(message_state: &MessageState, now: Timestamp) -> Row {
         is_waiting: message_state.is_waiting(now),
         subject: message.envelope.subject.clone(),
         body: match &message.envelope.body {
-            Body::Inline(body) => text::head(body, 4 * LINE).to_owned(),
+            Body::Inline(body) => text::head(body, 4 * SUMMARY_COLUMNS).to_owned(),
             Body::Filed { bytes, .. } => format!("({bytes} bytes)"),
         },
     }
@@ -100,7 +100,7 @@ pub(crate) fn rows(context: &mut Context, rows: &[Row]) -> Result<()> {
             .unwrap_or(0)
     });
     let used: usize = widths.iter().sum::<usize>() + 2 * widths.len();
-    let room = screen_width().map_or(LINE, |width| width.saturating_sub(used).max(16));
+    let room = screen_width().map_or(SUMMARY_COLUMNS, |width| width.saturating_sub(used).max(16));
     for (row, cells) in rows.iter().zip(&cells) {
         let style = if row.is_waiting {
             Style::new().bold()
@@ -121,7 +121,7 @@ pub(crate) fn rows(context: &mut Context, rows: &[Row]) -> Result<()> {
     Ok(())
 }
 
-/// The receipt, the priority where it is not the usual one, and whether a reply is expected.
+/// Return the receipt, the priority unless it is normal, and whether a reply is expected.
 fn status_word(message_state: &MessageState, now: Timestamp) -> String {
     let receipt = message_state
         .status
@@ -139,7 +139,7 @@ fn status_word(message_state: &MessageState, now: Timestamp) -> String {
 }
 
 fn summary(row: &Row, room: usize) -> String {
-    let body = text::head(&row.body, 4 * LINE);
+    let body = text::head(&row.body, 4 * SUMMARY_COLUMNS);
     let line = match &row.subject {
         Some(subject) => text::one_line(&format!("[{subject}] {body}"), room.saturating_sub(1)),
         None => text::one_line(body, room.saturating_sub(1)),
@@ -147,7 +147,7 @@ fn summary(row: &Row, room: usize) -> String {
     narrow(&line, room)
 }
 
-/// The beginning of a line that fits into so many columns; some characters take two.
+/// Shorten a line to this many columns. Wide characters take two.
 fn narrow(line: &str, columns: usize) -> String {
     if line.width() <= columns {
         return line.to_owned();
@@ -160,21 +160,20 @@ fn narrow(line: &str, columns: usize) -> String {
     line.chars().take_while(fits).chain(['…']).collect()
 }
 
-/// How wide the terminal is, where output goes to one.
+/// Return the width of the terminal, or `None` if standard output is not a terminal.
 fn screen_width() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok()?;
     (size.ws_col > 0).then_some(usize::from(size.ws_col))
 }
 
-/// Print a message_state's text, each line after `indent`. Lines that imitate a header of ours are changed so
-/// that nobody takes them for one.
+/// Print a message's text, each line after `indent`.
 pub(crate) fn text(context: &mut Context, body: &str, indent: &str) -> Result<()> {
     let shown = text::visible(body.strip_suffix('\n').unwrap_or(body));
     context.out.line("")?;
     for line in shown.split('\n') {
         let indent = if line.is_empty() { "" } else { indent };
         context.out.bytes(indent.as_bytes())?;
-        context.out.bytes(turn::defused(line).as_bytes())?;
+        context.out.bytes(line.as_bytes())?;
         context.out.bytes(b"\n")?;
     }
     Ok(())
@@ -207,22 +206,22 @@ pub(crate) fn head(context: &mut Context, message_state: &MessageState) -> Resul
     Ok(())
 }
 
-/// A message's journey, a line a step.
+/// Print the receipts of a message, one per line.
 pub(crate) fn journey(context: &mut Context, receipts: Vec<wire::Receipt>) -> Result<()> {
     if !receipts.is_empty() {
         context.out.line("")?;
     }
     for receipt in receipts {
         let when = context.config.time.show(receipt.at, context.now);
-        let said = [
+        let details = [
             receipt.route.map(|route| format!("by way of {route}")),
             receipt.evidence,
         ];
-        let said = said.into_iter().flatten().collect::<Vec<_>>().join("; ");
+        let details = details.into_iter().flatten().collect::<Vec<_>>().join("; ");
         let line = format!(
             "  {when}  {:<9}  {}",
             receipt.state,
-            text::one_line(&said, 200)
+            text::one_line(&details, 200)
         );
         context.out.line(line.trim_end())?;
     }

@@ -45,8 +45,8 @@ impl Output {
     pub(crate) fn new(choice: ColorChoice) -> Self {
         let stdout = std::io::stdout();
         if choice != ColorChoice::Auto {
-            // An explicit choice applies to standard error too. Without one, standard error is checked
-            // separately, because it may be a file while standard output is a terminal.
+            // An explicit choice applies to standard error too. Without one, standard error is
+            // checked separately, because it may be a file while standard output is a terminal.
             choice.write_global();
         }
         Self {

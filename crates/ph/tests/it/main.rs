@@ -21,6 +21,6 @@ mod session;
 /// The program that tests run in a terminal; it asserts nothing.
 #[test]
 #[ignore = "others run it, in a terminal"]
-fn a_program_that_others_run() {
+fn terminal_program_for_other_tests() {
     posthaste_lab::tty::run();
 }

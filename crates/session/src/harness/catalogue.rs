@@ -69,10 +69,12 @@ impl Catalogue {
         let mut catalogue = Self::built_in();
         let user = etcetera::choose_base_strategy().ok();
         if let Some(dir) = user.map(|dirs| dirs.config_dir().join("posthaste/harness")) {
-            catalogue.add(&dir, OFlags::empty())?;
+            catalogue.add(&dir, |path, most| {
+                data_file::read(path, OFlags::empty(), most)
+            })?;
         }
-        if !home.is_project() {
-            catalogue.add(&home.path().join("harness"), OFlags::NOFOLLOW)?;
+        if !home.is_project() && home.is_readable()? {
+            catalogue.add(&home.path().join("harness"), data_file::read_own)?;
         }
         catalogue.apply(status_rows);
         Ok(catalogue)
@@ -100,7 +102,11 @@ impl Catalogue {
         }
     }
 
-    fn add(&mut self, dir: &Path, flags: OFlags) -> Result<()> {
+    fn add(
+        &mut self,
+        dir: &Path,
+        read: impl Fn(&Path, u64) -> std::io::Result<String>,
+    ) -> Result<()> {
         let cannot = |error: &std::io::Error| {
             Report::storage(format!("cannot read {}: {error}", dir.display()))
         };
@@ -121,8 +127,7 @@ impl Catalogue {
             };
             let name = name.to_owned();
             let origin = Origin::File(path.clone());
-            let read = data_file::read(&path, flags, MAX_MANIFEST_BYTES);
-            let read = read.map_err(|error| {
+            let read = read(&path, MAX_MANIFEST_BYTES).map_err(|error| {
                 let shown = text::visible(&path.to_string_lossy());
                 Report::usage(format!("cannot read {shown}: {error}"))
             });

@@ -1,5 +1,5 @@
-//! Recovery from a crashed session, by the next session of the agent: ends its processes and closes its
-//! offers. Identifies processes by pid and start time, never by name.
+//! Recovery from a crashed session, by the next session of the agent: ends its processes and settles
+//! its offers. Identifies processes by pid and start time, never by name.
 
 use crate::host::journal_handle::JournalHandle;
 use crate::host::log;
@@ -7,7 +7,7 @@ use crate::routes::transcript;
 use crate::state::actions::tasks::{NEVER_PROVEN, log_uncertain};
 use posthaste_core::offer::OfferReport;
 use posthaste_core::session::{Ended, Ending};
-use posthaste_core::{AgentName, Conversation, delivery};
+use posthaste_core::{AgentName, Conversation, MessageId, MessageState, delivery};
 use posthaste_store::Home;
 use posthaste_store::live::{self, place, process};
 use posthaste_store::operation::{EndRun, MarkUncertain, OpenOffers, RecordDelivery};
@@ -25,7 +25,7 @@ pub(crate) struct Recovery {
     pub(crate) note: Option<String>,
 }
 
-/// End the processes of a crashed session of this agent, and mark its open offers as uncertain.
+/// End the processes of a crashed session of this agent, and record its end.
 pub(crate) async fn recover(
     journal: &JournalHandle,
     home: &Home,
@@ -63,41 +63,43 @@ pub(crate) async fn recover(
         };
         journal.commit(end).await??;
     }
-    let mark = MarkUncertain {
-        now: posthaste_store::times::now(),
-        agent: name.clone(),
-        offers: OpenOffers::All,
-        reason: CUT_OFF.to_owned(),
-    };
-    let done = journal.commit(mark).await?;
-    log_uncertain(&done, CUT_OFF);
-    done?;
     Ok(Recovery { has_crashed, note })
 }
 
-/// Settle the offers of earlier sessions whose proof is still awaited. A message that the transcript
-/// of the resumed conversation shows is accepted; any other message is uncertain, and is offered again,
-/// marked as a repeat.
-pub(crate) async fn settle_unproven(
+/// Return the messages that were being offered when the last session ended.
+pub(crate) async fn cut_offers(
     journal: &JournalHandle,
     name: &AgentName,
+) -> Result<Vec<MessageId>> {
+    let agent = name.clone();
+    let cut = journal
+        .ask(move |journal| journal.open_offers(&agent))
+        .await?;
+    Ok(cut.iter().map(|state| state.message.id).collect())
+}
+
+/// Settle the offers of earlier sessions: those that were cut off, and those whose proof is still
+/// awaited. A message that the transcript of the resumed conversation shows is accepted; any other
+/// message is uncertain, and is offered again, marked as a repeat.
+pub(crate) async fn settle_offers(
+    journal: &JournalHandle,
+    name: &AgentName,
+    cut: Vec<MessageId>,
     resumed: Option<&Conversation>,
 ) -> Result<()> {
-    let agent = name.clone();
-    let unproven = journal.ask(move |journal| journal.unproven(&agent)).await?;
-    if unproven.is_empty() {
-        return Ok(());
-    }
+    let (reader, offered) = (name.clone(), cut);
+    let read = journal.ask(move |journal| {
+        let mut cut = journal.open_offers(&reader)?;
+        cut.retain(|state| offered.contains(&state.message.id));
+        Ok((cut, journal.unproven(&reader)?))
+    });
+    let (cut, unproven) = read.await?;
     let (now, agent) = (posthaste_store::times::now(), name.clone());
-    let mut unresolved: Vec<_> = unproven
-        .iter()
-        .map(|message_state| message_state.message.id)
-        .collect();
+    let mut proven = Vec::new();
     if let Some(path) = resumed.and_then(|resumed| resumed.transcript.as_deref()) {
-        let found = transcript::read_whole(path).await;
-        let proven = delivery::proven_by(&found.text.given, &unproven);
-        unresolved.retain(|id| !proven.contains(id));
-        for message_state in unproven
+        let unsettled = [cut.as_slice(), unproven.as_slice()].concat();
+        proven = proven_in(path, &unsettled).await;
+        for message_state in unsettled
             .iter()
             .filter(|state| proven.contains(&state.message.id))
         {
@@ -117,17 +119,39 @@ pub(crate) async fn settle_unproven(
             info!(target: log::DELIVERY, %messages, proof = RESUMED_SHOWS, "accepted");
         }
     }
-    let mark = MarkUncertain {
-        now,
-        agent,
-        // Other messages may be unproven by now: this run may have offered them during the read.
-        offers: OpenOffers::These(unresolved),
-        reason: NEVER_PROVEN.to_owned(),
-    };
-    let done = journal.commit(mark).await?;
-    log_uncertain(&done, NEVER_PROVEN);
-    done?;
+    for (offers, reason) in [(cut, CUT_OFF), (unproven, NEVER_PROVEN)] {
+        let ids = offers.iter().map(|state| state.message.id);
+        let unresolved: Vec<_> = ids.filter(|id| !proven.contains(id)).collect();
+        if unresolved.is_empty() {
+            continue;
+        }
+        let mark = MarkUncertain {
+            now,
+            agent: agent.clone(),
+            // This run may have offered other messages during the read.
+            offers: OpenOffers::These(unresolved),
+            reason: reason.to_owned(),
+        };
+        let done = journal.commit(mark).await?;
+        log_uncertain(&done, reason);
+        done?;
+    }
     Ok(())
+}
+
+/// Return those of `messages` that the transcript at `path` shows as given to the model.
+async fn proven_in(path: &str, messages: &[MessageState]) -> Vec<MessageId> {
+    let mut proven = Vec::new();
+    let mut files = transcript::whole(path);
+    while !messages.is_empty() {
+        let found = transcript::read_now(files).await;
+        proven.extend(delivery::proven_by(&found.text.given, messages));
+        if found.is_complete {
+            break;
+        }
+        files = found.files;
+    }
+    proven
 }
 
 /// End the noted processes of this agent and their descendants, except the process `except` and this

@@ -128,10 +128,12 @@ async fn run(request: StartRequest, log: Arc<Log>) -> Result<()> {
     let harness = Arc::new(request.harness.clone());
     let decision = ResumeDecision::make(&journal, &request, recovery.has_crashed).await?;
     let resumed = decision.conversation().cloned();
+    let mut cut_offers = crash_recovery::cut_offers(&journal, &launch.name).await?;
     if resumed.is_none() {
-        crash_recovery::settle_unproven(&journal, &launch.name, None).await?;
+        let cut = std::mem::take(&mut cut_offers);
+        crash_recovery::settle_offers(&journal, &launch.name, cut, None).await?;
     }
-    let note = joined([recovery.note, decision.note()]);
+    let note = joined([recovery.note, decision.note(&launch.name)]);
     let socket = place.socket()?;
     let sockets = listen_on(&socket, &claim, launch)?;
     let http = HttpRoute::for_program(&harness, launch)?;
@@ -165,12 +167,15 @@ async fn run(request: StartRequest, log: Arc<Log>) -> Result<()> {
         script: request.script.clone(),
         http,
         resumed,
+        cut_offers,
         sockets,
         _name: claim,
     };
     let _child_birth = Birth::note(&home, &launch.name, record.child_pid, record.child_started)?;
     running.record_start(started, started_at).await?;
-    running.record_conversation().await?;
+    if let Some(conversation) = decision.recorded(record.run) {
+        running.record_conversation(conversation).await?;
+    }
     if let Some(settings) = &launch.build {
         running.record_loop(settings.clone()).await?;
     }

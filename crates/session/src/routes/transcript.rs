@@ -14,8 +14,10 @@ use std::path::{Path, PathBuf};
 /// Maximum number of transcripts that are followed. The transcript of a cleared conversation may
 /// still contain a proof.
 const MAX_FILES: usize = 4;
-/// Maximum number of bytes that are held in memory at once.
+/// Maximum number of bytes of a file that are held in memory at once.
 const MAX_READ_BYTES: u64 = 4 << 20;
+/// Maximum number of bytes of prompts after which a read stops. The next read continues there.
+const MAX_TEXT_BYTES: usize = 1 << 20;
 
 /// A transcript, and how far it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +32,9 @@ pub(crate) struct FollowedFile {
 #[derive(Debug)]
 pub(crate) struct TranscriptRead {
     pub(crate) text: transcript::Shown,
-    files: Vec<FollowedFile>,
+    pub(crate) files: Vec<FollowedFile>,
+    /// Whether every file was read to its end.
+    pub(crate) is_complete: bool,
     trouble: Option<String>,
 }
 
@@ -113,25 +117,25 @@ pub(crate) async fn read_now(files: Vec<FollowedFile>) -> TranscriptRead {
     read.unwrap_or_else(|_| TranscriptRead {
         text: transcript::Shown::default(),
         files: Vec::new(),
+        is_complete: true,
         trouble: Some("the transcript could not be read".to_owned()),
     })
 }
 
-/// Read the whole transcript of an earlier run.
-pub(crate) async fn read_whole(path: &str) -> TranscriptRead {
-    let file = FollowedFile {
+/// The transcript of an earlier run, to be read from its beginning.
+pub(crate) fn whole(path: &str) -> Vec<FollowedFile> {
+    vec![FollowedFile {
         path: path.into(),
         offset: 0,
         inode: 0,
-    };
-    read_now(vec![file]).await
+    }]
 }
 
 fn read_files(mut files: Vec<FollowedFile>) -> TranscriptRead {
     let mut text = transcript::Shown::default();
     let mut trouble = None;
     for file in &mut files {
-        loop {
+        while text.len() < MAX_TEXT_BYTES {
             match read_lines(file) {
                 Ok(Some(lines)) => text.add(&lines),
                 Ok(None) => break,
@@ -145,6 +149,7 @@ fn read_files(mut files: Vec<FollowedFile>) -> TranscriptRead {
     // Report an error only if no transcript yielded any text.
     let trouble = trouble.filter(|_| text.is_empty());
     TranscriptRead {
+        is_complete: text.len() < MAX_TEXT_BYTES,
         text,
         files,
         trouble,
@@ -245,6 +250,26 @@ mod tests {
         let mut transcripts = Transcripts::default();
         transcripts.follow(path.to_str().unwrap(), true);
         assert_eq!(given(transcripts.begin()).0, "one\ntwo\n");
+    }
+
+    #[test]
+    fn a_read_stops_after_a_bounded_text_and_the_next_one_continues() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("t.jsonl");
+        let long = "x".repeat(MAX_TEXT_BYTES);
+        let rows = [row("one"), row(&long), row(&long), row("two")].concat();
+        let padding = format!("{}\n", " ".repeat(usize::try_from(MAX_READ_BYTES).unwrap()));
+        std::fs::write(&path, format!("{rows}{padding}{}", row("three"))).unwrap();
+        let mut transcripts = Transcripts::default();
+        transcripts.follow(path.to_str().unwrap(), true);
+        let found = read_files(transcripts.begin());
+        assert!(!found.is_complete);
+        assert!(found.text.len() <= MAX_TEXT_BYTES + usize::try_from(MAX_READ_BYTES).unwrap());
+        assert!(!found.text.given.contains("three"));
+        assert!(transcripts.finish(found).given.ends_with("two\n"));
+        let found = read_files(transcripts.begin());
+        assert!(found.is_complete);
+        assert_eq!(transcripts.finish(found).given, "three\n");
     }
 
     #[test]

@@ -14,6 +14,7 @@ use crate::socket::plain_dialect::{self, Next};
 use crate::socket::{NO_DESCRIPTORS_DELAY, Socket};
 use posthaste_wire::plain;
 use posthaste_wire::rpc::{self, Failure, Id, Said};
+use rustix::process::Resource;
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::net::{UnixListener, UnixStream};
@@ -28,20 +29,42 @@ const FIRST_LINE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How many connections may be without a first line before the timeout is shortened.
 const MAX_SILENT_CONNECTIONS: usize = 1_024;
 const CROWDED_FIRST_LINE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How many silent connections are closed if no descriptor is free.
+const SHED_AT_ONCE: usize = 64;
 
 /// Accepts connections for as long as the session lives.
 pub(crate) async fn accept(shared: Rc<Shared>, listener: UnixListener) {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
+                if shared.connections.silent.get() >= silent_limit() {
+                    shed_silent(&shared, 1);
+                }
                 let shared = shared.clone();
                 tokio::task::spawn_local(serve(shared, stream));
             }
             Err(error) => {
                 warn!(target: log::VIEWERS, "cannot accept a connection: {error}");
+                shed_silent(&shared, SHED_AT_ONCE);
                 tokio::time::sleep(NO_DESCRIPTORS_DELAY).await;
             }
         }
+    }
+}
+
+/// Return how many connections may be silent at once: half of the descriptors that this process may
+/// have, so that silent connections leave room for requests.
+fn silent_limit() -> usize {
+    let files = rustix::process::getrlimit(Resource::Nofile).current;
+    files.map_or(usize::MAX, |files| {
+        usize::try_from(files / 2).unwrap_or(usize::MAX)
+    })
+}
+
+/// Close up to `count` silent connections, the oldest first.
+fn shed_silent(shared: &Shared, count: usize) {
+    for _ in 0..count.min(shared.connections.silent.get()) {
+        shared.connections.shed.notify_one();
     }
 }
 
@@ -110,12 +133,14 @@ async fn serve_requests(
         outbox.wait_for_room().await;
         let line = match &first_line {
             Some(wait) => wait.next(lines).await,
-            None => Some(lines.next().await),
+            None => Ok(lines.next().await),
         };
-        let Some(line) = line else {
-            let late = Failure::internal("no request arrived in time; the connection is closed");
-            outbox.push(&rpc::refusal(&Id::null(), &late));
-            return RequestsEnd::Closed;
+        let line = match line {
+            Ok(line) => line,
+            Err(why) => {
+                outbox.push(&rpc::refusal(&Id::null(), &Failure::internal(why)));
+                return RequestsEnd::Closed;
+            }
         };
         let is_first = first_line.is_some();
         let requests = match line {
@@ -168,10 +193,19 @@ impl<'a> FirstLineWait<'a> {
         }
     }
 
-    /// Return the first line, or `None` if it is not complete in time.
-    async fn next(&self, lines: &mut Lines<'_>) -> Option<Line> {
-        let line = tokio::time::timeout_at(self.until, lines.next()).await;
-        line.ok()
+    /// Return the first line, or why the connection is not to wait for it any longer.
+    async fn next(&self, lines: &mut Lines<'_>) -> Result<Line, &'static str> {
+        tokio::select! {
+            // A line that has arrived counts, even if the connection is to be closed now.
+            biased;
+            line = lines.next() => Ok(line),
+            () = tokio::time::sleep_until(self.until) => {
+                Err("no request arrived in time; the connection is closed")
+            }
+            () = self.shared.connections.shed.notified() => {
+                Err("too many connections are silent; this one is closed")
+            }
+        }
     }
 }
 

@@ -8,6 +8,7 @@ mod prewrite;
 
 pub use prewrite::Prewrite;
 
+use crate::data_file;
 use crate::error::{Error, Result, io};
 use crate::home::{Home, guard, private, sync_dir};
 use crate::journal::file_id::FileId;
@@ -15,8 +16,9 @@ use crate::operation::Posted;
 use jiff::Timestamp;
 use posthaste_core::message::INLINE_LIMIT;
 use posthaste_core::{AgentName, Body, Draft, Message, MessageId};
+use rustix::fs::OFlags;
 use std::fs::File;
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// Return the names that a message's file may have: the usual one, and one that is used if the first
@@ -75,9 +77,7 @@ pub fn ensure(home: &Home, message: &Message) -> Result<PathBuf> {
 }
 
 fn holds(path: &Path, text: &str) -> bool {
-    path.metadata()
-        .is_ok_and(|meta| meta.len() == text.len() as u64)
-        && std::fs::read(path).is_ok_and(|bytes| bytes == text.as_bytes())
+    data_file::read_own(path, text.len() as u64).is_ok_and(|content| content == text)
 }
 
 /// Write a body that the journal has. The file is not synced, because it can be written again.
@@ -131,7 +131,10 @@ fn find_filed(home: &Home, message: &Message) -> Result<(PathBuf, String)> {
             }
             Ok(_) => {}
         }
-        let content = std::fs::read(path).map_err(io("read", path))?;
+        let mut content = Vec::new();
+        data_file::open(path, OFlags::NOFOLLOW)
+            .and_then(|mut file| file.read_to_end(&mut content))
+            .map_err(io("read", path))?;
         if blake3::hash(&content).to_hex().as_str() != blake3 {
             why = "its file was changed".to_owned();
             continue;

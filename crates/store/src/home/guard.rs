@@ -2,7 +2,10 @@
 //! The directories above a home belong to this user or to root, and no other user can replace what is
 //! in them.
 //!
-//! Because of this rule, no other user can change a path of a home between a check and its use.
+//! Because of this rule, no other user can change a path of a home between a check and its use. Paths
+//! are checked from the root of the file system downwards: once a directory is checked, no other user
+//! can replace it or what this user has in it. A path that does not exist is not checked, so it is
+//! checked when it is created, and nothing is read from it before.
 
 use crate::error::{Error, Result, io};
 use rustix::fs::{Mode, OFlags, Stat};
@@ -11,7 +14,7 @@ use std::ffi::OsString;
 use std::fs::Metadata;
 use std::io::ErrorKind;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Component, Path, PathBuf};
 
 /// Links that the path to a home may contain.
@@ -19,18 +22,35 @@ const MAX_LINKS: usize = 40;
 const WRITABLE_BY_GROUP: u32 = 0o020;
 const WRITABLE_BY_ALL: u32 = 0o002;
 const STICKY: u32 = 0o1000;
-pub(super) const WRITABLE_BY_OTHERS: u32 = WRITABLE_BY_GROUP | WRITABLE_BY_ALL;
-pub(super) const OPEN_TO_OTHERS: u32 = 0o077;
+const OPEN_TO_OTHERS: u32 = 0o077;
 
 /// A directory of this user, open.
 pub(super) struct OwnDir {
-    pub(super) fd: OwnedFd,
-    pub(super) mode: u32,
+    fd: OwnedFd,
+    mode: u32,
+    gid: u32,
 }
 
 impl OwnDir {
+    pub(super) fn is_private(&self) -> bool {
+        self.mode & OPEN_TO_OTHERS == 0
+    }
+
+    /// Check that no other user can write to the directory.
+    pub(super) fn check_unshared(&self, path: &Path) -> Result<()> {
+        match is_writable_by_others(path, self.mode, self.gid) {
+            true => Err(shared_error(path)),
+            false => Ok(()),
+        }
+    }
+
+    /// Check that the directory is private.
+    pub(super) fn check_private(&self, path: &Path) -> Result<()> {
+        check_private(path, self.mode)
+    }
+
     pub(super) fn make_private(&self, path: &Path) -> Result<()> {
-        if self.mode & OPEN_TO_OTHERS == 0 {
+        if self.is_private() {
             return Ok(());
         }
         rustix::fs::fchmod(&self.fd, Mode::RWXU)
@@ -50,14 +70,19 @@ pub(super) fn open_own(path: &Path) -> Result<Option<OwnDir>> {
     };
     let stat = rustix::fs::fstat(&fd).map_err(|error| io("inspect", path)(error.into()))?;
     check_owner(path, stat.st_uid)?;
-    let mode = mode_of(&stat);
-    Ok(Some(OwnDir { fd, mode }))
+    let (mode, gid) = (mode_of(&stat), stat.st_gid);
+    Ok(Some(OwnDir { fd, mode, gid }))
 }
 
 /// Return whether a directory exists, belongs to this user, is private and is not a link.
 pub fn is_private_dir(path: &Path) -> bool {
     let opened = open_own(path).ok().flatten();
-    opened.is_some_and(|opened| opened.mode & OPEN_TO_OTHERS == 0)
+    opened.is_some_and(|opened| opened.is_private())
+}
+
+/// Return whether a directory is private, and no other user can replace it.
+pub(crate) fn is_safe_dir(path: &Path) -> bool {
+    check_above(path).is_ok() && is_private_dir(path)
 }
 
 /// Create a directory and its parents below `top`, private to this user, and check each of them.
@@ -73,13 +98,13 @@ pub fn make_dirs(top: &Path, dir: &Path) -> Result<()> {
         }
         let opened = open_own(&path)?;
         let opened = opened.ok_or_else(|| io("open", &path)(ErrorKind::NotFound.into()))?;
-        check_private(&path, opened.mode)?;
+        opened.check_private(&path)?;
     }
     Ok(())
 }
 
-/// Make a directory and everything below it private. Refuse links and files of other users, before
-/// anything is changed.
+/// Make a directory and everything below it private. Refuse links, pipes, devices and files of other
+/// users, before anything is changed.
 pub(super) fn make_tree_private(dir: &Path) -> Result<()> {
     for_each_dir(dir, &mut |_, _| Ok(()))?;
     for_each_dir(dir, &mut |path, opened| opened.make_private(path))
@@ -98,6 +123,8 @@ fn for_each_dir(dir: &Path, act: &mut dyn FnMut(&Path, &OwnDir) -> Result<()>) -
         check_owner(&path, meta.uid())?;
         if meta.is_dir() {
             for_each_dir(&path, act)?;
+        } else if !meta.is_file() && !meta.file_type().is_socket() {
+            return Err(kind_error(&path));
         }
     }
     Ok(())
@@ -105,8 +132,7 @@ fn for_each_dir(dir: &Path, act: &mut dyn FnMut(&Path, &OwnDir) -> Result<()>) -
 
 /// Check the parts of a home that exist: each belongs to this user and is not a link, and each
 /// directory is private. If the home itself is not private yet, no other user can write to its files.
-pub(super) fn check_parts(root: &Path, root_mode: u32, names: &[&str]) -> Result<()> {
-    let is_open = root_mode & OPEN_TO_OTHERS != 0;
+pub(super) fn check_parts(root: &Path, opened: &OwnDir, names: &[&str]) -> Result<()> {
     for name in names {
         let path = root.join(name);
         let meta = match path.symlink_metadata() {
@@ -121,17 +147,9 @@ pub(super) fn check_parts(root: &Path, root_mode: u32, names: &[&str]) -> Result
         if meta.is_dir() {
             check_private(&path, meta.mode())?;
         } else if !meta.is_file() {
-            return Err(Error::Unsafe {
-                path,
-                why: "is neither a regular file nor a directory".to_owned(),
-                hint: "remove it, or choose another home with --home or PH_HOME".to_owned(),
-            });
-        } else if is_open && meta.mode() & WRITABLE_BY_OTHERS != 0 {
-            return Err(Error::Unsafe {
-                why: "is writable by other users".to_owned(),
-                hint: format!("run 'chmod go-w {}'", path.display()),
-                path,
-            });
+            return Err(kind_error(&path));
+        } else if !opened.is_private() && is_writable_by_others(&path, meta.mode(), meta.gid()) {
+            return Err(shared_error(&path));
         }
     }
     Ok(())
@@ -139,7 +157,28 @@ pub(super) fn check_parts(root: &Path, root_mode: u32, names: &[&str]) -> Result
 
 /// Check the directories above `path`, as far as they exist. Links among them are followed, and must
 /// belong to this user or to root.
-pub(super) fn check_above(path: &Path) -> Result<()> {
+pub(crate) fn check_above(path: &Path) -> Result<()> {
+    walk_above(path, &mut |_| Ok(Walk::Stop))
+}
+
+/// Check the directories above `path`. Create those that do not exist, private to this user.
+pub(super) fn make_above(path: &Path) -> Result<()> {
+    walk_above(path, &mut |missing| {
+        match rustix::fs::mkdir(missing, Mode::RWXU) {
+            // Another process may have been faster, and may be of another user: it is checked next.
+            Ok(()) | Err(Errno::EXIST) => Ok(Walk::Again),
+            Err(error) => Err(io("create", missing)(error.into())),
+        }
+    })
+}
+
+/// How to continue at a directory that does not exist.
+enum Walk {
+    Stop,
+    Again,
+}
+
+fn walk_above(path: &Path, at_missing: &mut dyn FnMut(&Path) -> Result<Walk>) -> Result<()> {
     let mut rest: Vec<OsString> = parts(path.parent().unwrap_or(path));
     let mut here = PathBuf::from("/");
     let mut links = 0;
@@ -155,7 +194,13 @@ pub(super) fn check_above(path: &Path) -> Result<()> {
         };
         let meta = match next.symlink_metadata() {
             Ok(meta) => meta,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            Err(error) if error.kind() == ErrorKind::NotFound => match at_missing(&next)? {
+                Walk::Stop => return Ok(()),
+                Walk::Again => {
+                    rest.push(name);
+                    continue;
+                }
+            },
             Err(error) => return Err(io("inspect", &next)(error)),
         };
         if !meta.is_symlink() {
@@ -187,10 +232,8 @@ fn check_ancestor(path: &Path, meta: &Metadata) -> Result<()> {
         return Err(io("use", path)(ErrorKind::NotADirectory.into()));
     }
     check_ancestor_owner(path, meta.uid())?;
-    let mode = meta.mode();
-    let is_shared = mode & WRITABLE_BY_ALL != 0
-        || (mode & WRITABLE_BY_GROUP != 0 && !is_group_of_one(meta.gid()));
-    if is_shared && mode & STICKY == 0 {
+    let is_shared = is_writable_by_others(path, meta.mode(), meta.gid());
+    if is_shared && meta.mode() & STICKY == 0 {
         return Err(Error::Unsafe {
             path: path.to_owned(),
             why: "is writable by other users, who could replace the home below it".to_owned(),
@@ -204,8 +247,7 @@ fn check_ancestor(path: &Path, meta: &Metadata) -> Result<()> {
 }
 
 fn check_ancestor_owner(path: &Path, uid: u32) -> Result<()> {
-    let is_trusted = uid == this_user() || uid == 0 || Some(uid) == root_uid();
-    match is_trusted {
+    match is_this_user_or_root(uid) {
         true => Ok(()),
         false => Err(Error::Unsafe {
             path: path.to_owned(),
@@ -217,7 +259,37 @@ fn check_ancestor_owner(path: &Path, uid: u32) -> Result<()> {
     }
 }
 
-pub(super) fn check_owner(path: &Path, uid: u32) -> Result<()> {
+/// Return whether a file with this owner can only be changed by this user or by root.
+pub(crate) fn is_this_user_or_root(uid: u32) -> bool {
+    uid == this_user() || uid == 0 || Some(uid) == root_uid()
+}
+
+/// Return whether only this user can read and write a file.
+pub(super) fn is_secret(meta: &Metadata) -> bool {
+    meta.uid() == this_user() && meta.mode() & OPEN_TO_OTHERS == 0
+}
+
+/// Return whether a user other than this one and root can write to a file or directory that is not a
+/// link. If it has an access control list, the mode's group bits are the list's mask: they say that a
+/// user or group in the list may write, not which one.
+fn is_writable_by_others(path: &Path, mode: u32, gid: u32) -> bool {
+    mode & WRITABLE_BY_ALL != 0
+        || (mode & WRITABLE_BY_GROUP != 0 && (has_access_list(path) || !is_group_of_one(gid)))
+}
+
+#[cfg(target_os = "linux")]
+fn has_access_list(path: &Path) -> bool {
+    let size = rustix::fs::lgetxattr(path, "system.posix_acl_access", &mut [0_u8; 0]);
+    !matches!(size, Err(Errno::NODATA | Errno::NOTSUP))
+}
+
+/// Other systems have no POSIX access control lists, or do not show them in the mode.
+#[cfg(not(target_os = "linux"))]
+fn has_access_list(_: &Path) -> bool {
+    false
+}
+
+fn check_owner(path: &Path, uid: u32) -> Result<()> {
     match uid == this_user() {
         true => Ok(()),
         false => Err(Error::Unsafe {
@@ -228,7 +300,7 @@ pub(super) fn check_owner(path: &Path, uid: u32) -> Result<()> {
     }
 }
 
-pub(super) fn check_private(path: &Path, mode: u32) -> Result<()> {
+fn check_private(path: &Path, mode: u32) -> Result<()> {
     match mode & OPEN_TO_OTHERS {
         0 => Ok(()),
         _ => Err(Error::Unsafe {
@@ -239,7 +311,23 @@ pub(super) fn check_private(path: &Path, mode: u32) -> Result<()> {
     }
 }
 
-pub(super) fn link_error(path: &Path) -> Error {
+fn shared_error(path: &Path) -> Error {
+    Error::Unsafe {
+        path: path.to_owned(),
+        why: "is writable by other users".to_owned(),
+        hint: format!("run 'chmod go-w {}'", path.display()),
+    }
+}
+
+fn kind_error(path: &Path) -> Error {
+    Error::Unsafe {
+        path: path.to_owned(),
+        why: "is neither a regular file nor a directory".to_owned(),
+        hint: "remove it, or choose another home with --home or PH_HOME".to_owned(),
+    }
+}
+
+fn link_error(path: &Path) -> Error {
     Error::Unsafe {
         path: path.to_owned(),
         why: "is a symbolic link, which a home must not be or contain".to_owned(),

@@ -13,9 +13,11 @@ pub use origin::Discovered;
 
 use crate::error::{Result, io};
 use posthaste_core::AgentName;
-use std::fs::{DirBuilder, File, OpenOptions};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 pub const PROJECT_DIR: &str = ".posthaste";
@@ -52,6 +54,8 @@ pub struct Home {
     root: PathBuf,
     /// The person's state directory, if there is one.
     state: Option<PathBuf>,
+    /// Whether the directory existed, and was checked, when the home was opened.
+    existed: bool,
 }
 
 impl Home {
@@ -69,33 +73,35 @@ impl Home {
 
     /// Open the home with this root.
     fn at(root: PathBuf, state: Option<&Path>) -> Result<Self> {
-        let home = Self {
+        let mut home = Self {
             root,
             state: state.map(Path::to_owned),
+            existed: false,
         };
-        guard::check_above(&home.root)?;
-        if let Some(opened) = guard::open_own(&home.root)? {
-            home.check_permissions(opened.mode)?;
-            guard::check_parts(&home.root, opened.mode, &PARTS)?;
-        }
+        home.existed = home.check()?;
         Ok(home)
     }
 
-    /// Refuse a directory that has a journal and is readable by other users, or that is not empty and is
-    /// writable by them. Any other directory becomes private when the home is created in it.
-    fn check_permissions(&self, mode: u32) -> Result<()> {
-        let is_suspect = match mode {
-            mode if mode & guard::WRITABLE_BY_OTHERS != 0 => {
-                let mut entries = self.root.read_dir().map_err(io("list", &self.root))?;
-                entries.next().is_some()
-            }
-            mode if mode & guard::OPEN_TO_OTHERS != 0 => self.has_journal()?,
-            _ => false,
+    /// Check the home, and return whether it exists.
+    fn check(&self) -> Result<bool> {
+        guard::check_above(&self.root)?;
+        let Some(opened) = guard::open_own(&self.root)? else {
+            return Ok(false);
         };
-        match is_suspect {
-            true => guard::check_private(&self.root, mode),
-            false => Ok(()),
+        // Before it has a journal, others may read the directory. It becomes private when the home is
+        // created in it.
+        match self.has_journal()? {
+            true => opened.check_private(&self.root)?,
+            false => opened.check_unshared(&self.root)?,
         }
+        guard::check_parts(&self.root, &opened, &PARTS)?;
+        Ok(true)
+    }
+
+    /// Return whether the home's files may be read. A home that did not exist when it was opened is
+    /// checked again, because another user may have created its directory since.
+    pub fn is_readable(&self) -> Result<bool> {
+        Ok(self.existed || self.check()?)
     }
 
     pub fn path(&self) -> &Path {
@@ -164,11 +170,16 @@ impl Home {
     fn create(&self, dirs: &[PathBuf]) -> Result<()> {
         let parent = self.root.ancestors().find(|path| path.exists());
         let parent = parent.unwrap_or(&self.root).to_owned();
-        private_dir(&self.root)?;
-        // The person may have created the directory by hand.
-        if let Some(opened) = guard::open_own(&self.root)? {
-            opened.make_private(&self.root)?;
+        guard::make_above(&self.root)?;
+        match rustix::fs::mkdir(&self.root, Mode::RWXU) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(io("create", &self.root)(error.into())),
         }
+        // The person may have created the directory by hand.
+        let opened = guard::open_own(&self.root)?;
+        let opened = opened.ok_or_else(|| io("open", &self.root)(ErrorKind::NotFound.into()))?;
+        opened.check_unshared(&self.root)?;
+        opened.make_private(&self.root)?;
         self.record()?;
         for dir in dirs {
             guard::make_dirs(&self.root, dir)?;
@@ -209,21 +220,12 @@ pub(crate) fn sync_dir(path: &Path) -> Result<()> {
         .map_err(io("sync", path))
 }
 
-/// Create a directory and its parents, private to this user. An existing directory is not changed.
-pub(crate) fn private_dir(path: &Path) -> Result<()> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(path)
-        .map_err(io("create", path))
-}
-
-/// Return the options for every file of a home: private to this user, and never through a link.
-pub(crate) fn private() -> OpenOptions {
+/// Return the options for every file of a home: private to this user, never through a link, and
+/// without waiting for the other end of a pipe.
+pub fn private() -> OpenOptions {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let mut options = OpenOptions::new();
-    options
-        .mode(0o600)
-        .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
+    options.mode(0o600).custom_flags(flags.bits().cast_signed());
     options
 }
 

@@ -8,9 +8,12 @@
 
 use super::guard;
 use super::{Home, PROJECT_DIR, private, sync_dir};
+use crate::data_file;
 use crate::error::{Error, Result, io};
+use rustix::fs::OFlags;
 use std::ffi::{OsStr, OsString};
-use std::io::{ErrorKind, Write};
+use std::fs::Metadata;
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use uuid::Uuid;
@@ -208,8 +211,15 @@ fn own_id(state: &Path, path: &Path) -> Result<Uuid> {
 /// Return the person's secret key, created at its first use.
 fn key(state: &Path) -> Result<[u8; 32]> {
     let path = state.join(KEY_FILE);
-    match std::fs::read(&path) {
-        Ok(bytes) => bytes
+    guard::check_above(&path)?;
+    match read_key(&path) {
+        Ok((meta, _)) if !guard::is_secret(&meta) => Err(Error::Unsafe {
+            path,
+            why: "is not secret: it belongs to another user or is open to other users".to_owned(),
+            hint: "remove it; a new key is created, and homes that are recorded stay trusted"
+                .to_owned(),
+        }),
+        Ok((_, bytes)) => bytes
             .try_into()
             .map_err(|_| io("read", &path)(std::io::Error::other("not 32 bytes"))),
         Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -229,6 +239,14 @@ fn key(state: &Path) -> Result<[u8; 32]> {
     }
 }
 
+fn read_key(path: &Path) -> std::io::Result<(Metadata, Vec<u8>)> {
+    let file = data_file::open(path, OFlags::NOFOLLOW)?;
+    let meta = file.metadata()?;
+    let mut bytes = Vec::new();
+    file.take(64).read_to_end(&mut bytes)?;
+    Ok((meta, bytes))
+}
+
 /// Return a `.posthaste` directory's path without links. The directory itself need not exist.
 fn real(path: &Path) -> PathBuf {
     let parent = path.parent().unwrap_or(path);
@@ -242,8 +260,11 @@ fn record_path(state: &Path, id: Uuid) -> PathBuf {
 
 fn read_record(state: &Path, id: Uuid) -> Result<Option<PathBuf>> {
     let path = record_path(state, id);
-    match std::fs::read(&path) {
-        Ok(bytes) => Ok(Some(PathBuf::from(OsString::from_vec(bytes)))),
+    guard::check_above(&path)?;
+    let mut bytes = Vec::new();
+    let read = data_file::open_own(&path).and_then(|mut file| file.read_to_end(&mut bytes));
+    match read {
+        Ok(_) => Ok(Some(PathBuf::from(OsString::from_vec(bytes)))),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(io("read", &path)(error)),
     }
@@ -258,9 +279,7 @@ fn write_record(state: &Path, id: Uuid, home: &Path) -> Result<()> {
 
 /// Write a synced file beside `path`, under a name of its own, and return its path.
 fn write_new(path: &Path, bytes: &[u8]) -> Result<PathBuf> {
-    if let Some(dir) = path.parent() {
-        super::private_dir(dir)?;
-    }
+    guard::make_above(path)?;
     let fresh = path.with_extension(Uuid::new_v4().simple().to_string());
     let written = private().write(true).create_new(true).open(&fresh);
     let written = written.and_then(|mut file| {

@@ -3,9 +3,11 @@
 //! Writers of all processes queue on the writers' lock, so that SQLite's own lock, which polls, is
 //! never contended.
 
+use crate::data_file;
 use crate::error::{Error, Result, io};
 use crate::home::{Home, guard, private_file};
 use posthaste_core::AgentName;
+use rustix::fs::OFlags;
 use std::fs::{File, TryLockError};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -67,7 +69,7 @@ impl WritersLock {
     fn holder(&self) -> String {
         let read = || {
             let mut bytes = [0; HOLDER_RECORD_BYTES];
-            let file = File::open(&self.path).ok()?;
+            let file = data_file::open(&self.path, OFlags::NOFOLLOW).ok()?;
             let count = file.read_at(&mut bytes, 0).ok()?;
             let text = String::from_utf8_lossy(&bytes[..count]);
             let line = posthaste_core::text::one_line(text.lines().next()?, HOLDER_RECORD_BYTES);

@@ -106,7 +106,7 @@ impl Journal {
 
     /// Open the journal of a home if it exists. Create nothing.
     pub fn open_existing(home: Home, patience: Patience) -> Result<Option<Self>> {
-        if home.has_journal()? {
+        if home.is_readable()? && home.has_journal()? {
             Self::open(home, patience).map(Some)
         } else {
             Ok(None)

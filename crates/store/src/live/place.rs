@@ -4,22 +4,29 @@
 //! socket and the command of the session, and is trusted only while the lock is held.
 
 use super::process;
-use crate::home::guard::{is_private_dir, make_dirs};
+use crate::data_file;
+use crate::home::guard::{check_above, is_safe_dir, make_dirs};
+pub use crate::home::private as private_file;
 use crate::report::{Report, Result};
 use crate::{Error, Home};
 use posthaste_core::loop_::Settings;
 use posthaste_core::{AgentName, Timestamp};
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 /// Longest path of a socket that every supported system accepts.
 pub const MAX_SOCKET_PATH: usize = 103;
+
+/// Size limits of a session's record, and of the note about a process.
+const MAX_RECORD_BYTES: u64 = 8 << 20;
+const MAX_NOTE_BYTES: u64 = 1 << 10;
 
 /// Time for which processes that only check a name may delay the session that takes it.
 const LOOKERS: Duration = Duration::from_secs(5);
@@ -110,7 +117,11 @@ impl Place {
         let deadline = Instant::now() + LOOKERS;
         loop {
             match options.open(path) {
-                Ok(file) => return Ok(file),
+                Ok(file) if file.metadata().is_ok_and(|meta| meta.is_file()) => return Ok(file),
+                Ok(_) => {
+                    let error = std::io::Error::other("it is not a regular file");
+                    return Err(cannot("use", path, &error));
+                }
                 Err(error) if error.kind() == ErrorKind::NotFound && Instant::now() < deadline => {
                     self.prepare()?;
                 }
@@ -175,7 +186,7 @@ impl Place {
     /// Return whether a session holds the name now.
     pub fn is_held(&self) -> Result<bool> {
         let path = self.lock_file();
-        let file = match private_file().read(true).open(&path) {
+        let file = match data_file::open(&path, OFlags::NOFOLLOW) {
             Ok(file) => file,
             Err(error) if is_absent(&error) => return Ok(false),
             Err(error) => return Err(cannot("open", &path, &error)),
@@ -189,9 +200,7 @@ impl Place {
 
     /// Return the record of the latest session, which may have ended.
     pub fn record(&self) -> Option<Record> {
-        let mut text = String::new();
-        let mut file = private_file().read(true).open(self.record_file()).ok()?;
-        std::io::Read::read_to_string(&mut file, &mut text).ok()?;
+        let text = data_file::read_own(&self.record_file(), MAX_RECORD_BYTES).ok()?;
         serde_json::from_str(&text).ok()
     }
 
@@ -218,7 +227,7 @@ impl Place {
         let key = blake3_hex(self.home.as_os_str().as_bytes());
         let short = format!("{}.sock", self.name);
         let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-        let (top, base) = match runtime.filter(|dir| dir.is_absolute() && is_private_dir(dir)) {
+        let (top, base) = match runtime.filter(|dir| dir.is_absolute() && is_safe_dir(dir)) {
             Some(runtime) => {
                 let base = runtime.join("posthaste").join(&key);
                 (runtime, base)
@@ -237,7 +246,9 @@ impl Place {
         } else {
             base
         };
-        make_dirs(base.parent().unwrap_or(&base), &base).map_err(|error| {
+        let made =
+            check_above(&base).and_then(|()| make_dirs(base.parent().unwrap_or(&base), &base));
+        made.map_err(|error| {
             Report::from(error).hint("set XDG_RUNTIME_DIR to a directory of your own")
         })?;
         let both = blake3_hex(format!("{key}/{}", self.name).as_bytes());
@@ -326,8 +337,12 @@ pub fn agent_of_session(home: &Home, leader: u32) -> Option<AgentName> {
     agent_noted(home, leader, process::started(leader)?)
 }
 
+fn read_note(path: &Path) -> Option<String> {
+    data_file::read_own(path, MAX_NOTE_BYTES).ok()
+}
+
 fn agent_noted(home: &Home, pid: u32, started: u64) -> Option<AgentName> {
-    let note = std::fs::read_to_string(children(home.path()).join(pid.to_string())).ok()?;
+    let note = read_note(&children(home.path()).join(pid.to_string()))?;
     let (name, began) = note.split_once(' ')?;
     let is_it = began.parse::<u64>().ok()? == started;
     is_it.then(|| AgentName::parse(name).ok()).flatten()
@@ -341,7 +356,7 @@ pub fn noted(home: &Home, name: &AgentName) -> Vec<(u32, u64)> {
     let own = |entry: std::io::Result<std::fs::DirEntry>| {
         let entry = entry.ok()?;
         let pid = entry.file_name().to_str()?.parse().ok()?;
-        let note = std::fs::read_to_string(entry.path()).ok()?;
+        let note = read_note(&entry.path())?;
         let (said, began) = note.split_once(' ')?;
         let began = began.parse().ok()?;
         (said == name.as_str()).then_some((pid, began))
@@ -377,8 +392,7 @@ impl Birth {
 /// Remove the record of a process whose session has ended.
 pub fn forget(home: &Home, name: &AgentName, pid: u32, started: u64) {
     let path = children(home.path()).join(pid.to_string());
-    let said = std::fs::read_to_string(&path);
-    if said.is_ok_and(|said| said == format!("{name} {started}")) {
+    if read_note(&path).is_some_and(|said| said == format!("{name} {started}")) {
         let _ = std::fs::remove_file(path);
     }
 }
@@ -410,15 +424,6 @@ fn is_absent(error: &std::io::Error) -> bool {
 pub fn private_dir(dir: &Path) -> Result<()> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
     made.map_err(|error| cannot("create", dir, &error))
-}
-
-/// Return options for a file that is private to this user, and never opened through a link.
-pub fn private_file() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options
-        .mode(0o600)
-        .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
-    options
 }
 
 /// Convert the error of an I/O call on a file of the home.

@@ -75,6 +75,21 @@ pub fn ancestry(pid: u32) -> Vec<(u32, u64)> {
     line
 }
 
+/// Return the value that a variable had in the environment in which this process, or the nearest of
+/// its ancestors that had it, was started.
+pub fn inherited_variable(name: &str) -> Option<String> {
+    let prefix = format!("{name}=");
+    let value = |pid: u32| {
+        let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+        let mut variables = environment.split(|byte| *byte == 0);
+        let value = variables.find_map(|variable| variable.strip_prefix(prefix.as_bytes()))?;
+        (!value.is_empty()).then(|| String::from_utf8_lossy(value).into_owned())
+    };
+    ancestry(std::process::id())
+        .into_iter()
+        .find_map(|(pid, _)| value(pid))
+}
+
 /// Return the id of this boot. Pids are not comparable across boots.
 pub fn boot() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
@@ -84,20 +99,15 @@ pub fn boot() -> String {
 
 /// Return the live processes of a session's child and of its descendants.
 pub fn left_of(child: u32, child_started: u64) -> Vec<u32> {
-    let is_it = |pid: u32, stat: Stat| {
-        if stat.is_dead {
-            false
-        } else if pid == child {
-            stat.started == child_started
-        } else {
-            // The child was the leader of a process session. Its pid is not reused while that
-            // session has processes.
-            stat.session == child && stat.started >= child_started
-        }
-    };
-    pids()
-        .filter(|pid| stat(*pid).is_some_and(|stat| is_it(*pid, stat)))
-        .collect()
+    // The child was the leader of a process session. Its pid is not reused while that session has
+    // processes, so none are left if another process has the pid.
+    let is_it =
+        |stat: Stat| !stat.is_dead && stat.session == child && stat.started >= child_started;
+    let left: Vec<u32> = pids().filter(|pid| stat(*pid).is_some_and(is_it)).collect();
+    match started(child) {
+        Some(started) if started != child_started => Vec::new(),
+        _ => left,
+    }
 }
 
 /// Return the live processes of a process group, including its leader.
@@ -187,6 +197,31 @@ mod tests {
         let began = started(me).unwrap();
         assert!(is(me, began));
         assert!(!is(me, began + 1) && !is(me, 0));
+    }
+
+    #[test]
+    fn no_process_is_left_if_the_pid_was_reused() {
+        use std::io::{BufRead, BufReader};
+        let mut leader = std::process::Command::new("setsid")
+            .args(["sh", "-c", "sleep 1000 & echo $!; wait"])
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let mut said = BufReader::new(leader.stdout.take().unwrap());
+        said.read_line(&mut line).unwrap();
+        let (pid, child) = (leader.id(), line.trim().parse().unwrap());
+        let began = started(pid).unwrap();
+        let mut left = left_of(pid, began);
+        left.sort_unstable();
+        let of_predecessor = left_of(pid, began - 1);
+        leader.kill().unwrap();
+        leader.wait().unwrap();
+        let left_behind = left_of(pid, began);
+        signal(child, Signal::KILL);
+        assert_eq!(left, [pid, child]);
+        assert_eq!(of_predecessor, [0; 0]);
+        assert_eq!(left_behind, [child]);
     }
 
     #[test]

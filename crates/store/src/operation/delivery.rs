@@ -182,13 +182,8 @@ impl Transaction<'_> {
     ) -> rusqlite::Result<RecordedDelivery> {
         let ids = match offers {
             OpenOffers::These(ids) => ids.clone(),
-            OpenOffers::All => {
-                // A hook that still prints holds the inject lock, which the caller need not have.
-                let injecting = self.views.injecting(agent)?;
-                let mut ids = self.views.marked_ids(Kind::Offering, agent)?;
-                ids.retain(|id| !injecting.contains(id));
-                ids
-            }
+            // A hook that still prints holds the inject lock, which the caller need not have.
+            OpenOffers::All => self.views.open_offers(agent)?,
             OpenOffers::Injected => self.views.injecting(agent)?,
             OpenOffers::Unproven => self.views.marked_ids(Kind::Unproven, agent)?,
         };

@@ -54,12 +54,16 @@ impl Journal {
         self.read(|views| Ok(!views.injecting(agent)?.is_empty()))
     }
 
+    /// Return the messages whose offer by a session is open. Offers of hooks are left out.
+    pub fn open_offers(&mut self, agent: &AgentName) -> Result<Vec<MessageState>> {
+        self.read(|views| views.messages_of(&views.open_offers(agent)?))
+    }
+
     /// Return the messages whose proof is awaited.
     pub fn unproven(&mut self, agent: &AgentName) -> Result<Vec<MessageState>> {
         self.read(|views| {
             let ids = views.marked_ids(Kind::Unproven, agent)?;
-            let messages = ids.iter().map(|id| views.message(*id).transpose());
-            messages.flatten().collect()
+            views.messages_of(&ids)
         })
     }
 }
@@ -146,6 +150,18 @@ impl Views<'_> {
     }
 
     /// Return the messages of offers that a hook has begun and not completed.
+    fn messages_of(self, ids: &[MessageId]) -> rusqlite::Result<Vec<MessageState>> {
+        let messages = ids.iter().map(|id| self.message(*id).transpose());
+        messages.flatten().collect()
+    }
+
+    pub(crate) fn open_offers(self, agent: &AgentName) -> rusqlite::Result<Vec<MessageId>> {
+        let injecting = self.injecting(agent)?;
+        let mut ids = self.marked_ids(Kind::Offering, agent)?;
+        ids.retain(|id| !injecting.contains(id));
+        Ok(ids)
+    }
+
     pub(crate) fn injecting(self, agent: &AgentName) -> rusqlite::Result<Vec<MessageId>> {
         let mut open = Vec::new();
         for id in self.marked_ids(Kind::Offering, agent)? {

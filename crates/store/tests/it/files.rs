@@ -296,7 +296,10 @@ fn a_message_is_stored_although_its_copy_cannot_be_written() {
     let state = draft("alice", "carol", "stored all the same");
     let posted = post(&mut journal, at(0), &state);
     assert!(posted.is_new);
-    let why = posted.unfiled.as_deref().expect("its sender is told");
+    let why = posted
+        .unfiled
+        .as_deref()
+        .expect("the sender gets the reason");
     assert!(why.contains("messages/carol"), "{why}");
     assert_eq!(read(&mut journal, state.id), "stored all the same");
     assert!(files::ensure(journal.home(), &posted.state.message).is_err());
@@ -364,7 +367,7 @@ fn a_prewritten_file_appears_only_after_the_commit() {
     stored(&writer, posting(numbered(1, "first")))
         .unwrap()
         .unwrap();
-    let submit = |draft| begun(&writer, draft);
+    let submit = |draft| commit_prewritten(&writer, draft);
     let count = || files_of(&journal, "bob").len();
 
     let (done, prewrite) = submit(numbered(2, "second"));
@@ -406,8 +409,8 @@ fn a_prewritten_file_is_not_used_for_another_text() {
     stored(&writer, posting(numbered(1, "first")))
         .unwrap()
         .unwrap();
-    let (second, of_the_second) = begun(&writer, numbered(2, "second"));
-    let (third, of_the_third) = begun(&writer, numbered(3, "third"));
+    let (second, of_the_second) = commit_prewritten(&writer, numbered(2, "second"));
+    let (third, of_the_third) = commit_prewritten(&writer, numbered(3, "third"));
     second.settle(&of_the_third).unwrap().unwrap();
     third.settle(&of_the_second).unwrap().unwrap();
     drop(writer);
@@ -420,12 +423,12 @@ fn a_prewritten_file_is_not_used_for_another_text() {
 }
 
 /// Submit a message, prewrite its file, and wait for the commit.
-fn begun(writer: &Writer, draft: Draft) -> (Committed<Post>, Prewrite) {
-    let (tell, told) = std::sync::mpsc::channel();
-    let then = move |done| drop(tell.send(done));
+fn commit_prewritten(writer: &Writer, draft: Draft) -> (Committed<Post>, Prewrite) {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let then = move |done| drop(sender.send(done));
     let mut prewrite = writer.submit(posting(draft), then).unwrap();
     prewrite.begin();
-    (told.recv().unwrap(), prewrite)
+    (receiver.recv().unwrap(), prewrite)
 }
 
 fn numbered(n: u32, body: &str) -> Draft {

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
 
 mod files;
+mod homes;
 mod journal;
 mod operations;
 mod search;

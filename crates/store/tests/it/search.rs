@@ -194,11 +194,11 @@ fn no_search_text_is_an_error() {
 }
 
 /// Damage to an index.
-type Spoil = fn(&TempHome, &Journal);
+type Damage = fn(&TempHome, &Journal);
 
 #[test]
 fn a_lost_or_damaged_index_is_created_again() {
-    let check = |what: &str, spoil: Spoil| {
+    let check = |what: &str, damage: Damage| {
         let home = TempHome::new();
         let bodies: Vec<String> = (0..300)
             .map(|n| format!("needle{n} in a haystack of words such as {n} {}", n * 7))
@@ -206,8 +206,8 @@ fn a_lost_or_damaged_index_is_created_again() {
         let bodies: Vec<&str> = bodies.iter().map(String::as_str).collect();
         let (mut journal, ids) = filled(&home, &bodies);
         assert_eq!(found(&mut journal, &query("needle7")), [ids[7]], "{what}");
-        fold_in(&home);
-        spoil(&home, &journal);
+        checkpoint_index(&home);
+        damage(&home, &journal);
         assert_eq!(found(&mut journal, &query("needle7")), [ids[7]], "{what}");
         assert_eq!(found(&mut journal, &query("haystack")).len(), 100, "{what}");
         let late = draft("alice", "bob", "needle300 came late");
@@ -245,13 +245,13 @@ fn a_lost_or_damaged_index_is_created_again() {
         let (mut foreign, _) = filled(&other, &["unrelated"; 400]);
         assert_ne!(foreign.origin(), journal.origin());
         assert_eq!(found(&mut foreign, &query("needle7")), []);
-        fold_in(&other);
+        checkpoint_index(&other);
         std::fs::copy(other.home().search(), home.home().search()).unwrap();
     });
 }
 
 /// Checkpoint the index, so that all of it is in one file.
-fn fold_in(home: &TempHome) {
+fn checkpoint_index(home: &TempHome) {
     let index = rusqlite::Connection::open(home.home().search()).unwrap();
     index
         .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
@@ -278,7 +278,7 @@ fn a_damaged_page_of_the_index_is_not_an_error() {
     let bodies: Vec<&str> = bodies.iter().map(String::as_str).collect();
     let (mut journal, ids) = filled(&home, &bodies);
     found(&mut journal, &query("needle7"));
-    fold_in(&home);
+    checkpoint_index(&home);
     let whole = std::fs::read(home.home().search()).unwrap();
     let pages = whole.len() as u64 / 4096;
     assert!(pages > 20, "{pages}");

@@ -1,4 +1,4 @@
-//! Export and import: byte for byte, and with every line checked.
+//! Export and import: facts are restored byte for byte, and every line is checked.
 
 use posthaste_core::{Body, Draft, Event, MessageId, Order, Progress, Record, Step};
 use posthaste_lab::{
@@ -20,7 +20,7 @@ fn imported(journal: &mut Journal, input: &[u8]) -> Imported {
 }
 
 /// Return a line with a kind of fact that this version does not know.
-fn strange(n: u32, data: &str) -> Record {
+fn unknown_fact(n: u32, data: &str) -> Record {
     Record {
         seq: u64::from(n),
         origin: "elsewhere".to_owned(),
@@ -41,7 +41,7 @@ fn lines(records: &[Record]) -> Vec<u8> {
 }
 
 /// Create a journal with facts of every kind.
-fn furnished(home: &TempHome) -> Journal {
+fn journal_with_all_facts(home: &TempHome) -> Journal {
     let mut journal = home.journal();
     let every_control: String = (0u32..0xa0).filter_map(char::from_u32).collect();
     let first = draft("alice", "bob", every_control);
@@ -80,7 +80,7 @@ fn furnished(home: &TempHome) -> Journal {
     ];
     let odd: Vec<Record> = (1..)
         .zip(odd_data)
-        .map(|(n, data)| strange(n, data))
+        .map(|(n, data)| unknown_fact(n, data))
         .collect();
     assert_eq!(imported(&mut journal, &lines(&odd)).added, odd.len() as u64);
     journal
@@ -89,7 +89,7 @@ fn furnished(home: &TempHome) -> Journal {
 #[test]
 fn an_exported_journal_is_imported_byte_for_byte() {
     let [here, there] = [TempHome::new(), TempHome::new()];
-    let mut original = furnished(&here);
+    let mut original = journal_with_all_facts(&here);
     let bytes = exported(&original);
     let mut copy = there.journal();
     let done = imported(&mut copy, &bytes);
@@ -111,7 +111,7 @@ fn an_exported_journal_is_imported_byte_for_byte() {
 #[test]
 fn a_repeated_import_adds_nothing() {
     let [here, there] = [TempHome::new(), TempHome::new()];
-    let original = furnished(&here);
+    let original = journal_with_all_facts(&here);
     let bytes = exported(&original);
     let mut copy = there.journal();
     let first = imported(&mut copy, &bytes);
@@ -132,7 +132,7 @@ fn a_repeated_import_adds_nothing() {
 #[test]
 fn an_import_into_a_used_journal_assigns_new_seqs() {
     let [here, there] = [TempHome::new(), TempHome::new()];
-    let original = furnished(&here);
+    let original = journal_with_all_facts(&here);
     let mut busy = there.journal();
     let own = draft("carol", "bob", "I was here first");
     post(&mut busy, at(0), &own);
@@ -154,10 +154,10 @@ fn an_unknown_fact_is_kept_and_reported_and_blocks_no_mail() {
     let message_state = draft("alice", "bob", "between the odd ones");
     let known = |n: u32, kind: &str| Record {
         kind: kind.to_owned(),
-        ..strange(n, "{}")
+        ..unknown_fact(n, "{}")
     };
     let odd = [
-        strange(1, "{\"rain\":true}"),
+        unknown_fact(1, "{\"rain\":true}"),
         known(2, "message"),
         known(3, "read"),
         Record {
@@ -174,7 +174,7 @@ fn an_unknown_fact_is_kept_and_reported_and_blocks_no_mail() {
         },
         Record {
             kind: String::new(),
-            ..strange(7, "")
+            ..unknown_fact(7, "")
         },
     ];
     imported(&mut journal, &lines(&odd[..3]));
@@ -204,7 +204,7 @@ fn an_unknown_fact_is_kept_and_reported_and_blocks_no_mail() {
 }
 
 /// Return a message of `journal`, and its steps.
-fn story(home: &TempHome) -> (MessageId, Vec<Record>) {
+fn message_with_steps(home: &TempHome) -> (MessageId, Vec<Record>) {
     let mut journal = home.journal();
     let message_state = draft("alice", "bob", "the story");
     post(&mut journal, at(0), &message_state);
@@ -228,7 +228,7 @@ fn story(home: &TempHome) -> (MessageId, Vec<Record>) {
 #[test]
 fn a_step_may_be_imported_before_its_message() {
     let [here, there] = [TempHome::new(), TempHome::new()];
-    let (id, facts) = story(&here);
+    let (id, facts) = message_with_steps(&here);
     let mut journal = there.journal();
     imported(&mut journal, &lines(&[facts[2].clone(), facts[1].clone()]));
     assert_eq!(journal.state(id).unwrap(), None);
@@ -249,7 +249,7 @@ fn a_step_may_be_imported_before_its_message() {
 #[test]
 fn an_id_with_different_bytes_is_a_conflict() {
     let home = TempHome::new();
-    let (id, facts) = story(&home);
+    let (id, facts) = message_with_steps(&home);
     let mut journal = home.journal();
     let before = records(&journal);
     let mut check = |spoil: fn(&mut Record)| {
@@ -257,7 +257,7 @@ fn an_id_with_different_bytes_is_a_conflict() {
         spoil(&mut other);
         let done = imported(
             &mut journal,
-            &lines(&[other, strange(9, "{}"), facts[1].clone()]),
+            &lines(&[other, unknown_fact(9, "{}"), facts[1].clone()]),
         );
         assert_eq!(done.conflicts, [id.to_string()]);
         assert_eq!(done.added + done.known, 2);
@@ -324,8 +324,8 @@ fn an_import_restores_a_lost_body() {
 
 #[test]
 fn a_bad_line_is_named_and_the_facts_before_it_are_imported() {
-    let good = lines(&[strange(1, "{}"), strange(2, "{}")]);
-    let whole = to_line(&strange(3, "{}"));
+    let good = lines(&[unknown_fact(1, "{}"), unknown_fact(2, "{}")]);
+    let whole = to_line(&unknown_fact(3, "{}"));
     let body_of = |id: &str| format!("{{\"body_of\":\"{id}\",\"text\":\"lost\"}}");
     let body = body_of(&id(3).to_string());
     let check = |bad: &[u8], line: u64, want: &str| {
@@ -352,21 +352,21 @@ fn a_bad_line_is_named_and_the_facts_before_it_are_imported() {
     check(b"[1,2]\n", 3, "");
     check(b"{}\n", 3, "missing field");
     check(b"{\"seq\":-1}\n", 3, "");
-    let spoilt = |from: &str, to: &str| whole.replace(from, to);
+    let damaged = |from: &str, to: &str| whole.replace(from, to);
     check(
-        spoilt("\"data\":{}", "\"x\":1").as_bytes(),
+        damaged("\"data\":{}", "\"x\":1").as_bytes(),
         3,
         "unknown field",
     );
-    check(spoilt(",\"data\":{}", "").as_bytes(), 3, "without data");
+    check(damaged(",\"data\":{}", "").as_bytes(), 3, "without data");
     check(
-        spoilt("\"data\":{}", "\"data\":{},\"data_text\":\"\"").as_bytes(),
+        damaged("\"data\":{}", "\"data\":{},\"data_text\":\"\"").as_bytes(),
         3,
         "two kinds of data",
     );
     let no_id = to_line(&Record {
         id: String::new(),
-        ..strange(3, "{}")
+        ..unknown_fact(3, "{}")
     });
     check(no_id.as_bytes(), 3, "without an id");
     check(format!("{body}\n{whole}\n").as_bytes(), 4, "has no message");
@@ -422,9 +422,9 @@ fn a_long_import_is_committed_in_batches_and_nothing_twice() {
         .unwrap();
     let bytes = exported(&journal);
     let mut copy = there.journal();
-    let mut told = Vec::new();
-    import(&mut copy, &mut &bytes[..], |done| told.push(done)).unwrap();
-    assert_eq!(told, [1_000, 2_000, 2_500]);
+    let mut progress = Vec::new();
+    import(&mut copy, &mut &bytes[..], |done| progress.push(done)).unwrap();
+    assert_eq!(progress, [1_000, 2_000, 2_500]);
     assert_eq!(records(&copy), records(&journal));
     // A message and a step that are both stored already, and one more step.
     let facts = records(&copy);
@@ -432,7 +432,7 @@ fn a_long_import_is_committed_in_batches_and_nothing_twice() {
     let step = Record {
         kind: Step::Read.as_str().to_owned(),
         data: Event::Progress(Progress::of(message, Step::Read)).data(),
-        ..strange(1, "")
+        ..unknown_fact(1, "")
     };
     let input = lines(&[facts[0].clone(), step.clone(), step]);
     let done = imported(&mut copy, &input);

@@ -1,4 +1,4 @@
-//! Events: the line of each, and its decoding by a client.
+//! Events as lines, and their decoding by a client.
 
 use super::{id, status};
 use crate::client::{self, Heard, Notice, Reply};
@@ -27,7 +27,7 @@ fn check(event: &Event, topic: Option<Topic>, written: &str) {
 }
 
 #[test]
-fn events() {
+fn every_event_is_one_line_that_a_client_reads() {
     let output = |line: &str| Event::Output {
         line: line.to_owned(),
     };
@@ -127,7 +127,7 @@ fn a_client_reads_failures_and_ignores_unknown_lines() {
     let Ok(Heard::Reply(Reply { id: None, outcome })) = client::hear(
         br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}"#,
     ) else {
-        panic!("a reply to nobody")
+        panic!("a reply without an id")
     };
     assert_eq!(outcome, Err(Failure::parse()));
     for line in [

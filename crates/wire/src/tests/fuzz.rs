@@ -7,12 +7,12 @@ use crate::{client, plain, rpc};
 use proptest::prelude::*;
 
 /// Check that every reply is one line of JSON, or empty.
-fn hold(bytes: &[u8]) {
-    bytes.split(|byte| *byte == b'\n').for_each(hold_line);
+fn check_lines(bytes: &[u8]) {
+    bytes.split(|byte| *byte == b'\n').for_each(check_line);
 }
 
-fn hold_line(line: &[u8]) {
-    if let Some(back) = Server::default().hear(line) {
+fn check_line(line: &[u8]) {
+    if let Some(back) = Server::default().reply_to(line) {
         assert!(back.ends_with('\n') && back.lines().count() == 1);
         serde_json::from_str::<&serde_json::value::RawValue>(&back).unwrap();
     }
@@ -73,7 +73,7 @@ fn valid_line() -> impl Strategy<Value = String> {
     ]
 }
 
-/// The same line, damaged.
+/// A nearly valid line with random damage.
 fn mutated_line() -> impl Strategy<Value = Vec<u8>> {
     let accident = (any::<prop::sample::Index>(), 0..4_u8, any::<u8>());
     (valid_line(), prop::collection::vec(accident, 0..6)).prop_map(|(line, accidents)| {
@@ -98,27 +98,27 @@ fn mutated_line() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn any_bytes(line in prop::collection::vec(any::<u8>(), 0..200)) {
-        hold(&line);
+    fn any_bytes_get_one_line_of_json(line in prop::collection::vec(any::<u8>(), 0..200)) {
+        check_lines(&line);
     }
 
     #[test]
-    fn any_text(line in r#"[\[\]{}":,0-9a-z\\ ]{0,60}"#) {
-        hold(line.as_bytes());
+    fn any_text_gets_one_line_of_json(line in r#"[\[\]{}":,0-9a-z\\ ]{0,60}"#) {
+        check_lines(line.as_bytes());
     }
 
     #[test]
-    fn mutated_lines(line in mutated_line()) {
-        hold(&line);
+    fn mutated_lines_get_one_line_of_json(line in mutated_line()) {
+        check_lines(&line);
     }
 
     #[test]
-    fn mutated_batches(lines in prop::collection::vec(mutated_line(), 0..4)) {
-        hold(&[b"[", lines.join(&b","[..]).as_slice(), b"]"].concat());
+    fn mutated_batches_get_one_line_of_json(lines in prop::collection::vec(mutated_line(), 0..4)) {
+        check_lines(&[b"[", lines.join(&b","[..]).as_slice(), b"]"].concat());
     }
 
     #[test]
-    fn frames_keep_no_more_than_they_were_given(
+    fn a_frame_decoder_keeps_no_more_than_its_input(
         parts in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..20)
     ) {
         let mut decoder = Decoder::default();
@@ -132,7 +132,7 @@ proptest! {
     }
 
     #[test]
-    fn likely_frames_keep_no_more_than_they_were_given(
+    fn a_frame_decoder_keeps_no_more_than_nearly_valid_input(
         frames in prop::collection::vec((0..4_u8, 0..9_u8, prop::collection::vec(any::<u8>(), 0..9)), 0..20)
     ) {
         let mut decoder = Decoder::default();

@@ -1,4 +1,4 @@
-//! Methods: a line for each call, each result and each invalid parameter.
+//! Methods as lines: calls, results and invalid parameters.
 
 use super::server::Server;
 use super::{ID, at, id, session, status};
@@ -37,7 +37,7 @@ where
     assert_eq!(call.name(), M::NAME);
     assert_eq!(call, wrap(params), "{}", M::NAME);
 
-    let back = Server::default().hear(&line).unwrap();
+    let back = Server::default().reply_to(&line).unwrap();
     assert_eq!(
         back,
         format!("{{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{answered}}}\n")
@@ -60,7 +60,7 @@ const MESSAGE: &str = concat!(
 );
 
 #[test]
-fn the_originals_methods() {
+fn methods_of_the_original_keep_its_format() {
     check(
         method::GetStatus {},
         Call::GetStatus,
@@ -128,7 +128,7 @@ fn the_originals_methods() {
 }
 
 #[test]
-fn our_methods_for_mail() {
+fn mail_methods_round_trip() {
     check(
         method::Send::new(""),
         Call::Send,
@@ -202,7 +202,7 @@ fn our_methods_for_mail() {
 }
 
 #[test]
-fn our_methods_for_the_session() {
+fn session_methods_round_trip() {
     check(
         method::CheckMail {},
         Call::CheckMail,
@@ -283,9 +283,8 @@ fn our_methods_for_the_session() {
     check(method::Kill {}, Call::Kill, "{}", r#"{"status":"killed"}"#);
 }
 
-/// Every method answers to its name, and no two share one.
 #[test]
-fn every_method_name_is_known() {
+fn every_method_has_a_unique_name_that_is_parsed() {
     let names: BTreeSet<_> = Call::NAMES.iter().collect();
     assert_eq!(names.len(), Call::NAMES.len());
     for name in Call::NAMES {
@@ -305,7 +304,7 @@ fn keys_are_forwarded_in_interactive_mode() {
     let mut server = Server::default();
     let mut call = |method: &str, params: &str| {
         let line = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
-        server.hear(line.as_bytes()).unwrap()
+        server.reply_to(line.as_bytes()).unwrap()
     };
     assert_eq!(
         call("set_interactive_mode", r#"{"enabled":true}"#),

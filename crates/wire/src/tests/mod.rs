@@ -1,4 +1,4 @@
-//! Tests of both dialects, line by line, with invalid input.
+//! Tests both dialects line by line, with valid and invalid input.
 
 mod event;
 mod fuzz;

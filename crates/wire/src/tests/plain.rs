@@ -16,7 +16,7 @@ fn read(line: &str) -> Result<Request, Refusal> {
 }
 
 #[test]
-fn requests() {
+fn requests_of_the_original_are_parsed() {
     let check = |line: &str, want: Request| {
         assert_eq!(read(line), Ok(want.clone()), "{line}");
         let again = String::from_utf8(want.line()).unwrap();
@@ -121,7 +121,7 @@ fn our_requests_follow_the_originals_style() {
 }
 
 #[test]
-fn refusals() {
+fn invalid_requests_get_the_originals_errors() {
     let check = |line: &str, want: &str| {
         let reply = Reply::from(read(line).unwrap_err());
         let text = serde_json::to_string(want).unwrap();
@@ -178,7 +178,7 @@ fn refusals() {
 }
 
 #[test]
-fn replies() {
+fn replies_have_the_originals_format() {
     let check = |reply: Reply, want: &str| {
         let line = reply.line();
         assert_eq!(

@@ -8,7 +8,7 @@ use crate::topic::{Interest, Topic};
 fn check(lines: &[(&str, &str)]) {
     let mut server = Server::default();
     for (line, want) in lines {
-        let got = server.hear(line.as_bytes()).unwrap_or_default();
+        let got = server.reply_to(line.as_bytes()).unwrap_or_default();
         assert_eq!(got.trim_end_matches('\n'), *want, "{line}");
         assert!(got.is_empty() || got.ends_with('\n'), "{line}");
         assert!(got.lines().count() <= 1, "{line}");
@@ -77,7 +77,7 @@ fn invalid_utf8_is_a_parse_error() {
         b"\x00",
         b"\xef\xbb\xbf{}",
     ] {
-        let got = server.hear(line).unwrap();
+        let got = server.reply_to(line).unwrap();
         assert_eq!(got.trim_end(), PARSE_ERROR, "{line:?}");
     }
 }
@@ -115,7 +115,7 @@ fn a_request_without_id_gets_no_reply() {
         r#"{"jsonrpc":"2.0","method":"foo"}"#,
         r#"{"jsonrpc":"2.0","id":null,"method":"write_pty"}"#,
     ] {
-        assert_eq!(server.hear(line.as_bytes()), None, "{line}");
+        assert_eq!(server.reply_to(line.as_bytes()), None, "{line}");
     }
     assert_eq!(
         server.topics.list(),
@@ -135,7 +135,7 @@ fn parameters_that_are_not_an_object_count_as_empty() {
 }
 
 #[test]
-fn subscriptions() {
+fn a_refused_subscription_changes_no_topics() {
     let call = |method: &str, params: &str| {
         format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#)
     };
@@ -168,7 +168,7 @@ fn subscriptions() {
             r#"{"events":{}}"#,
             fails("'events' must be a list"),
         ),
-        // No entry before the invalid one stays.
+        // Valid topics before an invalid one are not subscribed either.
         (
             "subscribe",
             r#"{"events":["output","bogus"]}"#,
@@ -198,7 +198,7 @@ fn subscriptions() {
             holds(r#"["*","message","state_change"]"#),
         ),
     ] {
-        let got = server.hear(call(method, params).as_bytes()).unwrap();
+        let got = server.reply_to(call(method, params).as_bytes()).unwrap();
         assert_eq!(got.trim_end(), want, "{method} {params}");
     }
     assert!(server.topics.wants(Topic::Output));

@@ -18,7 +18,7 @@ pub(super) struct Server {
 
 impl Server {
     /// Return the reply to one line, if any.
-    pub(super) fn hear(&mut self, line: &[u8]) -> Option<String> {
+    pub(super) fn reply_to(&mut self, line: &[u8]) -> Option<String> {
         let back = match rpc::read(line) {
             Said::Blank => None,
             Said::One(request) => self.answer(request),

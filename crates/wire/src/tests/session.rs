@@ -1,4 +1,4 @@
-//! Descriptions of loops.
+//! Loops in the session's state: their descriptions, and fields of older sessions.
 
 use crate::{LoopStatus, Run};
 

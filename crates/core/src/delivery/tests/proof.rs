@@ -4,10 +4,12 @@ use super::screen::{asks, beginning, empty, holds, looked, manifest, on, resting
 use super::*;
 use super::{Call, Line, distinct_ids, play, raw, rule};
 use crate::activity::tests::ms;
+use crate::delivery::proof::MessageHeader;
 use crate::harness::hook::tests::like_claude;
 use crate::harness::{Proof, Sighting, Turn, transcript};
 use crate::mail::tests::{message, with_steps};
 use crate::priority::Priority;
+use crate::receipt::Proven;
 use serde_json::json;
 
 const PROMPT: &str = "UserPromptSubmit";
@@ -567,6 +569,23 @@ fn hook_of(prompt: &str, event: &str) -> DeliveryEvent {
 }
 
 #[test]
+fn why_names_a_message_that_is_too_old_to_be_proven() {
+    let mut delivery = names_transcript(by_transcript());
+    let awaits = |n| {
+        let mut mail = mail(n, "alice");
+        mail.status.proven = Proven::Unproven;
+        mail
+    };
+    for n in 1..=257 {
+        delivery.proof.unproven.add(&MessageHeader::of(&awaits(n)));
+    }
+    let why = delivery.lacks_proof(&awaits(1)).unwrap_or_default();
+    assert!(why.contains("more than 256 later messages"), "{why}");
+    assert_eq!(delivery.lacks_proof(&awaits(2)), None);
+    assert_eq!(delivery.lacks_proof(&mail(1, "alice")), None);
+}
+
+#[test]
 fn a_proof_is_awaited_only_while_the_agent_can_give_it() {
     let pending = [mail(1, "alice")];
     let offered = |delivery: Delivery| {
@@ -583,7 +602,7 @@ fn a_proof_is_awaited_only_while_the_agent_can_give_it() {
         !is_awaited,
         "no hook was called, and the program has none of ours"
     );
-    let why = delivery.lacks_proof().unwrap_or_default();
+    let why = delivery.lacks_proof(&pending[0]).unwrap_or_default();
     assert!(why.starts_with("; no transcript"), "{why}");
     assert!(offered(names_transcript(by_transcript())).1);
     // Our own hooks may be called first at the first prompt.

@@ -8,7 +8,7 @@ use crate::delivery::DeliveryEvent;
 use crate::driver::{Action, KeyboardUser, Observer, SessionDriver};
 use crate::harness::Sighting;
 use crate::moment::Moment;
-use crate::{text, turn};
+use crate::text;
 use jiff::Timestamp;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -165,7 +165,7 @@ impl SessionDriver {
     ) {
         let nudge = Nudge {
             token: Some(request.token),
-            line: turn::defused(&text::one_line(&request.text, MAX_LINE_CHARS)),
+            line: text::one_line(&request.text, MAX_LINE_CHARS),
             expires_at: request.expires_at,
         };
         let refusal = self.delivery.nudge_refusal();

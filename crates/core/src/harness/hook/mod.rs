@@ -237,9 +237,11 @@ impl Report {
         self.turn == Some(Turn::Submitted) && self.takes
     }
 
-    /// Whether this event belongs to a turn, so that the conversation has begun.
-    pub fn is_of_a_turn(&self) -> bool {
-        self.turn.is_some()
+    /// Whether the program is now in the conversation that the event names: the event belongs to a
+    /// turn, or a person began or chose another conversation. At startup, a program may name a
+    /// conversation that it never begins.
+    pub fn enters_conversation(&self) -> bool {
+        self.turn.is_some() || self.begins
     }
 
     /// Return the agent's own id of the conversation. Untrusted input.

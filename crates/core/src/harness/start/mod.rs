@@ -5,7 +5,7 @@ mod headless;
 mod resume;
 
 pub use headless::{Headless, Output, PromptWay};
-pub use resume::Resume;
+pub use resume::{Resume, ResumeArgs};
 
 use crate::harness::{Document, Template};
 use serde::{Deserialize, Serialize};

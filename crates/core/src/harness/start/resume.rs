@@ -15,6 +15,8 @@ pub struct Resume {
     pub args: Vec<String>,
     /// The program's own flags that choose a conversation. They are dropped.
     pub drop: Vec<String>,
+    /// The program's flags that take a prompt. They are dropped.
+    pub prompts: Vec<String>,
     /// The program's flags that take the next word as their value.
     pub values: Vec<String>,
     /// The program's flags that take all words up to the next flag.
@@ -24,19 +26,37 @@ pub struct Resume {
     pub keeps_words: bool,
 }
 
+/// Arguments that resume a conversation.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ResumeArgs {
+    pub args: Vec<String>,
+    /// The person's dropped words that choose a conversation, without their values.
+    pub dropped_choices: Vec<String>,
+    /// Whether a prompt was dropped.
+    pub drops_prompt: bool,
+}
+
 impl Resume {
     /// Return the arguments that resume `conversation`, including the flags that a person gave the
     /// program, or `None` if the conversation's id is invalid.
-    pub fn args(&self, said: &[String], conversation: &str) -> Option<Vec<String>> {
+    pub fn args(&self, said: &[String], conversation: &str) -> Option<ResumeArgs> {
         if !is_plain(conversation) {
             return None;
         }
-        let ours = self.args.iter();
-        let mut args: Vec<String> = ours
-            .map(|arg| arg.replace(CONVERSATION_PLACEHOLDER, conversation))
-            .collect();
-        let mut words = said.iter().take_while(|word| *word != "--").peekable();
+        let mut resumed = ResumeArgs {
+            args: self
+                .args
+                .iter()
+                .map(|arg| arg.replace(CONVERSATION_PLACEHOLDER, conversation))
+                .collect(),
+            ..ResumeArgs::default()
+        };
+        let mut words = said.iter().peekable();
         while let Some(word) = words.next() {
+            if word == "--" {
+                resumed.drops_prompt |= words.next().is_some();
+                break;
+            }
             let name = word.split('=').next().unwrap_or_default().to_owned();
             let is_flag = word.starts_with('-');
             let is_bare = *word == name;
@@ -52,11 +72,21 @@ impl Resume {
             {
                 kept.push(value.clone());
             }
-            if (is_flag && !self.drop.contains(&name)) || (!is_flag && self.keeps_words) {
-                args.extend(kept);
+            if self.prompts.contains(&name) {
+                resumed.drops_prompt = true;
+            } else if self.drop.contains(&name) {
+                resumed.dropped_choices.push(name);
+            } else if is_flag || self.keeps_words {
+                resumed.args.extend(kept);
+            } else if self.args.contains(word) {
+                // The program's own subcommand, such as Codex's 'resume', and the id after it.
+                words.next_if(|next| !next.starts_with('-'));
+                resumed.dropped_choices.push(name);
+            } else {
+                resumed.drops_prompt = true;
             }
         }
-        Some(args)
+        Some(resumed)
     }
 
     /// Return why this section is invalid, if it is.
@@ -71,11 +101,12 @@ impl Resume {
         } else if !self
             .drop
             .iter()
+            .chain(&self.prompts)
             .chain(&self.values)
             .chain(&self.lists)
             .all(is_flag)
         {
-            Some("'drop', 'values' and 'lists' may contain only flags, such as --resume")
+            Some("'drop', 'prompts', 'values' and 'lists' may contain only flags, such as --resume")
         } else {
             None
         }
@@ -101,13 +132,14 @@ mod tests {
         let resume = Resume {
             args: words("--resume {conversation}"),
             drop: words("--resume -r --continue -c --session-id"),
+            prompts: words("-i"),
             values: words("--model -m --session-id --debug"),
             lists: words("--add-dir"),
             keeps_words: false,
         };
         let check = |said: &str, want: &str| {
-            let args = resume.args(&words(said), "abc-1").unwrap();
-            assert_eq!(args, words(want), "{said}");
+            let resumed = resume.args(&words(said), "abc-1").unwrap();
+            assert_eq!(resumed.args, words(want), "{said}");
         };
         check("", "--resume abc-1");
         check("--model opus", "--resume abc-1 --model opus");
@@ -129,13 +161,50 @@ mod tests {
     fn positional_arguments_can_be_kept() {
         let resume = Resume {
             args: words("-s {conversation}"),
-            drop: words("--prompt"),
+            prompts: words("--prompt"),
             values: words("--prompt"),
             keeps_words: true,
             ..Resume::default()
         };
-        let args = resume.args(&words("some/dir --prompt hello"), "ses_1");
-        assert_eq!(args, Some(words("-s ses_1 some/dir")));
+        let resumed = resume.args(&words("some/dir --prompt hello"), "ses_1");
+        let resumed = resumed.expect("a safe id");
+        assert_eq!(resumed.args, words("-s ses_1 some/dir"));
+        assert!(resumed.drops_prompt);
+    }
+
+    #[test]
+    fn a_dropped_prompt_and_a_dropped_choice_are_distinguished() {
+        let claude = Resume {
+            args: words("--resume {conversation}"),
+            drop: words("--resume -r --continue"),
+            prompts: words("-i"),
+            values: words("--resume -r -i --model"),
+            ..Resume::default()
+        };
+        let codex = Resume {
+            args: words("resume {conversation}"),
+            drop: words("--last"),
+            ..Resume::default()
+        };
+        let check = |resume: &Resume, said: &str, choices: &str, drops_prompt: bool| {
+            let resumed = resume.args(&words(said), "abc-1").unwrap();
+            assert_eq!(resumed.dropped_choices, words(choices), "{said}");
+            assert_eq!(resumed.drops_prompt, drops_prompt, "{said}");
+        };
+        check(&claude, "", "", false);
+        check(&claude, "--model opus", "", false);
+        check(&claude, "--model opus hello", "", true);
+        check(&claude, "--continue", "--continue", false);
+        check(&claude, "--resume old", "--resume", false);
+        check(&claude, "--resume=old", "--resume", false);
+        check(&claude, "-r old hello", "-r", true);
+        check(&claude, "-i hello", "", true);
+        check(&claude, "-- hello", "", true);
+        check(&claude, "--", "", false);
+        check(&codex, "resume --last", "resume --last", false);
+        check(&codex, "resume abc-0", "resume", false);
+        check(&codex, "resume abc-0 hello", "resume", true);
+        check(&codex, "hello", "", true);
     }
 
     #[test]

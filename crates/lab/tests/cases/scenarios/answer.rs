@@ -1,6 +1,6 @@
 //! `ph answer` while a question opens: it is applied, or reported as not applied.
 
-use crate::list::Told;
+use crate::list::CaseOutcome;
 use crate::play::{ESCAPE, NAME, Play};
 use posthaste_lab::agents::{Agent, Sign};
 
@@ -13,7 +13,7 @@ fn yes(agent: Agent) -> &'static str {
     }
 }
 
-pub(crate) fn at_once(play: &mut Play) -> Told {
+pub(crate) fn at_once(play: &mut Play) -> CaseOutcome {
     let name = play.fresh("answered");
     let file = play.stage.work().join(&name);
     play.prompt(&format!("ask=touch {name}"));
@@ -46,5 +46,5 @@ pub(crate) fn at_once(play: &mut Play) -> Told {
     };
     play.free();
     let what = what.to_owned();
-    Told { what, receipt }
+    CaseOutcome { what, receipt }
 }

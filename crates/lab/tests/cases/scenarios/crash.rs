@@ -1,16 +1,16 @@
 //! Kills of the session and of the agent: receipts stay true, and each message arrives once.
 
-use crate::list::Told;
+use crate::list::CaseOutcome;
 use crate::play::{CLEAR, ESCAPE, Play, Sent};
 use posthaste_core::turn::REPEAT;
-use posthaste_lab::agents::Sign;
+use posthaste_lab::agents::{Agent, Sign};
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
 
 /// Kill the session with one message accepted, one partly written, and one sent while no session
 /// runs. `ph run` then resumes the conversation. The agent is stopped before the kill, so that the
 /// second message does not appear on its screen.
-pub(crate) fn killed(play: &mut Play) -> Told {
+pub(crate) fn killed(play: &mut Play) -> CaseOutcome {
     // A conversation of its own: Gemini resumes the one that was started last.
     let before = play.fresh("uncrashed");
     play.prompt(&before);
@@ -35,12 +35,12 @@ pub(crate) fn killed(play: &mut Play) -> Told {
     is_repeat(play, second);
     let what = "the first stays one, what was cut off came again and said so, the third came after";
     let what = what.to_owned();
-    Told { what, receipt }
+    CaseOutcome { what, receipt }
 }
 
 /// Kill the agent while a message is partly written: it must not be accepted unless the model had
 /// it. The agent is stopped before that, so that the text does not appear and Enter is withheld.
-pub(crate) fn mid_offer(play: &mut Play) -> Told {
+pub(crate) fn mid_offer(play: &mut Play) -> CaseOutcome {
     let agent = play.agents_pid();
     play.stop_agent(agent);
     let sent = play.send("lab: into a dying agent");
@@ -54,30 +54,39 @@ pub(crate) fn mid_offer(play: &mut Play) -> Told {
     let after = play.settle(std::slice::from_ref(&sent));
     is_repeat(play, &sent);
     let what = "uncertain at its death, came again and said so".to_owned();
-    Told {
+    CaseOutcome {
         what,
         receipt: after,
     }
 }
 
-/// `ph restart` resumes the conversation; with --fresh it starts a new one.
-pub(crate) fn restarted(play: &mut Play) -> Told {
+/// `ph restart` resumes the conversation; with --fresh it starts a new one. A conversation that the
+/// person has left does not come back, if the agent's hooks say so before the next prompt.
+pub(crate) fn restarted(play: &mut Play) -> CaseOutcome {
     let first = play.send("lab: before the restart");
     play.settle(std::slice::from_ref(&first));
     play.restart(&[]);
     let second = play.send("lab: after the restart");
     let receipt = play.settle(std::slice::from_ref(&second));
-    let has_first = |play: &Play| {
+    let has = |play: &Play, sent: &Sent| {
         let last = play.tally.turns().last().expect("the model was asked");
-        last.count(&first.mark)
+        last.count(&sent.mark)
     };
-    assert_eq!(has_first(play), 1, "it is another conversation");
+    assert_eq!(has(play, &first), 1, "it is another conversation");
     play.restart(&["--fresh"]);
     let third = play.send("lab: after a fresh start");
     play.settle(std::slice::from_ref(&third));
-    assert_eq!(has_first(play), 0, "it is the same conversation");
-    let what = "the conversation went on, and --fresh began another".to_owned();
-    Told { what, receipt }
+    assert_eq!(has(play, &first), 0, "it is the same conversation");
+    if matches!(play.agent, Agent::Claude | Agent::Gemini) {
+        crate::scenarios::talks::anew(play, "lab: after a fresh start");
+        play.restart(&[]);
+        let fourth = play.send("lab: after the conversation was left");
+        play.settle(std::slice::from_ref(&fourth));
+        assert_eq!(has(play, &third), 0, "it came back");
+    }
+    let what = "the conversation went on, --fresh began another, and one that was left stayed away";
+    let what = what.to_owned();
+    CaseOutcome { what, receipt }
 }
 
 /// Make the agent queue a message while its model streams a reply.
@@ -97,7 +106,7 @@ fn queue(play: &mut Play, body: &str) -> Sent {
 
 /// A person takes a queued message back and clears it: it is uncertain, and is offered again as a
 /// repeat.
-pub(crate) fn withdrawn(play: &mut Play) -> Told {
+pub(crate) fn withdrawn(play: &mut Play) -> CaseOutcome {
     let sent = queue(play, "lab: taken back from the queue");
     play.until("the queue on the screen", |play| {
         play.has_on_screen("edit queued messages")
@@ -112,12 +121,12 @@ pub(crate) fn withdrawn(play: &mut Play) -> Told {
     let receipt = play.settle(std::slice::from_ref(&sent));
     is_repeat(play, &sent);
     let what = "uncertain when it was taken back, came again and said so".to_owned();
-    Told { what, receipt }
+    CaseOutcome { what, receipt }
 }
 
 /// The session is killed while the agent has a queued message: the message is offered again as a
 /// repeat.
-pub(crate) fn queued(play: &mut Play) -> Told {
+pub(crate) fn queued(play: &mut Play) -> CaseOutcome {
     let sent = queue(play, "lab: queued at the crash");
     play.kill_session();
     play.reopen();
@@ -128,7 +137,7 @@ pub(crate) fn queued(play: &mut Play) -> Told {
     is_repeat(play, &sent);
     let what = "offered while it was queued, uncertain after the crash, came again and said so";
     let what = what.to_owned();
-    Told { what, receipt }
+    CaseOutcome { what, receipt }
 }
 
 /// Check that a message arrived once, marked as a possible repeat.

@@ -1,7 +1,7 @@
 //! A loop with a real agent, headless, on the fake model: five iterations, a message in the second,
 //! a kill in the fourth, and its completion token in the fifth.
 
-use crate::list::Told;
+use crate::list::CaseOutcome;
 use crate::play::Play;
 use posthaste_lab::agents::Agent;
 use posthaste_lab::model::ModelRequest;
@@ -13,7 +13,8 @@ use std::time::Duration;
 /// Agent name of the loop.
 const LOOPER: &str = "looper";
 
-const STARTS: Duration = Duration::from_secs(300);
+/// Additional time for the case, because the agent starts six times.
+const START_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// A running loop, which is stopped when dropped.
 struct Looped {
@@ -63,8 +64,8 @@ impl Looped {
         build.args(["--harness", play.agent.name(), "--"]);
         let done = build.arg(play.stage.program()).output();
         let done = done.expect("ph can be started");
-        let said = String::from_utf8_lossy(&done.stderr);
-        assert!(done.status.success(), "ph build: {said}");
+        let errors = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "ph build: {errors}");
         looped
     }
 
@@ -112,8 +113,8 @@ fn shown(play: &Play) -> String {
 #[track_caller]
 fn well(play: &Play, words: &[&str]) -> String {
     let done = play.ph(words);
-    let said = String::from_utf8_lossy(&done.stderr);
-    assert!(done.status.success(), "ph {words:?}: {said}");
+    let errors = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "ph {words:?}: {errors}");
     String::from_utf8_lossy(&done.stdout).trim().to_owned()
 }
 
@@ -123,9 +124,9 @@ fn call_next(play: &Play, name: &str, arguments: &str) {
     well(play, &["inject", LOOPER, &call]);
 }
 
-pub(crate) fn five(play: &mut Play) -> Told {
+pub(crate) fn five(play: &mut Play) -> CaseOutcome {
     // An agent is started six times, and some start slowly.
-    play.until_when(play.deadline() + STARTS);
+    play.until_when(play.deadline() + START_TIMEOUT);
     let looped = Looped::start(play);
     looped.prompt(play, 1, 1);
     looped.go(1);
@@ -169,7 +170,7 @@ pub(crate) fn five(play: &mut Play) -> Told {
         receipts.iter().filter(is_offer).count()
     });
     assert_eq!(offers, 2, "offering and offered: {shown}");
-    Told {
+    CaseOutcome {
         what: "five iterations; the message in the third alone, marked by the tool; killed in the \
                fourth, which went on; ended by session_complete"
             .to_owned(),

@@ -1,6 +1,6 @@
 //! Cases besides deliveries of a session: hooks that a person has installed, and tools over MCP.
 
-use crate::list::Told;
+use crate::list::CaseOutcome;
 use crate::play::{ENTER, NAME, Play};
 use crate::scene::Start;
 use posthaste_lab::agents::{Agent, Sign};
@@ -24,7 +24,7 @@ fn offers(play: &Play) -> Vec<String> {
 }
 
 /// The agent's tool sends a message to the person.
-pub(crate) fn mcp(play: &mut Play) -> Told {
+pub(crate) fn mcp(play: &mut Play) -> CaseOutcome {
     let before = play.fresh("tools");
     play.prompt(&before);
     play.free();
@@ -63,7 +63,7 @@ pub(crate) fn mcp(play: &mut Play) -> Told {
     assert_eq!(from, [NAME], "from whom it came");
     let who = if asks { ", after the person's yes" } else { "" };
     let (what, receipt) = (format!("{tool} sent a message{who}"), String::new());
-    Told { what, receipt }
+    CaseOutcome { what, receipt }
 }
 
 fn sent(play: &Play, body: &str) -> bool {
@@ -71,7 +71,7 @@ fn sent(play: &Play, body: &str) -> bool {
 }
 
 /// An agent that a person starts, with our hooks in its own settings.
-pub(crate) fn inject(play: &Play) -> Told {
+pub(crate) fn inject(play: &Play) -> CaseOutcome {
     let mut own = Play::open(
         &play.release,
         play.program(),
@@ -95,8 +95,8 @@ pub(crate) fn inject(play: &Play) -> Told {
         let (_, newest) = left.last().expect("one was left");
         let mut turns = own.tally.turns().iter();
         let asked = turns.find(|turn| turn.count(&prompt) > 0);
-        let told = asked.map(|turn| turn.count(newest));
-        assert_eq!(told, Some(1), "in the request with {prompt}");
+        let count = asked.map(|turn| turn.count(newest));
+        assert_eq!(count, Some(1), "in the request with {prompt}");
     }
     // The journal records only that the hook printed the message: no one has reported reading it.
     for (id, _) in &left {
@@ -109,5 +109,5 @@ pub(crate) fn inject(play: &Play) -> Told {
         "each told once, with the next prompt".to_owned(),
         String::new(),
     );
-    Told { what, receipt }
+    CaseOutcome { what, receipt }
 }

@@ -1,6 +1,6 @@
 //! A question opens at about the time when mail arrives: an Enter in it would allow the command.
 
-use crate::list::Told;
+use crate::list::CaseOutcome;
 use crate::play::{ENTER, Play, Sent};
 use posthaste_lab::agents::Sign;
 use posthaste_lab::model::Author;
@@ -37,7 +37,7 @@ impl Aim {
 }
 
 /// Alternate between the two races, and shift the timing after every pair of tries.
-pub(crate) fn swept(play: &mut Play) -> Told {
+pub(crate) fn swept(play: &mut Play) -> CaseOutcome {
     let aim = Aim::new(play);
     let step = u64::from(play.runs / 2);
     let cuts = play.tally.cuts();
@@ -86,7 +86,7 @@ fn behind_a_draft(play: &mut Play, aim: &Aim, step: Duration) -> Sent {
     sent
 }
 
-fn judged(play: &mut Play, aim: &Aim, sent: &Sent, cuts: usize) -> Told {
+fn judged(play: &mut Play, aim: &Aim, sent: &Sent, cuts: usize) -> CaseOutcome {
     play.until("the question", |play| {
         assert!(!aim.file.exists(), "approved by us");
         play.sign() == Sign::Asking
@@ -113,5 +113,5 @@ fn judged(play: &mut Play, aim: &Aim, sent: &Sent, cuts: usize) -> Told {
     play.runs += 1;
     let caught = play.caught;
     let what = format!("{caught} times between text and Enter");
-    Told { what, receipt }
+    CaseOutcome { what, receipt }
 }

@@ -1,12 +1,11 @@
-//! Soak test: sends many messages and kills the session, the agent and its hooks at random. No message
-//! may be lost, arrive twice unmarked, or be accepted without the model having seen it.
+//! Soak test: sends many messages and kills the session, the agent and its hooks at random. No
+//! message may be lost, arrive twice unmarked, or be accepted without the model having seen it.
 
-use crate::list::Told;
+use crate::list::CaseOutcome;
 use crate::play::{Play, Sent};
-use posthaste_lab::agents;
-use posthaste_lab::model::ModelRequest;
+use jiff::{SignedDuration, Timestamp};
+use posthaste_lab::agents::{self, Agent};
 use rustix::process::{Pid, Signal};
-use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -25,6 +24,8 @@ struct Kills {
     sessions: u32,
     agents: u32,
     hooks: u32,
+    /// When a session or an agent was killed.
+    times: Vec<Timestamp>,
 }
 
 /// Linear congruential generator seeded with the number of messages, so that runs are comparable.
@@ -37,7 +38,7 @@ impl Random {
     }
 }
 
-pub(crate) fn kills(play: &mut Play) -> Told {
+pub(crate) fn kills(play: &mut Play) -> CaseOutcome {
     let wanted = MESSAGES.load(Ordering::Relaxed) as usize;
     let mut random = Random(u32::try_from(wanted).expect("a number"));
     let (mut sent, mut kills) = (Vec::new(), Kills::default());
@@ -53,12 +54,14 @@ pub(crate) fn kills(play: &mut Play) -> Told {
         match random.below(6) {
             0 => {
                 kills.sessions += 1;
+                kills.times.push(Timestamp::now());
                 play.kill_session();
                 play.start_again(random.below(2) == 0);
             }
             1 => {
                 kills.agents += 1;
                 let agent = play.agents_pid();
+                kills.times.push(Timestamp::now());
                 play.kill_agent(agent);
                 play.start_again(true);
             }
@@ -67,20 +70,23 @@ pub(crate) fn kills(play: &mut Play) -> Told {
         }
     }
     prove(play, &sent);
-    judge(play, &sent);
+    let (early, most) = judge(play, &sent, &kills.times);
     let Kills {
         sessions,
         agents,
         hooks,
+        times: _,
     } = kills;
     let again = sent.iter().filter(|one| play.noted(one, "uncertain"));
     let (many, again) = (sent.len(), again.count());
     let what = format!(
         "{many} messages; killed: {sessions} sessions, {agents} agents, {hooks} hooks; \
-         {again} uncertain; 0 lost, 0 doubled unmarked, 0 accepted unseen"
+         {again} uncertain; 0 lost, 0 doubled unmarked, 0 accepted unseen; \
+         {early} accepted at most {} ms before their request",
+        most.as_millis()
     );
     let receipt = "accepted".to_owned();
-    Told { what, receipt }
+    CaseOutcome { what, receipt }
 }
 
 /// Kill hooks of this agent as they appear.
@@ -128,31 +134,62 @@ fn prove(play: &mut Play, sent: &[Sent]) {
     play.free();
 }
 
-fn judge(play: &mut Play, sent: &[Sent]) {
+/// Check every message, and return how many were accepted before the model was given them, and by
+/// how much at most.
+fn judge(play: &mut Play, sent: &[Sent], kills: &[Timestamp]) -> (usize, SignedDuration) {
     play.tally.look();
+    let (mut early, mut most) = (0, SignedDuration::ZERO);
     for one in sent {
         let mark = &one.mark;
-        assert!(play.tally.seen(mark) > 0, "{mark} is accepted and unseen");
-        let unmarked = times_given(play.tally.turns(), &format!("{mark}]"));
+        let Some(given) = play.tally.first_given(mark) else {
+            panic!("{mark} is accepted and unseen");
+        };
+        let unmarked = format!("{mark}]");
+        let facts = &play.facts;
+        let times = play
+            .tally
+            .times_given(&unmarked, |at| facts.conversation_at(at));
         assert!(
-            unmarked < 2,
-            "{mark} came {unmarked} times unmarked; its journey:\n{}\nthe requests around it:\n{}",
+            times < 2,
+            "{mark} came {times} times unmarked; its journey:\n{}\nthe requests around it:\n{}",
             play.journey(one),
             requests_with(play, mark)
         );
+        let (accepted, evidence) = facts.first(&one.id, "accepted").expect("it is accepted");
+        if accepted < given {
+            let begun = facts
+                .first(&one.id, "offering")
+                .map_or(accepted, |first| first.0);
+            let ahead = given.duration_since(accepted);
+            let is_in = |from, to| kills.iter().any(|at| (from..=to).contains(at));
+            let may_be_ahead = match evidence {
+                RESUMED_SHOWS => is_in(begun, accepted),
+                _ => ahead <= row_ahead(play.agent) || is_in(accepted, accepted + KILL_AHEAD),
+            };
+            assert!(
+                may_be_ahead,
+                "{mark} was accepted {ahead:?} before the model was given it; its journey:\n{}",
+                play.journey(one)
+            );
+            early += 1;
+            most = most.max(ahead);
+        }
     }
     play.judge();
+    (early, most)
 }
 
-/// Count how often a text was given to the model: in different prompts, or repeatedly in one
-/// conversation. The growth from one request to the next says nothing, because Gemini CLI sends its
-/// first prompt after a resume without the history.
-fn times_given(turns: &[ModelRequest], text: &str) -> usize {
-    let pieces = turns.iter().flat_map(|turn| &turn.pieces);
-    let prompts = pieces.map(|piece| piece.text.as_str());
-    let prompts: BTreeSet<&str> = prompts.filter(|prompt| prompt.contains(text)).collect();
-    let at_once = turns.iter().map(|turn| turn.count(text)).max();
-    prompts.len().max(at_once.unwrap_or_default())
+/// Evidence of a message that a resumed conversation proves.
+const RESUMED_SHOWS: &str = "the transcript of the resumed conversation shows the message";
+/// Time within which the request would have followed the row, if the agent had not been killed.
+const KILL_AHEAD: SignedDuration = SignedDuration::from_secs(1);
+
+/// Time by which an agent's transcript may be ahead of the request (ADR 22), on a busy machine.
+fn row_ahead(agent: Agent) -> SignedDuration {
+    match agent {
+        Agent::Claude | Agent::Codex | Agent::Gemini => SignedDuration::from_secs(1),
+        Agent::OpenCode => SignedDuration::ZERO,
+    }
 }
 
 /// Describe the requests in which the number of a text differs from the request before.

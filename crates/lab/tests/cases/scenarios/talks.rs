@@ -1,7 +1,7 @@
 //! Conversations of an agent: a new one, and back to an older one. Mail goes to the one on the
 //! screen.
 
-use crate::list::Told;
+use crate::list::CaseOutcome;
 use crate::play::{ENTER, Play, Sent};
 use posthaste_lab::agents::{Agent, Sign};
 
@@ -27,7 +27,7 @@ fn is_in(play: &Play, sent: &Sent, this: Option<&str>, other: &str) {
     }
 }
 
-pub(crate) fn clear(play: &mut Play) -> Told {
+pub(crate) fn clear(play: &mut Play) -> CaseOutcome {
     let old = play.fresh("old");
     play.prompt(&old);
     play.free();
@@ -36,11 +36,11 @@ pub(crate) fn clear(play: &mut Play) -> Told {
     let receipt = play.settle(std::slice::from_ref(&sent));
     is_in(play, &sent, None, &old);
     let what = "went into the new one".to_owned();
-    Told { what, receipt }
+    CaseOutcome { what, receipt }
 }
 
 /// Start two conversations, then return to the first by the agent's list.
-pub(crate) fn older(play: &mut Play) -> Told {
+pub(crate) fn older(play: &mut Play) -> CaseOutcome {
     let first = play.fresh("before");
     play.prompt(&first);
     play.free();
@@ -69,7 +69,7 @@ pub(crate) fn older(play: &mut Play) -> Told {
     let receipt = play.settle(std::slice::from_ref(&sent));
     is_in(play, &sent, Some(&old), &new);
     let what = "went into the older one".to_owned();
-    Told { what, receipt }
+    CaseOutcome { what, receipt }
 }
 
 /// Select a conversation by its name: each list is searched by typing. In Claude Code's list the

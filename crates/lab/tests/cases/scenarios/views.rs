@@ -1,7 +1,7 @@
 //! Views into which nothing may be typed: mail waits until the person has closed them, and no key
 //! is pressed meanwhile.
 
-use crate::list::Told;
+use crate::list::CaseOutcome;
 use crate::play::{ESCAPE, NAME, Play, Sent};
 use posthaste_lab::agents::{Agent, Sign};
 use std::time::Duration;
@@ -83,7 +83,7 @@ fn send_into(play: &mut Play, shows: &str, still: fn(&Play) -> Vec<String>) -> (
     (sent, rule)
 }
 
-pub(crate) fn known(play: &mut Play) -> Told {
+pub(crate) fn known(play: &mut Play) -> CaseOutcome {
     let turn = play.fresh("before-views");
     play.prompt(&turn);
     play.free();
@@ -109,11 +109,11 @@ pub(crate) fn known(play: &mut Play) -> Told {
     }
     let (count, rules) = (views.len(), rules.join(", "));
     let what = format!("{count} views: held ({rules}) until each was closed, no key pressed");
-    Told { what, receipt }
+    CaseOutcome { what, receipt }
 }
 
 /// Open and leave Claude Code's agents view: then another process has the conversation.
-pub(crate) fn agents(play: &mut Play) -> Told {
+pub(crate) fn agents(play: &mut Play) -> CaseOutcome {
     let turn = play.fresh("before-agents");
     play.prompt(&turn);
     play.free();
@@ -133,8 +133,11 @@ pub(crate) fn agents(play: &mut Play) -> Told {
         play.has_empty_box() && !play.has_on_screen(shows)
     });
     stays_held(play, &first);
-    let told = play.status()["handed_over"].to_string();
-    assert!(told.contains("job "), "the session does not say so: {told}");
+    let handed_over = play.status()["handed_over"].to_string();
+    assert!(
+        handed_over.contains("job "),
+        "the session does not say so: {handed_over}"
+    );
     let name = play.fresh("asked-after");
     let file = play.stage.work().join(&name);
     play.forbid(file);
@@ -146,9 +149,9 @@ pub(crate) fn agents(play: &mut Play) -> Told {
     play.deny();
     stays_held(play, &second);
     let stopped = play.ph(&["stop", NAME]);
-    let said = String::from_utf8_lossy(&stopped.stdout).into_owned();
-    assert_eq!(stopped.status.code(), Some(1), "{said}");
-    assert!(said.contains("its conversation continues"), "{said}");
+    let output = String::from_utf8_lossy(&stopped.stdout).into_owned();
+    assert_eq!(stopped.status.code(), Some(1), "{output}");
+    assert!(output.contains("its conversation continues"), "{output}");
     play.end_background();
     play.reopen();
     let receipt = play.settle(&[first, second]);
@@ -157,7 +160,7 @@ pub(crate) fn agents(play: &mut Play) -> Told {
         "held ({rule}) in the view and after it, nothing approved; stop did not claim an end; both \
          went into the next session"
     );
-    Told { what, receipt }
+    CaseOutcome { what, receipt }
 }
 
 /// `ph` cannot see the process that has the conversation, and types nothing.
@@ -169,7 +172,7 @@ fn stays_held(play: &mut Play, sent: &Sent) {
 }
 
 /// `/rename` in a session without hooks: the dialog has the name below it.
-pub(crate) fn renamed(play: &mut Play) -> Told {
+pub(crate) fn renamed(play: &mut Play) -> CaseOutcome {
     let turn = play.fresh("before-name");
     play.prompt(&turn);
     play.free();
@@ -188,5 +191,5 @@ pub(crate) fn renamed(play: &mut Play) -> Told {
     play.deny();
     let receipt = play.settle(&[sent]);
     let what = format!("went in; held ({rule}) while a question was open");
-    Told { what, receipt }
+    CaseOutcome { what, receipt }
 }

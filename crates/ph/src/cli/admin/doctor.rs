@@ -209,7 +209,7 @@ fn disk_space(home: &Home) -> Option<Finding> {
 /// Return one finding for each session whose program has an untested version.
 fn untested_versions(context: &Context) -> Vec<Finding> {
     let living = roll::living(&context.home, context.config.patience, context.now);
-    let told = living
+    let findings = living
         .unwrap_or_default()
         .into_iter()
         .filter_map(|session| {
@@ -219,7 +219,7 @@ fn untested_versions(context: &Context) -> Vec<Finding> {
             let detail = format!("{} runs {} {detail}", session.name, session.harness);
             (!tested.is_empty()).then(|| info("version", detail))
         });
-    told.collect()
+    findings.collect()
 }
 
 /// Report the path and version of an optional program.

@@ -29,7 +29,8 @@ pub(crate) struct Args {
 enum HooksVerb {
     /// Add the hook and keep all other settings
     ///
-    /// Shows the change and asks for confirmation. Keeps a copy of the previous settings beside them.
+    /// Shows the change and asks for confirmation. Keeps a copy of the previous settings beside
+    /// them.
     #[command(after_help = "Example:\n  ph hooks install claude --agent coder-1 --yes")]
     Install {
         #[arg(value_name = "HARNESS", value_parser = harness())]
@@ -105,7 +106,7 @@ fn install(
         confirm(context, &file, before.as_deref(), Some(&after), yes)?;
         hook_install::apply(&file, before.as_deref(), Some(&after), was == State::Not)?;
     }
-    tell(context, &target, State::Installed, is_new)
+    print_outcome(context, &target, State::Installed, is_new)
 }
 
 fn uninstall(context: &mut Context, harness: &str, yes: bool) -> Result<Code> {
@@ -114,7 +115,7 @@ fn uninstall(context: &mut Context, harness: &str, yes: bool) -> Result<Code> {
     let before = hook_install::read(&file)?;
     let was = target.state(before.as_deref(), None)?;
     let (Some(before), false) = (&before, was == State::Not) else {
-        return tell(context, &target, State::Not, false);
+        return print_outcome(context, &target, State::Not, false);
     };
     let copy = hook_install::read(&hook_install::backup_of(&file))?;
     let after = target.uninstalled(before, copy.as_deref())?;
@@ -124,7 +125,7 @@ fn uninstall(context: &mut Context, harness: &str, yes: bool) -> Result<Code> {
         // The copy would equal the settings file.
         let _ = std::fs::remove_file(hook_install::backup_of(&file));
     }
-    tell(context, &target, State::Not, true)
+    print_outcome(context, &target, State::Not, true)
 }
 
 /// Show the change, and ask for confirmation unless `yes`.
@@ -188,20 +189,25 @@ fn hook_status(target: &Target, state: State, changed: Option<bool>) -> HookStat
     }
 }
 
-fn tell(context: &mut Context, target: &Target, state: State, changed: bool) -> Result<Code> {
+fn print_outcome(
+    context: &mut Context,
+    target: &Target,
+    state: State,
+    changed: bool,
+) -> Result<Code> {
     let status = hook_status(target, state, Some(changed));
     if context.json {
         context.out.json(&status)?;
         return Ok(Code::Ok);
     }
     let word = if changed { "now" } else { "already" };
-    let told = match state {
+    let outcome = match state {
         State::Not if !changed => "was not installed".to_owned(),
-        state => format!("is {word} {}", state.told()),
+        state => format!("is {word} {}", state.description()),
     };
     context
         .out
-        .line(format!("the hook of {} {told}", target.harness))?;
+        .line(format!("the hook of {} {outcome}", target.harness))?;
     if let Some(copy) = status.copy.filter(|_| changed) {
         note(format!("the previous settings are in {}", copy.display()));
     }
@@ -223,7 +229,7 @@ fn status(context: &mut Context, harness: Option<&str>) -> Result<Code> {
     }
     for one in all {
         let path = text::visible(&one.path.display().to_string());
-        let line = format!("{:<9} {} ({path})", one.harness, one.state.told());
+        let line = format!("{:<9} {} ({path})", one.harness, one.state.description());
         context.out.line(line)?;
     }
     Ok(Code::Ok)

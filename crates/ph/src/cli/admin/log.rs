@@ -134,8 +134,8 @@ fn summary(record: &Record, id8: &str) -> String {
             posthaste_core::Event::Progress(progress) => {
                 let by = progress.by.map(|name| format!("by {name}"));
                 let reason = progress.reason.map(|reason| text::one_line(&reason, 120));
-                let said: Vec<String> = by.into_iter().chain(reason).collect();
-                format!("{}  {}", progress.message.id8(), said.join(": "))
+                let details: Vec<String> = by.into_iter().chain(reason).collect();
+                format!("{}  {}", progress.message.id8(), details.join(": "))
             }
             posthaste_core::Event::Started(started) => {
                 let command = text::one_line(&started.command.join(" "), 80);
@@ -143,7 +143,11 @@ fn summary(record: &Record, id8: &str) -> String {
             }
             posthaste_core::Event::Ended(ended) => ended.how.to_string(),
             posthaste_core::Event::Conversation(conversation) => {
-                text::one_line(&conversation.id, 80)
+                let id = text::one_line(&conversation.id, 80);
+                match conversation.not_resumed {
+                    true => format!("{id}  not resumed"),
+                    false => id,
+                }
             }
             posthaste_core::Event::Work(deed) => work_summary(&deed, id8),
             posthaste_core::Event::Loop(happened) => loop_summary(&happened, id8),

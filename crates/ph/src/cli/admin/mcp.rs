@@ -29,8 +29,8 @@ pub(crate) struct Args {
 enum McpVerb {
     /// Print the settings to merge into those of an agent: claude, codex, opencode or gemini
     ///
-    /// Writes no file: merge the output into the existing settings. If --home or PH_HOME names a home,
-    /// the settings name it too.
+    /// Writes no file: merge the output into the existing settings. If --home or PH_HOME names a
+    /// home, the settings name it too.
     #[command(after_help = "\
 Examples:
   ph mcp config claude

@@ -1,10 +1,10 @@
-//! Names, ids and texts on the command line.
+//! Invalid names, ids and texts on the command line.
 
 use super::check_all;
 use crate::common::Ph;
 
 #[test]
-fn names() {
+fn invalid_names_are_refused() {
     let long = "a".repeat(65);
     let empty = "an agent's name cannot be empty";
     check_all(&[
@@ -60,7 +60,7 @@ fn names() {
 }
 
 #[test]
-fn ids() {
+fn unknown_and_invalid_ids_are_refused() {
     let verbs = [
         "read",
         "show",
@@ -102,7 +102,7 @@ fn ids() {
 }
 
 #[test]
-fn a_prefix_that_fits_two_names_both_and_marks_none() {
+fn the_error_for_an_ambiguous_prefix_names_both_messages() {
     let ph = Ph::new();
     ph.send("bob hi");
     let line = ph.facts();
@@ -139,7 +139,7 @@ fn a_prefix_that_fits_two_names_both_and_marks_none() {
             .fails(3, "matches more than one message");
         assert_eq!(ph.facts(), before, "{verb}");
     }
-    // One that is clear does not carry one that is not.
+    // An ambiguous id fails the whole command, although the other id is valid.
     ph.call(&["archive", &id, "abcd"]).run().fails(3, twins[0]);
     ph.call(&["reply", "abcd", "hi"]).run().fails(3, twins[1]);
     assert_eq!(ph.facts(), before);
@@ -154,7 +154,7 @@ fn a_prefix_that_fits_two_names_both_and_marks_none() {
 }
 
 #[test]
-fn bodies() {
+fn invalid_texts_and_options_are_refused() {
     let empty = "the text of a message cannot be empty";
     let both = "cannot be used with";
     check_all(&[

@@ -1,9 +1,9 @@
-//! Homes that are none, that may not be used, or that many make at once.
+//! Homes that are invalid or not accessible, and concurrent creation of a home.
 
 use crate::common::{Done, Ph, path_text};
 
 #[test]
-fn homes_that_are_none() {
+fn an_invalid_home_is_refused_and_a_missing_one_is_empty() {
     let ph = Ph::new();
     let file = path_text(&ph.file("some-file", "content"));
     let below = format!("{file}/home");
@@ -37,7 +37,7 @@ fn homes_that_are_none() {
         2,
         "a value is required",
     );
-    // Asking where nothing was ever stored is no error, and makes nothing.
+    // Reading from a home that does not exist is not an error, and does not create it.
     let nowhere = path_text(&ph.dir().join("nowhere"));
     check(
         &["inbox", "--home", &nowhere],
@@ -63,7 +63,7 @@ fn homes_that_are_none() {
 }
 
 #[test]
-fn a_home_that_may_not_be_read_or_written() {
+fn a_home_without_permission_is_reported_and_not_changed() {
     use std::os::unix::fs::PermissionsExt;
     let ph = Ph::new();
     ph.send("bob hi");
@@ -73,7 +73,7 @@ fn a_home_that_may_not_be_read_or_written() {
     };
     set(ph.dir(), 0o711);
     set(&ph.home(), 0o000);
-    // Root may read everything, so it asks as somebody else.
+    // Permissions do not bind root, so root runs `ph` as another user.
     let is_root = std::fs::read_dir(ph.home()).is_ok();
     let run = |args: &[&str]| {
         let call = ph.call(args);
@@ -97,7 +97,7 @@ fn a_home_that_may_not_be_read_or_written() {
 }
 
 #[test]
-fn many_processes_make_the_same_home_at_once() {
+fn concurrent_senders_create_one_home() {
     let ph = Ph::new();
     let all: Vec<_> = (0..12)
         .map(|n| ph.call(&["send", "bob", &format!("message {n}")]).spawn())

@@ -1,4 +1,4 @@
-//! Bad input: each gets the right result or a clear error with a hint, and nothing is half done.
+//! Invalid input gets the right result or a clear error with a hint, and changes nothing.
 
 mod arguments;
 mod homes;
@@ -8,7 +8,7 @@ mod texts;
 
 use crate::common::Ph;
 
-/// Every character that acts on a terminal, and some that only look odd.
+/// Return all control characters, bidirectional marks and some unusual characters.
 fn every_control() -> String {
     let odd = "\u{61c}\u{200e}\u{202e}\u{2028}\u{2029}\u{2066}é漢👩‍💻";
     (1..0xa0)
@@ -17,8 +17,8 @@ fn every_control() -> String {
         .collect()
 }
 
-/// Runs each row in a home with one message, and holds it to its exit code, its words, and to
-/// having changed nothing.
+/// Run each row in a home with one message. Check its exit code and its error text, and that it
+/// changed nothing.
 fn check_all(rows: &[(&[&str], i32, &str)]) {
     let ph = Ph::new();
     ph.send("bob 'the one message'");

@@ -1,9 +1,10 @@
-//! All or nothing: several at once, output and disks that are full, a journal that is held.
+//! Commands that fail as a whole: several messages of which one is refused, an output or a disk
+//! that is full, a locked journal.
 
 use crate::common::{self, Ph};
 
 #[test]
-fn all_or_none_of_several_recipients_and_ids() {
+fn a_command_for_several_messages_changes_all_or_none() {
     let ph = Ph::new();
     ph.send("bob one");
     ph.send("bob two");
@@ -33,7 +34,7 @@ fn all_or_none_of_several_recipients_and_ids() {
 }
 
 #[test]
-fn output_that_cannot_be_written() {
+fn a_failed_write_to_standard_output_is_reported() {
     let ph = Ph::new();
     ph.send("bob hi");
     let full = || std::fs::File::options().write(true).open("/dev/full");
@@ -44,11 +45,11 @@ fn output_that_cannot_be_written() {
     inbox.fails(5, "cannot write the output: No space left");
     let export = ph.call(&["export"]).stdout(full().unwrap()).run();
     export.fails(5, "cannot write the output: No space left");
-    // Nothing is wrong with the home.
+    // There is no hint about the home, which is not at fault.
     assert!(!export.err().contains("hint:"), "{}", export.err());
     let hook = ph.call(&["check", "--inject"]).agent("bob");
     assert_eq!(hook.stdout(full().unwrap()).run().code, 0);
-    // Nobody has read it then.
+    // A message whose output failed stays unread.
     let read = ph.call(&["read", &ph.send("bob again")]).agent("bob");
     let read = read.stdout(full().unwrap()).run();
     read.fails(5, "cannot write the output: No space left");
@@ -56,7 +57,7 @@ fn output_that_cannot_be_written() {
 }
 
 #[test]
-fn a_journal_that_somebody_holds() {
+fn a_locked_journal_blocks_writers_and_no_readers() {
     let ph = Ph::new();
     ph.send("bob hi");
     let before = ph.facts();
@@ -83,9 +84,9 @@ fn a_journal_that_somebody_holds() {
     assert_eq!(ph.run("send bob hi").code, 0);
 }
 
-/// A disk of a megabyte in a name space of its own, filled to the brim.
+/// A file system of one megabyte in a mount namespace of its own, without free space.
 #[test]
-fn a_full_disk() {
+fn a_full_disk_stores_no_partial_message_and_is_reported() {
     const SCRIPT: &str = r#"
         mount -t tmpfs -o size=1m none "$DISK" || exit 9
         export PH_HOME="$DISK/home"
@@ -115,12 +116,16 @@ fn a_full_disk() {
     let Some(output) = common::with_own_disk(&ph, SCRIPT) else {
         return;
     };
-    let (said, errors) = (
+    let (output_text, errors) = (
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr),
     );
-    assert!(output.status.success(), "{}: {said}{errors}", output.status);
-    assert_eq!(said, "code 5\ncode 5\ncode 5\ncode 1\n", "{errors}");
+    assert!(
+        output.status.success(),
+        "{}: {output_text}{errors}",
+        output.status
+    );
+    assert_eq!(output_text, "code 5\ncode 5\ncode 5\ncode 1\n", "{errors}");
     let read = |name: &str| std::fs::read_to_string(ph.dir().join(name)).unwrap();
     for errors in [read("errors"), read("errors-large")] {
         assert!(

@@ -1,11 +1,11 @@
-//! What acts on a terminal never reaches it.
+//! Control characters of other people's texts never reach the terminal.
 
 use super::every_control;
 use crate::common::{Ph, path_text};
 
-/// Whatever acts on a terminal and is not our own colour.
-fn acting(said: &str) -> Vec<char> {
-    let mut rest = said;
+/// Return the characters that would act on a terminal, except for colours.
+fn acting(text: &str) -> Vec<char> {
+    let mut rest = text;
     let mut found = Vec::new();
     while let Some(c) = rest.chars().next() {
         rest = &rest[c.len_utf8()..];
@@ -26,9 +26,9 @@ fn acting(said: &str) -> Vec<char> {
     found
 }
 
-/// Coloured throughout, because where colour is taken out, so is what we look for.
+/// Run with `--color always`, because removing colours would also remove other escape sequences.
 #[test]
-fn what_acts_on_a_terminal_never_reaches_it() {
+fn control_characters_never_reach_the_terminal() {
     assert_eq!(
         acting("\u{1b}[1;31mred\u{1b}[0m \u{1b}[2J\u{7}"),
         ['\u{1b}', '\u{7}']
@@ -40,7 +40,7 @@ fn what_acts_on_a_terminal_never_reaches_it() {
         .as_str()
         .unwrap()
         .to_owned();
-    // What the command line refuses may still come from an import.
+    // An import may contain texts that the command line refuses.
     let hostile = serde_json::to_string(&control).unwrap();
     let hostile = hostile.trim_matches('"');
     let line = ph
@@ -106,8 +106,8 @@ fn what_acts_on_a_terminal_never_reaches_it() {
     ];
     for args in rows {
         let done = ph.call(&[&["--color", "always"], *args].concat()).run();
-        for said in [done.out(), done.err()] {
-            assert_eq!(acting(&said), [], "{args:?}: {said:?}");
+        for text in [done.out(), done.err()] {
+            assert_eq!(acting(&text), [], "{args:?}: {text:?}");
         }
         let plain = ph.call(args).env("PH_AGENT", "").run();
         assert_eq!(acting(&(plain.out() + &plain.err())), [], "{args:?}");

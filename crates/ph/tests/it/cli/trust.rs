@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A user id that no account has.
-const NEIGHBOUR: u32 = 54_321;
+pub(super) const NEIGHBOUR: u32 = 54_321;
 
 /// The home in a project's `.posthaste`.
-fn home_of(project: &Path) -> PathBuf {
+pub(super) fn home_of(project: &Path) -> PathBuf {
     let dir = project.join(".posthaste");
     let mut names = entry_names(&dir);
     names.retain(|name| name.starts_with("home-"));
@@ -19,7 +19,7 @@ fn home_of(project: &Path) -> PathBuf {
     dir.join(&names[0])
 }
 
-fn set_mode(path: &Path, mode: u32) {
+pub(super) fn set_mode(path: &Path, mode: u32) {
     std::fs::set_permissions(path, Permissions::from_mode(mode)).expect("a mode");
 }
 
@@ -29,11 +29,11 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// A call in `project` without a named home.
-fn call(ph: &Ph, project: &Path, line: &str) -> Call {
+pub(super) fn call(ph: &Ph, project: &Path, line: &str) -> Call {
     ph.call(&ph.words(line)).without("PH_HOME").within(project)
 }
 
-fn run(ph: &Ph, project: &Path, line: &str) -> Done {
+pub(super) fn run(ph: &Ph, project: &Path, line: &str) -> Done {
     call(ph, project, line).run()
 }
 
@@ -45,7 +45,7 @@ fn told(ph: &Ph, project: &Path, line: &str) -> String {
 }
 
 /// A project with an empty `.posthaste` directory, made by the person.
-fn project(ph: &Ph, name: &str) -> PathBuf {
+pub(super) fn project(ph: &Ph, name: &str) -> PathBuf {
     let project = ph.dir().join(name);
     std::fs::create_dir_all(project.join(".posthaste")).expect("a project");
     project
@@ -53,7 +53,7 @@ fn project(ph: &Ph, name: &str) -> PathBuf {
 
 /// Another user's project with a complete home in it: mail, a session's record, a harness that sets
 /// a variable, and a mail script. The directories are private, as a clone's can be.
-fn hostile(ph: &Ph) -> PathBuf {
+pub(super) fn hostile(ph: &Ph) -> PathBuf {
     let attacker = project(ph, "attacker");
     let dir = attacker.join(".posthaste");
     let theirs = |line: &str| {
@@ -85,7 +85,7 @@ fn hostile(ph: &Ph) -> PathBuf {
 }
 
 /// Commands that read or write a home.
-const HOME_COMMANDS: [&str; 10] = [
+pub(super) const HOME_COMMANDS: [&str; 10] = [
     "send coder hi",
     "inbox coder",
     "check coder",
@@ -99,7 +99,7 @@ const HOME_COMMANDS: [&str; 10] = [
 ];
 
 /// Return the sorted names of a directory's entries.
-fn entry_names(project: &Path) -> Vec<String> {
+pub(super) fn entry_names(project: &Path) -> Vec<String> {
     let entries = project.read_dir().expect("a directory");
     let names = entries.map(|entry| entry.expect("an entry").file_name());
     let mut names: Vec<_> = names
@@ -131,11 +131,11 @@ fn the_harnesses_and_scripts_of_a_project_are_ignored() {
     let clone = ph.dir().join("clone");
     copy(&hostile(&ph), &clone);
     let home = path_text(&clone.join(".posthaste"));
-    assert!(
-        run(&ph, &clone, &format!("trust --home {home}"))
-            .ok()
-            .contains("trusted")
-    );
+    let trusted = run(&ph, &clone, &format!("trust --home {home}")).ok();
+    assert!(trusted.starts_with("trusted "), "{trusted}");
+    // The person is told what a restart would run.
+    let recorded = "  evil: sh -c touch sprung-by-restart  (in ";
+    assert!(trusted.contains(recorded), "{trusted}");
     let inbox = run(&ph, &clone, "inbox coder");
     assert!(
         inbox.out().contains("delete everything"),
@@ -383,7 +383,9 @@ fn settings_that_others_can_write_are_refused() {
     set_mode(&open, 0o755);
     let config = open.join("config.toml");
     std::fs::write(&config, "output.time = 'utc'\n").expect("a file");
-    for (mode, is_refused) in [(0o644, false), (0o666, true), (0o664, true)] {
+    // The group of a user who is alone in it is nobody else.
+    let is_given = std::os::unix::fs::chown(&config, None, Some(NEIGHBOUR)).is_ok();
+    for (mode, is_refused) in [(0o644, false), (0o666, true), (0o664, is_given)] {
         set_mode(&config, mode);
         let done = ph.call(&["inbox", "bob"]).env("PH_HOME", &open).run();
         match is_refused {

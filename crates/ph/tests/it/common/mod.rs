@@ -1,5 +1,5 @@
-//! The real `ph`, run in a home of its own with a clean environment; and what it said, made the
-//! same for every run. Touches nothing outside its temporary directory.
+//! Runs the real `ph` with a home and an environment of its own, and redacts its output for
+//! snapshots. Touches nothing outside its temporary directory.
 
 #![cfg_attr(
     not(target_os = "linux"),
@@ -22,7 +22,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-/// A time in any of the forms that `ph` writes, or an id, whole or its first eight digits.
+/// A time in any format that `ph` prints, or an id: complete, or its first eight digits.
 static TIME_OR_ID: LazyLock<Regex> = LazyLock::new(|| {
     let pattern = r"(?x)
         \b (?:
@@ -34,23 +34,23 @@ static TIME_OR_ID: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(pattern).expect("a valid pattern")
 });
 
-/// How long a fact may take to arrive before a test gives up on it.
+/// Timeout of every wait in a test.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A home, a user, and a memory of the ids that were seen.
+/// A temporary home and user. Numbers the ids in the output in the order in which they appear.
 pub(crate) struct Ph {
     dir: TempHome,
     seen: RefCell<Vec<String>>,
 }
 
-/// One run of `ph`, before it starts.
+/// A `ph` command that has not started yet.
 pub(crate) struct Call {
     command: Command,
     stdin: Option<Vec<u8>>,
     stdout: Stdio,
 }
 
-/// How a run ended.
+/// Exit code and output of a finished `ph` command.
 #[derive(Debug)]
 pub(crate) struct Done {
     pub(crate) code: i32,
@@ -68,22 +68,22 @@ impl Ph {
         }
     }
 
-    /// Where the mail is; not there before something is stored.
+    /// Return the home's path. The home does not exist until something is stored.
     pub(crate) fn home(&self) -> PathBuf {
         self.dir.path()
     }
 
-    /// The user's `HOME`.
+    /// Return the user's `HOME`.
     pub(crate) fn user(&self) -> PathBuf {
         self.dir.beside().join("user")
     }
 
-    /// The directory that all of it is in.
+    /// Return the temporary directory, which contains the home and the user's `HOME`.
     pub(crate) fn dir(&self) -> &Path {
         self.dir.beside()
     }
 
-    /// Writes a file beside the home.
+    /// Write a file below [`Self::dir`].
     pub(crate) fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.dir().join(name);
         let parent = path.parent().expect("it is in the directory");
@@ -111,18 +111,18 @@ impl Ph {
         }
     }
 
-    /// Runs what somebody would type after `ph`; single quotes hold words together, `{1}` is the
-    /// first id that was seen.
+    /// Run `ph` with the words of `line` as a person. Single quotes group words; `{1}` stands for
+    /// the first id that was seen.
     pub(crate) fn run(&self, line: &str) -> Done {
         self.call(&self.words(line)).run()
     }
 
-    /// The same as an agent.
+    /// Like [`Self::run`], as an agent.
     pub(crate) fn run_as(&self, agent: &str, line: &str) -> Done {
         self.call(&self.words(line)).agent(agent).run()
     }
 
-    /// Sends, and gives back the id.
+    /// Run `ph send` and return the message's id.
     pub(crate) fn send(&self, line: &str) -> String {
         let done = self.run(&format!("send {line}"));
         let id = done.ok().trim().to_owned();
@@ -130,7 +130,7 @@ impl Ph {
         id
     }
 
-    /// Every fact, to the byte.
+    /// Return all facts of the journal, as `ph log --json` prints them.
     pub(crate) fn facts(&self) -> String {
         self.run("log --json").ok()
     }
@@ -143,8 +143,8 @@ impl Ph {
         words(&line)
     }
 
-    /// What a row of commands prints, as one would see it: each is `ph` and what follows, or
-    /// `NAME$` and then what follows, for an agent.
+    /// Run commands and return them with their redacted output. Each line has the arguments of
+    /// `ph`; `NAME$ ` before them runs the command as that agent.
     pub(crate) fn transcript(&self, lines: &[&str]) -> String {
         let mut shown = String::new();
         for line in lines {
@@ -174,7 +174,7 @@ impl Ph {
         TIME_OR_ID.replace_all(&text, name).into_owned()
     }
 
-    /// The place of an id among those seen.
+    /// Return the number of an id. A new id gets the next number.
     fn number(&self, id: &str) -> usize {
         let id8 = &id[..8];
         let mut seen = self.seen.borrow_mut();
@@ -187,7 +187,7 @@ impl Ph {
         }
     }
 
-    /// Everything in the home that is not the database's own, with its content.
+    /// Return all message files in the home with their content, sorted by path.
     pub(crate) fn files(&self) -> Vec<(String, Vec<u8>)> {
         let mut found = Vec::new();
         let mut dirs = vec![self.home().join("messages")];
@@ -239,7 +239,7 @@ impl Call {
         self
     }
 
-    /// As another user, where root asks for it.
+    /// Run as another user. Only root can do this.
     pub(crate) fn user(mut self, id: u32) -> Self {
         std::os::unix::process::CommandExt::uid(&mut self.command, id);
         self
@@ -263,13 +263,13 @@ impl Call {
             .spawn()
             .expect("ph can be started");
         if let (Some(bytes), Some(mut stdin)) = (self.stdin, child.stdin.take()) {
-            // Beside the run, because it may answer before it has read everything.
+            // Written by a thread, because `ph` may print before it has read all of its input.
             std::thread::spawn(move || stdin.write_all(&bytes));
         }
         child
     }
 
-    /// Starts it with its standard input open, for who talks to it.
+    /// Start `ph` with pipes for standard input and output, for a dialogue with it.
     pub(crate) fn spawn_talking(mut self) -> Child {
         let command = self.command.stdin(Stdio::piped()).stdout(Stdio::piped());
         command
@@ -301,7 +301,7 @@ impl Done {
         String::from_utf8(self.stderr.clone()).expect("the errors are UTF-8")
     }
 
-    /// What it printed, where it went well and had nothing to complain of.
+    /// Assert that the command succeeded without printing an error, and return its output.
     pub(crate) fn ok(&self) -> String {
         assert_eq!((self.code, self.err().as_str()), (0, ""), "{}", self.out());
         self.out()
@@ -311,7 +311,8 @@ impl Done {
         serde_json::from_slice(&self.stdout).expect("the output is JSON")
     }
 
-    /// Asserts that it failed so, saying this, and printed nothing.
+    /// Assert that the command failed with this exit code and error text, and printed nothing to
+    /// standard output.
     pub(crate) fn fails(&self, code: i32, says: &str) {
         let err = self.err();
         assert_eq!(self.code, code, "{err}");
@@ -332,9 +333,9 @@ impl Done {
     }
 }
 
-/// Make a file that can be executed. A shell writes it: a child that another test starts meanwhile
-/// would share a file that this process has open for writing, and who executes it then is told that
-/// the file is busy.
+/// Write an executable file. A shell writes it, not this process: a child that another test forks
+/// meanwhile would inherit the descriptor open for writing, and executing the file would fail with
+/// ETXTBSY.
 pub(crate) fn executable(path: &Path, text: &str) {
     let mut shell = Command::new("/bin/sh")
         .args(["-c", "cat > \"$0\" && chmod 755 \"$0\""])
@@ -349,13 +350,14 @@ pub(crate) fn executable(path: &Path, text: &str) {
     assert!(written.success(), "{} cannot be written", path.display());
 }
 
-/// Says what could not be tried; in CI, where everything must be, that is a failure.
+/// Report why a test cannot run here. In CI, fail instead.
 pub(crate) fn skip(reason: &str) {
     posthaste_lab::skip_or_fail(reason);
 }
 
-/// Runs a script that mounts a disk of its own at `$DISK`, and ends with 9 where it cannot; none
-/// where this machine does not let it, which is said. `$PH` is the program.
+/// Run a script in a mount namespace of its own. The script mounts a file system at `$DISK`, and
+/// exits with 9 if it cannot; `$PH` is the program. Skip the test and return `None` if this machine
+/// does not allow mounts.
 pub(crate) fn with_own_disk(ph: &Ph, script: &str) -> Option<Output> {
     let disk = ph.dir().join("disk");
     std::fs::create_dir(&disk).expect("the temporary directory can be written");
@@ -373,16 +375,16 @@ pub(crate) fn with_own_disk(ph: &Ph, script: &str) -> Option<Output> {
         return None;
     };
     if matches!(output.status.code(), None | Some(1 | 9)) {
-        // Containers often forbid it, and there is nothing to install against that.
+        // Containers often forbid mounts, and no package changes that.
         skip("this machine lets nobody mount a disk");
         return None;
     }
     Some(output)
 }
 
-/// Raise this process's limit of open files as far as it goes; no other test needs it to be low.
-/// Return whether so many are allowed.
-pub(crate) fn may_open(files: u64) -> bool {
+/// Raise this process's limit of open files to its maximum, and return whether it is at least
+/// `files`. No other test depends on a low limit.
+pub(crate) fn raise_open_file_limit(files: u64) -> bool {
     let limits = rustix::process::getrlimit(Resource::Nofile);
     let more = Rlimit {
         current: limits.maximum,
@@ -392,7 +394,7 @@ pub(crate) fn may_open(files: u64) -> bool {
     limits.maximum.is_none_or(|most| most >= files)
 }
 
-/// Whether time zones are known by their names.
+/// Return whether the system has a time zone database; skip the test if not.
 pub(crate) fn has_time_zones() -> bool {
     let is_there = Path::new("/usr/share/zoneinfo/Asia/Tokyo").exists();
     if !is_there {
@@ -401,7 +403,7 @@ pub(crate) fn has_time_zones() -> bool {
     is_there
 }
 
-/// Asks until the answer is there.
+/// Poll until `ask` returns a value.
 pub(crate) fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -409,12 +411,12 @@ pub(crate) fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
             return answer;
         }
         assert!(Instant::now() < deadline, "waited in vain for {what}");
-        // Whoever is waited for needs the processor more.
+        // Leaves the processor to the process that is waited for.
         std::thread::sleep(Duration::from_millis(2));
     }
 }
 
-/// The words of a line; single quotes hold some together.
+/// Split a line into words at blanks. Single quotes group words.
 fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

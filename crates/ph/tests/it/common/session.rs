@@ -1,5 +1,5 @@
-//! A live session, and a line to its socket. Nothing of a session outlives its test, however that
-//! ends.
+//! Live sessions, and clients of their sockets. All processes of a session are killed at the end of
+//! its test, even if the test panics.
 
 use super::{Call, Done, PATIENCE, Ph, path_text, wait_for};
 use posthaste_lab::tty::Tty;
@@ -12,10 +12,10 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-/// The agent of most tests.
+/// Name of the agent in most tests.
 pub(crate) const BOT: &str = "bot";
 
-/// A session that runs, and the home it runs in.
+/// A running session and its home.
 pub(crate) struct Session {
     pub(crate) ph: Ph,
     pub(crate) name: String,
@@ -25,12 +25,12 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// A shell script as `bot`.
+    /// Start a shell script as `bot`.
     pub(crate) fn sh(script: &str) -> Self {
         Self::start(Ph::new(), &[], &["/bin/sh", "-c", script])
     }
 
-    /// A program that writes down what it reads, once it is there.
+    /// Start a program that logs its input, and wait until it runs.
     pub(crate) fn tty(paste: bool) -> (Self, Tty) {
         Self::tty_in(Ph::new(), paste)
     }
@@ -39,7 +39,7 @@ impl Session {
         let tty = Tty::new(ph.dir().join("tty"));
         let environment = tty.environment(paste);
         let flags: Vec<&str> = environment.iter().flat_map(|e| ["--env", e]).collect();
-        let command = Tty::command(TTY);
+        let command = Tty::command(TTY_TEST);
         let command: Vec<&str> = command.iter().map(String::as_str).collect();
         let session = Self::start(ph, &flags, &command);
         wait_for("the program", || (!tty.sizes().is_empty()).then_some(()));
@@ -51,7 +51,7 @@ impl Session {
         Self::begin(ph, call)
     }
 
-    /// What a call of [`run`] starts.
+    /// Start a session with a call of [`run`].
     pub(crate) fn begin(ph: Ph, call: Call) -> Self {
         let done = call.run();
         assert_eq!((done.code, done.err().as_str()), (0, ""));
@@ -69,7 +69,7 @@ impl Session {
         Wire::to(&self.socket)
     }
 
-    /// Asks the session itself.
+    /// Call a method on the session's socket and return the result.
     pub(crate) fn ask(&self, method: &str, params: Value) -> Value {
         self.wire().result(method, params)
     }
@@ -83,7 +83,7 @@ impl Session {
         wait_for(wanted, || (self.activity() == wanted).then_some(()));
     }
 
-    /// Until a text stands on the screen.
+    /// Wait until the screen contains a text.
     pub(crate) fn wait_for_text(&self, text: &str) {
         wait_for(text, || {
             let screen = self.ask("peek", json!({}));
@@ -93,14 +93,14 @@ impl Session {
         });
     }
 
-    /// Types what a person would.
+    /// Type keys like a person at an attached terminal.
     pub(crate) fn type_keys(&self, keys: &str) {
         let mut viewer = Viewer::attach(&self.socket, 80, 24);
         viewer.keys(keys.as_bytes());
         viewer.leave();
     }
 
-    /// The session's memory, in KiB.
+    /// Return the resident memory of the session's process, in KiB.
     pub(crate) fn memory(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid));
         let status = status.expect("it runs, and this is Linux");
@@ -109,7 +109,7 @@ impl Session {
         words[0].parse().expect("a number")
     }
 
-    /// Waits until nothing is left of it.
+    /// Wait until both processes have exited and the socket is removed.
     pub(crate) fn wait_gone(&self) {
         wait_for("the end of the session", || self.is_gone().then_some(()));
     }
@@ -130,7 +130,7 @@ impl Drop for Session {
         }
         let done = self.ph.call(&["stop", "--kill", &self.name]).run();
         if done.code != 0 || std::thread::panicking() {
-            // Whatever is wrong with it, it ends here.
+            // `ph stop` failed, or the test did: end the session without its cooperation.
             for pid in [self.child, self.pid] {
                 kill(pid, Signal::KILL);
             }
@@ -141,12 +141,12 @@ impl Drop for Session {
     }
 }
 
-/// What else a test has started: it ends with it.
-pub(crate) struct Ends([u32; 2]);
+/// Processes of an additional session, which are killed when dropped.
+pub(crate) struct KillOnDrop([u32; 2]);
 
-impl Ends {
-    /// What a call of [`run`] has started.
-    pub(crate) fn with(done: &Done) -> Self {
+impl KillOnDrop {
+    /// Take over the processes that a call of [`run`] has started.
+    pub(crate) fn processes_of(done: &Done) -> Self {
         assert_eq!(done.code, 0, "{}", done.err());
         let session = done.json();
         Self(["child_pid", "pid"].map(|name| number(&session, name)))
@@ -161,7 +161,7 @@ impl Ends {
     }
 }
 
-impl Drop for Ends {
+impl Drop for KillOnDrop {
     fn drop(&mut self) {
         for pid in self.0 {
             kill(pid, Signal::KILL);
@@ -174,16 +174,16 @@ fn number(session: &Value, name: &str) -> u32 {
     u32::try_from(number).expect("a process")
 }
 
-/// The test that [`Session::tty`] runs as a program.
-pub(crate) const TTY: &str = "a_program_that_others_run";
+/// Name of the ignored test that [`Session::tty`] runs as a program.
+pub(crate) const TTY_TEST: &str = "terminal_program_for_other_tests";
 
-/// The call that starts a session.
+/// Return the call that starts a session in the background.
 pub(crate) fn run(ph: &Ph, name: &str, flags: &[&str], command: &[&str]) -> Call {
     let head = ["run", "--json", "--detach", "--name", name];
     ph.call(&[&head[..], flags, &["--"], command].concat())
 }
 
-/// Whether a process is there, and not merely unburied.
+/// Return whether a process exists and is not a zombie.
 pub(crate) fn is_alive(pid: u32) -> bool {
     match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
         Ok(stat) => !stat
@@ -206,15 +206,16 @@ fn pid_of(pid: u32) -> Option<Pid> {
     i32::try_from(pid).ok().and_then(Pid::from_raw)
 }
 
-/// A connection that speaks lines.
+/// A client of the session's socket that sends and receives lines.
 pub(crate) struct Wire {
     pub(crate) stream: UnixStream,
-    /// What was read, how much of that was given out, and how much more holds no line end.
+    /// Bytes that were received. Those before `given` were returned, and those before `scanned`
+    /// contain no further line end.
     buffer: Vec<u8>,
     given: usize,
     scanned: usize,
     asked: u64,
-    /// Told while something else was waited for.
+    /// Events that arrived while a reply was awaited.
     events: VecDeque<Value>,
 }
 
@@ -233,21 +234,21 @@ impl Wire {
         }
     }
 
-    pub(crate) fn put(&mut self, bytes: impl AsRef<[u8]>) {
+    pub(crate) fn send_bytes(&mut self, bytes: impl AsRef<[u8]>) {
         self.stream.write_all(bytes.as_ref()).expect("a session");
     }
 
-    /// Says a line.
-    pub(crate) fn say(&mut self, line: impl AsRef<[u8]>) {
-        self.put([line.as_ref(), b"\n"].concat());
+    /// Send a line.
+    pub(crate) fn send_line(&mut self, line: impl AsRef<[u8]>) {
+        self.send_bytes([line.as_ref(), b"\n"].concat());
     }
 
-    /// Has nothing more to say.
-    pub(crate) fn finish(&mut self) {
+    /// Close the connection for writing.
+    pub(crate) fn close_write(&mut self) {
         self.stream.shutdown(Shutdown::Write).expect("a session");
     }
 
-    /// The next line, without its end; none at the end of the connection.
+    /// Return the next line without its line end, or `None` at the end of the connection.
     pub(crate) fn next_line(&mut self) -> Option<String> {
         let mut piece = vec![0; 64 << 10];
         loop {
@@ -272,7 +273,8 @@ impl Wire {
         }
     }
 
-    /// All lines up to one that holds this text; none of them is looked at before that.
+    /// Return all lines up to one that contains this text. No line is parsed before the text has
+    /// arrived, so that reading keeps up with the session.
     pub(crate) fn lines_until(&mut self, text: &str) -> Vec<String> {
         let mut piece = vec![0; 256 << 10];
         let has_come = |read: &[u8], count: usize| {
@@ -300,20 +302,20 @@ impl Wire {
         serde_json::from_str(&self.line()).expect("JSON")
     }
 
-    /// The whole reply to a call. Events that come before it are kept.
+    /// Call a method and return the whole reply. Events that arrive before it are kept.
     pub(crate) fn ask(&mut self, method: &str, params: Value) -> Value {
         self.asked += 1;
         let id = format!("own-{}", self.asked);
         let mut call = json!({"jsonrpc": "2.0", "id": id, "method": method});
         call["params"] = params;
-        self.say(call.to_string());
+        self.send_line(call.to_string());
         loop {
-            let said = self.json();
-            if said["id"] == id {
-                return said;
+            let line = self.json();
+            if line["id"] == id {
+                return line;
             }
-            assert_eq!(said["method"], "event", "{said}");
-            self.events.push_back(said["params"].clone());
+            assert_eq!(line["method"], "event", "{line}");
+            self.events.push_back(line["params"].clone());
         }
     }
 
@@ -323,7 +325,7 @@ impl Wire {
         reply["result"].clone()
     }
 
-    /// The code and the text of an error.
+    /// Call a method that must fail, and return the error's code and text.
     pub(crate) fn error(&mut self, method: &str, params: Value) -> (i64, String) {
         let reply = self.ask(method, params);
         let error = &reply["error"];
@@ -335,17 +337,17 @@ impl Wire {
         self.result("subscribe", json!({"events": events}));
     }
 
-    /// The next event: what its `params` hold.
+    /// Return the `params` of the next event.
     pub(crate) fn event(&mut self) -> Value {
         if let Some(event) = self.events.pop_front() {
             return event;
         }
-        let said = self.json();
-        assert_eq!(said["method"], "event", "{said}");
-        said["params"].clone()
+        let line = self.json();
+        assert_eq!(line["method"], "event", "{line}");
+        line["params"].clone()
     }
 
-    /// The data of the next event of a type that has a field, whatever is told before.
+    /// Return the data of the next event of this type with this field. Other events are dropped.
     pub(crate) fn wait_for_event(&mut self, kind: &str, field: &str) -> Value {
         loop {
             let event = self.event();
@@ -355,34 +357,34 @@ impl Wire {
         }
     }
 
-    /// Asserts that the session has closed it, whatever it says before that.
+    /// Wait until the session closes the connection, and return what it sent before that.
     pub(crate) fn wait_closed(&mut self) -> Vec<Value> {
         let mut last: Vec<Value> = self.events.drain(..).collect();
         while let Some(line) = self.next_line() {
-            let said: Value = serde_json::from_str(&line).expect("JSON");
-            last.push(said.get("params").unwrap_or(&said).clone());
+            let line: Value = serde_json::from_str(&line).expect("JSON");
+            last.push(line.get("params").unwrap_or(&line).clone());
         }
         last
     }
 
-    /// One request of the plain dialect on a connection of its own, and its reply.
+    /// Send one request of the plain dialect on a connection of its own, and return its reply.
     pub(crate) fn plain(socket: &Path, request: &Value) -> String {
         let mut wire = Self::to(socket);
-        wire.say(request.to_string());
+        wire.send_line(request.to_string());
         let reply = wire.line();
         assert_eq!(wire.next_line(), None, "one reply, then the end");
         reply
     }
 }
 
-/// A connection that has attached, as the original's client does.
+/// A client that has attached to the terminal with frames, like the original's client.
 pub(crate) struct Viewer {
     pub(crate) stream: UnixStream,
     decoder: Decoder,
-    /// All the output so far.
+    /// All terminal output so far.
     pub(crate) output: Vec<u8>,
-    /// All that was said beside it.
-    pub(crate) said: Vec<Value>,
+    /// All control frames so far.
+    pub(crate) controls: Vec<Value>,
 }
 
 impl Viewer {
@@ -406,7 +408,7 @@ impl Viewer {
         Self::over(stream)
     }
 
-    /// From the end of the reply on.
+    /// Take over a connection from the end of the reply to its `attach` request.
     pub(crate) fn over(stream: UnixStream) -> Self {
         stream.set_read_timeout(Some(PATIENCE)).expect("a time");
         stream.set_write_timeout(Some(PATIENCE)).expect("a time");
@@ -414,7 +416,7 @@ impl Viewer {
             stream,
             decoder: Decoder::default(),
             output: Vec::new(),
-            said: Vec::new(),
+            controls: Vec::new(),
         }
     }
 
@@ -427,18 +429,19 @@ impl Viewer {
         self.frame(frames::DATA, keys);
     }
 
-    pub(crate) fn control(&mut self, said: &Value) {
-        self.frame(frames::CONTROL, said.to_string().as_bytes());
+    pub(crate) fn control(&mut self, control: &Value) {
+        self.frame(frames::CONTROL, control.to_string().as_bytes());
     }
 
-    /// Takes in the next frame; false at the end of the connection.
+    /// Receive the next frame. Return false at the end of the connection.
     pub(crate) fn next_frame(&mut self) -> bool {
         let mut buffer = vec![0; 64 << 10];
         loop {
             match self.decoder.next_frame().expect("whole frames") {
                 Some(Frame::Data(output)) => self.output.extend(output),
-                Some(Frame::Control(said)) => {
-                    self.said.push(serde_json::from_slice(&said).expect("JSON"));
+                Some(Frame::Control(payload)) => {
+                    self.controls
+                        .push(serde_json::from_slice(&payload).expect("JSON"));
                 }
                 Some(Frame::Unknown(kind)) => panic!("a frame of type {kind}"),
                 None => match self.stream.read(&mut buffer) {
@@ -455,7 +458,7 @@ impl Viewer {
         }
     }
 
-    /// Until the output shows a text.
+    /// Wait until the output contains a text.
     pub(crate) fn wait_for(&mut self, text: &str) {
         self.wait_until(text, |viewer| {
             let shown = String::from_utf8_lossy(&viewer.output);
@@ -463,9 +466,11 @@ impl Viewer {
         });
     }
 
-    /// Until something was said beside the output.
-    pub(crate) fn wait_for_said(&mut self, wanted: &Value) {
-        self.wait_until(&wanted.to_string(), |viewer| viewer.said.contains(wanted));
+    /// Wait for a control frame.
+    pub(crate) fn wait_for_control(&mut self, wanted: &Value) {
+        self.wait_until(&wanted.to_string(), |viewer| {
+            viewer.controls.contains(wanted)
+        });
     }
 
     pub(crate) fn wait_until(&mut self, what: &str, wanted: impl Fn(&Self) -> bool) {
@@ -474,15 +479,15 @@ impl Viewer {
         }
     }
 
-    /// Goes, and waits until the session has let it go: everything it said was heard.
+    /// Detach, and wait until the session closes the connection: then it has received everything.
     pub(crate) fn leave(mut self) {
         self.stream.shutdown(Shutdown::Write).expect("a session");
         while self.next_frame() {}
     }
 }
 
-/// Where clients of the original look for a session of this name.
-pub(crate) fn originals_path(ph: &Ph, task: &str) -> String {
+/// Return the socket path at which clients of the original look for a session of this name.
+pub(crate) fn originals_socket_path(ph: &Ph, task: &str) -> String {
     let path = ph.user().join(".local/share/ralph/sockets");
     path_text(&path.join(format!("{task}.sock")))
 }

@@ -1,5 +1,5 @@
-//! Sessions of the real `ph`, and the agents in them. Whatever a test starts in its home ends with
-//! the test, however that ends.
+//! Sessions of the real `ph`, and the agents in them. All processes of a home are killed at the end
+//! of its test, even if the test panics.
 
 use super::{Done, PATIENCE, Ph, path_text};
 use posthaste_core::MessageId;
@@ -16,14 +16,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Pause before a question is asked again: longer after one that took long, because asking takes
-/// time from what is waited for.
+/// Interval between polls, which is twice the time of the last poll within these limits: polling
+/// takes processor time from the process that is waited for.
 const PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
-/// Timeout for a question to a session that `ph` can be asked instead.
+/// Timeout for a reply of the session's socket. Without a reply, `ph` is called instead.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Asks until the answer is there.
+/// Poll until `ask` returns a value.
 pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -36,12 +36,12 @@ pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Asks until it is so.
+/// Poll until `ask` returns true.
 pub(crate) fn until_so(what: &str, mut ask: impl FnMut() -> bool) {
     until(what, || ask().then_some(()));
 }
 
-/// A home with sessions in it.
+/// A home with sessions.
 pub(crate) struct Stage {
     ph: Ph,
 }
@@ -59,18 +59,18 @@ impl Stage {
         Self { ph: Ph::new() }
     }
 
-    /// Starts a command in the background.
+    /// Start a command in the background.
     pub(crate) fn start<A: AsRef<OsStr>>(&self, name: &str, command: &[A]) -> Done {
         self.call(&run_args(name, command)).run()
     }
 
-    /// Starts a shell script in the background, and waits until it runs.
+    /// Start a shell script in the background, and wait until it runs.
     pub(crate) fn script(&self, name: &str, script: &str) {
         let done = self.start(name, &["/bin/sh", "-c", script]);
         assert_eq!((done.code, done.err().as_str()), (0, ""), "{}", done.out());
     }
 
-    /// Starts the lab's agent.
+    /// Start the lab's agent in the background.
     pub(crate) fn agent(&self, name: &str, flags: &str) -> Agent<'_> {
         let agent = self.unstarted(name);
         self.start(name, &agent.command(flags)).ok();
@@ -84,7 +84,7 @@ impl Stage {
         }
     }
 
-    /// Starts the lab's agent in a terminal that shows it.
+    /// Start the lab's agent in the foreground of a terminal.
     pub(crate) fn agent_in(&self, name: &str, flags: &str, size: Size) -> (Agent<'_>, Terminal) {
         let agent = self.unstarted(name);
         let head = ["run", "--name", name, "--"].map(str::to_owned);
@@ -92,7 +92,8 @@ impl Stage {
         (agent, self.terminal_of(&args, size))
     }
 
-    /// The same where the last session has crashed, and what is said of that.
+    /// Like [`Self::agent`] after the last session has crashed, which `ph run` reports. Return its
+    /// output too.
     pub(crate) fn agent_after_crash(&self, name: &str, flags: &str) -> (Agent<'_>, Done) {
         let agent = self.unstarted(name);
         let done = self.start(name, &agent.command(flags));
@@ -100,7 +101,7 @@ impl Stage {
         (agent, done)
     }
 
-    /// A terminal in which somebody types a `ph` command.
+    /// Run a `ph` command in a terminal.
     pub(crate) fn terminal(&self, line: &str, size: Size) -> Terminal {
         self.terminal_of(&self.words(line), size)
     }
@@ -120,7 +121,7 @@ impl Stage {
         Terminal::start(command, size)
     }
 
-    /// What `ph status --json` says.
+    /// Return the output of `ph status --json`.
     pub(crate) fn status(&self, name: &str) -> Value {
         let done = self.run(&format!("status {name} --json"));
         assert_eq!(done.code, 0, "{}", done.err());
@@ -137,14 +138,14 @@ impl Stage {
 
     pub(crate) fn until_activity(&self, name: &str, want: &str) {
         until_so(&format!("{name} to be {want}"), || {
-            let told = self.ask_live(name, "session");
-            told.is_none_or(|session| session["activity"] == want)
+            let live = self.ask_live(name, "session");
+            live.is_none_or(|session| session["activity"] == want)
                 && self.status(name)["activity"] == want
         });
     }
 
-    /// What a live session answers; none where no session does. It costs less than a process that
-    /// asks, so waiting takes no time from what is waited for.
+    /// Call a method of a live session; `None` if no session replies. Cheaper than running `ph`, so
+    /// that polling leaves the processor to the process that is waited for.
     fn ask_live(&self, name: &str, method: &str) -> Option<Value> {
         let socket = self.home().join("sockets").join(format!("{name}.sock"));
         let mut stream = UnixStream::connect(socket).ok()?;
@@ -157,7 +158,7 @@ impl Stage {
         Some(answer["result"].take()).filter(|result| !result.is_null())
     }
 
-    /// The last lines of what a terminal shows.
+    /// Return the last lines of the agent's screen.
     pub(crate) fn peek(&self, name: &str) -> String {
         self.run(&format!("peek {name}")).out()
     }
@@ -169,13 +170,13 @@ impl Stage {
             lines.join("\n").contains(text)
         };
         until_so(&format!("{name} to show {text:?}"), || {
-            let told = self.ask_live(name, "peek");
-            told.is_none_or(shows) && self.peek(name).contains(text)
+            let live = self.ask_live(name, "peek");
+            live.is_none_or(shows) && self.peek(name).contains(text)
         });
     }
 
-    /// Sends until a message is caught between the beginning of its offer and its end. There are
-    /// some 50 ms between the two, in which a text stands without its Enter.
+    /// Send messages until one is caught in the state `offering`, and return its id. The state
+    /// lasts some 50 ms, between the text and its Enter.
     pub(crate) fn catch_offering(&self, name: &str, journal: &mut Journal) -> String {
         until("an offer that is under way", || {
             let id = self.send(&format!("{name} hello"));
@@ -206,7 +207,7 @@ impl Stage {
     }
 
     pub(crate) fn until_receipt(&self, id: &str, want: &str) {
-        // Looking into the journal costs less than a process that does.
+        // Reading the journal is cheaper than running `ph`.
         let mut journal = self.journal();
         let message: Option<MessageId> = id.parse().ok();
         let mut stored = || {
@@ -218,7 +219,7 @@ impl Stage {
         });
     }
 
-    /// The states of all its receipts, in order.
+    /// Return the states of all receipts of a message, in order.
     pub(crate) fn receipts(&self, id: &str) -> Vec<String> {
         let shown = self.show(id);
         let receipts = shown["receipts"].as_array().expect("an array");
@@ -230,7 +231,7 @@ impl Stage {
         self.run(&format!("why {id} --json")).json()
     }
 
-    /// The rule that holds a message; empty where none does.
+    /// Return the rule that holds a message, or an empty text.
     pub(crate) fn rule(&self, id: &str) -> String {
         self.why(id)["rule"].as_str().unwrap_or("").to_owned()
     }
@@ -248,20 +249,20 @@ impl Stage {
         }
     }
 
-    /// Says one line to a session's socket; gives back the line that it answers with.
+    /// Send one line to a session's socket and return the reply.
     pub(crate) fn ask(&self, name: &str, line: &Value) -> Value {
         self.begin(name, line).answer()
     }
 
-    /// Says one line to a session's socket, and does not wait for the answer.
-    pub(crate) fn begin(&self, name: &str, line: &Value) -> Asked {
+    /// Send one line to a session's socket without waiting for the reply.
+    pub(crate) fn begin(&self, name: &str, line: &Value) -> PendingReply {
         let socket = self.home().join("sockets").join(format!("{name}.sock"));
         let mut stream = UnixStream::connect(socket).expect("a session that listens");
         stream.set_read_timeout(Some(PATIENCE)).expect("a time");
         stream
             .write_all(format!("{line}\n").as_bytes())
             .expect("a session that reads");
-        Asked(stream)
+        PendingReply(stream)
     }
 
     pub(crate) fn rpc(&self, name: &str, method: &str, params: &Value) -> Value {
@@ -271,7 +272,7 @@ impl Stage {
         answer["result"].clone()
     }
 
-    /// Every process that belongs to this home.
+    /// Return the pids of all processes whose environment names this home.
     pub(crate) fn processes(&self) -> Vec<i32> {
         let mark = format!("PH_HOME={}/", path_text(self.dir()));
         pids()
@@ -284,19 +285,19 @@ impl Stage {
             .collect()
     }
 
-    /// Waits for the end of every process of this home: one that has said its last word, and let go
-    /// of its lock, is still there for a moment.
+    /// Wait for the end of every process of this home. A process still exists for a moment after
+    /// its last output and after it has released its lock.
     pub(crate) fn until_nothing_runs(&self) {
         until_so("the end of all", || self.processes().is_empty());
     }
 
-    /// Asserts that none of this home's processes has left a dead child unburied.
+    /// Assert that no process of this home leaves a zombie behind.
     pub(crate) fn assert_no_zombies(&self) {
         let ours = self.processes();
         let dead = pids().filter(|pid| {
             stat(*pid).is_some_and(|stat| stat.state == 'Z' && ours.contains(&stat.parent))
         });
-        // One that dies in this moment is not forgotten; only one that stays so is.
+        // A child that has just exited is a zombie for a moment; only one that stays so is a fault.
         for pid in dead.collect::<Vec<_>>() {
             until_so("a dead child to be buried", || {
                 stat(pid).is_none_or(|stat| stat.state != 'Z')
@@ -305,10 +306,10 @@ impl Stage {
     }
 }
 
-/// A question to a session that has not been answered.
-pub(crate) struct Asked(UnixStream);
+/// A connection to a session whose reply was not read yet.
+pub(crate) struct PendingReply(UnixStream);
 
-impl Asked {
+impl PendingReply {
     pub(crate) fn answer(self) -> Value {
         let mut answer = String::new();
         BufReader::new(self.0)
@@ -340,15 +341,15 @@ fn run_args<A: AsRef<OsStr>>(name: &str, command: &[A]) -> Vec<std::ffi::OsStrin
     head.into_iter().chain(command).collect()
 }
 
-/// The lab's agent in a session, and the files by which a test speaks with it.
+/// The lab's agent in a session, and the files with which a test controls it.
 pub(crate) struct Agent<'a> {
     stage: &'a Stage,
     pub(crate) name: String,
 }
 
-/// One read of the agent's.
+/// Bytes of one read of the agent, and its time since the start.
 #[derive(Debug, Clone)]
-pub(crate) struct Heard {
+pub(crate) struct AgentRead {
     pub(crate) micros: u64,
     pub(crate) bytes: Vec<u8>,
 }
@@ -368,14 +369,14 @@ impl Agent<'_> {
         command
     }
 
-    /// Has it print this.
+    /// Make the agent print these bytes.
     pub(crate) fn say(&self, bytes: impl AsRef<[u8]>) {
         let draft = self.file("draft");
         std::fs::write(&draft, bytes).expect("a file beside the home");
         std::fs::rename(draft, self.file("say")).expect("a file beside the home");
     }
 
-    /// Prints dots from now on.
+    /// Make the agent print dots until [`Self::let_rest`].
     pub(crate) fn keep_busy(&self) {
         std::fs::write(self.file("busy"), "").expect("a file beside the home");
         self.stage.until_activity(&self.name, "working");
@@ -389,10 +390,10 @@ impl Agent<'_> {
         self.file("busy").exists()
     }
 
-    /// Everything that it has read, a read at a time.
-    pub(crate) fn reads(&self) -> Vec<Heard> {
+    /// Return all reads of the agent.
+    pub(crate) fn reads(&self) -> Vec<AgentRead> {
         let log = std::fs::read_to_string(self.file("log")).unwrap_or_default();
-        // The last line may be half written.
+        // The last line may be incomplete.
         let whole = log.rfind('\n').map_or("", |end| &log[..end]);
         whole.lines().map(read_line).collect()
     }
@@ -414,14 +415,14 @@ impl Agent<'_> {
     }
 }
 
-fn read_line(line: &str) -> Heard {
+fn read_line(line: &str) -> AgentRead {
     let (micros, hex) = line.split_once(' ').expect("a time and bytes");
     let pairs = hex.as_bytes().chunks(2);
     let byte = |pair: &[u8]| {
         let digits = std::str::from_utf8(pair).expect("digits");
         u8::from_str_radix(digits, 16).expect("hexadecimal")
     };
-    Heard {
+    AgentRead {
         micros: micros.parse().expect("a number"),
         bytes: pairs.map(byte).collect(),
     }
@@ -443,7 +444,7 @@ pub(crate) fn stat(pid: i32) -> Option<Stat> {
     })
 }
 
-/// How long a process has used the processor, in the kernel's ticks.
+/// Return the processor time of a process, in clock ticks of the kernel.
 pub(crate) fn ticks(pid: i32) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let fields: Vec<&str> = text.rsplit(") ").next().unwrap_or("").split(' ').collect();
@@ -451,7 +452,7 @@ pub(crate) fn ticks(pid: i32) -> u64 {
     field(11).unwrap_or(0) + field(12).unwrap_or(0)
 }
 
-/// How often a process has gone to sleep until something wakes it.
+/// Return the number of voluntary context switches of a process: how often it has waited.
 pub(crate) fn sleeps(pid: i32) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let count = text
@@ -465,7 +466,7 @@ fn pids() -> impl Iterator<Item = i32> {
     entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
 }
 
-/// Whether it runs; one that waits to be buried does not.
+/// Return whether a process exists and is not a zombie.
 pub(crate) fn is_alive(pid: i32) -> bool {
     stat(pid).is_some_and(|stat| !matches!(stat.state, 'Z' | 'X'))
 }
@@ -480,8 +481,8 @@ pub(crate) fn kill(pid: i32, signal: Signal) {
     }
 }
 
-/// The number that a script has written to a file, once it stands there.
-pub(crate) fn number_in(path: &Path) -> i32 {
+/// Wait for a script to write a number to a file, and return it.
+pub(crate) fn wait_for_number(path: &Path) -> i32 {
     until(&format!("a number in {}", path.display()), || {
         let text = std::fs::read_to_string(path).ok()?;
         text.strip_suffix('\n')?.trim().parse().ok()
@@ -495,8 +496,8 @@ fn number(value: &Value) -> i32 {
     i32::try_from(number).expect("a pid is small")
 }
 
-/// How long one receipt of a message came after another, in milliseconds.
-pub(crate) fn between(shown: &Value, first: &str, last: &str) -> i128 {
+/// Return the time between two receipts of a message, in milliseconds.
+pub(crate) fn millis_between(shown: &Value, first: &str, last: &str) -> i128 {
     let at = |state: &str| {
         let receipts = shown["receipts"].as_array().expect("an array");
         let receipt = receipts.iter().find(|r| r["state"] == state);

@@ -1,11 +1,11 @@
-//! The lab's scripted agent in a session, and the files by which a test speaks with it.
+//! The lab's scripted agent in a session, and the files with which a test controls it.
 
 use crate::common::path_text;
 use crate::common::stage::{Stage, until, until_so};
 use posthaste_lab::pty::{Size, Terminal};
 use std::path::PathBuf;
 
-/// Fits `lab-tui`; chosen by its command.
+/// Manifest for `lab-tui`, selected by its command.
 pub(crate) const LAB: &str = r#"
 name = "lab"
 description = "The lab's scripted agent"
@@ -31,19 +31,19 @@ hints = ['Type a message']
 footer = [{ row = '\? for help|[|/\\-] working, esc to interrupt', required = true }]
 "#;
 
-/// [`LAB`] without the description of its input box.
+/// Return [`LAB`] without its input box, followed by `more`.
 pub(crate) fn lab_without_box(more: &str) -> String {
     let (before, _) = LAB.split_once("[input_box]").expect("a box");
     format!("{before}{more}")
 }
 
-/// A manifest like [`LAB`], with more words at the end of it.
+/// Return [`LAB`] followed by `more`.
 pub(crate) fn lab_with(more: &str) -> String {
     format!("{LAB}{more}")
 }
 
-/// Puts a manifest into the user's own directory.
-pub(crate) fn teach(stage: &Stage, name: &str, manifest: &str) {
+/// Write a manifest into the user's configuration directory.
+pub(crate) fn install_manifest(stage: &Stage, name: &str, manifest: &str) {
     let dir = stage.user().join(".config/posthaste/harness");
     std::fs::create_dir_all(&dir).expect("a directory");
     std::fs::write(dir.join(format!("{name}.toml")), manifest).expect("a file");
@@ -55,21 +55,21 @@ pub(crate) struct Tui<'a> {
 }
 
 impl<'a> Tui<'a> {
-    /// Starts one; `flags` are its own.
+    /// Start `lab-tui` with these flags in a session of `bot`.
     pub(crate) fn start(stage: &'a Stage, flags: &[&str]) -> Self {
         let tui = Self { stage, name: "bot" };
         stage.start(tui.name, &tui.command(flags)).ok();
         tui
     }
 
-    /// The same, once it can be written to.
+    /// Like [`Self::start`], and wait until the agent is idle.
     pub(crate) fn ready(stage: &'a Stage, flags: &[&str]) -> Self {
         let tui = Self::start(stage, flags);
         stage.until_activity(tui.name, "idle");
         tui
     }
 
-    /// The same, in a session that logs what this filter lets through.
+    /// Like [`Self::ready`], in a session with `PH_LOG` set to `filter`.
     pub(crate) fn logging(stage: &'a Stage, flags: &[&str], filter: &str) -> Self {
         let tui = Self { stage, name: "bot" };
         let run = ["run", "--name", tui.name, "--detach", "--"];
@@ -93,7 +93,7 @@ impl<'a> Tui<'a> {
         self.stage.dir().join(format!("{}.{kind}", self.name))
     }
 
-    /// Has it do this.
+    /// Make the agent carry out these lines, and wait until it has read them.
     pub(crate) fn order(&self, orders: &str) {
         let draft = self.file("order");
         std::fs::write(&draft, orders).expect("a file beside the home");
@@ -101,15 +101,15 @@ impl<'a> Tui<'a> {
         until_so("its obedience", || !self.file("do").exists());
     }
 
-    /// All that it has noted.
+    /// Return the complete lines of the agent's log.
     pub(crate) fn log(&self) -> Vec<String> {
         let log = std::fs::read_to_string(self.file("log")).unwrap_or_default();
         let whole = log.rfind('\n').map_or("", |end| &log[..end]);
         whole.lines().map(str::to_owned).collect()
     }
 
-    /// Waits until it has noted a line that begins so, and gives all back.
-    pub(crate) fn until_noted(&self, begin: &str) -> Vec<String> {
+    /// Wait for a log line that begins with `begin`, and return all lines.
+    pub(crate) fn until_logged(&self, begin: &str) -> Vec<String> {
         until(&format!("a note of {begin:?}"), || {
             let log = self.log();
             log.iter()
@@ -118,7 +118,7 @@ impl<'a> Tui<'a> {
         })
     }
 
-    /// The turns that it was given.
+    /// Return the submitted turns, as quoted in the log.
     pub(crate) fn turns(&self) -> Vec<String> {
         let turns = self.log().into_iter();
         turns
@@ -126,14 +126,14 @@ impl<'a> Tui<'a> {
             .collect()
     }
 
-    /// A person who sits before it.
+    /// Attach a terminal to the session, like a person.
     pub(crate) fn person(&self) -> Terminal {
         let mut person = self.stage.terminal("attach bot", Size::USUAL);
         person.wait_for_text("lab-tui");
         person
     }
 
-    /// How a message stands in the log.
+    /// Return the log line of a turn that is a message from the person.
     pub(crate) fn turn(id: &str, body: &str) -> String {
         format!("turn \"[ph message from: human id: {}] {body}\"", &id[..8])
     }

@@ -1,13 +1,13 @@
 //! Readiness, work and idleness of an agent, as shown on its terminal.
 
 use crate::common::stage::{Stage, is_alive, sleeps, until_so};
-use crate::common::tui::{LAB, Tui, lab_with, teach};
+use crate::common::tui::{LAB, Tui, install_manifest, lab_with};
 use serde_json::Value;
 
 #[test]
 fn nothing_is_typed_before_the_program_is_ready() {
     let stage = Stage::new();
-    teach(&stage, "lab", LAB);
+    install_manifest(&stage, "lab", LAB);
     let boot = stage.file("boot", "");
     let boot_text = crate::common::path_text(&boot);
     let tui = Tui::start(&stage, &["--title", "--paste", "--boot", &boot_text]);
@@ -27,7 +27,7 @@ fn nothing_is_typed_before_the_program_is_ready() {
     assert_eq!(stage.rule(&id), "starting");
     std::fs::remove_file(boot).unwrap();
     stage.until_receipt(&id, "offered");
-    assert_eq!(tui.until_noted("turn"), [Tui::turn(&id, "hello")]);
+    assert_eq!(tui.until_logged("turn"), [Tui::turn(&id, "hello")]);
 }
 
 fn time(value: &Value) -> jiff::Timestamp {
@@ -38,7 +38,7 @@ fn time(value: &Value) -> jiff::Timestamp {
 #[test]
 fn a_silent_program_with_a_working_title_is_working() {
     let stage = Stage::new();
-    teach(&stage, "lab", LAB);
+    install_manifest(&stage, "lab", LAB);
     let tui = Tui::ready(&stage, &["--title", "--paste", "--work", "--silent"]);
     let first = stage.send("bot first");
     stage.until_receipt(&first, "offered");
@@ -60,7 +60,7 @@ fn a_silent_program_with_a_working_title_is_working() {
 #[test]
 fn a_writing_program_with_an_idle_title_is_idle() {
     let stage = Stage::new();
-    teach(&stage, "lab", LAB);
+    install_manifest(&stage, "lab", LAB);
     let tui = Tui::ready(&stage, &["--title", "--paste"]);
     for n in 0..5 {
         tui.order(&format!("print line {n}"));
@@ -73,7 +73,7 @@ fn a_writing_program_with_an_idle_title_is_idle() {
 fn a_status_report_beats_the_title() {
     let stage = Stage::new();
     let osc = "[activity.osc]\nnumber = 7501\nworking = ['state=working']\nidle = ['state=idle']\nblocked = ['state=blocked']\n";
-    teach(&stage, "lab", &lab_with(osc));
+    install_manifest(&stage, "lab", &lab_with(osc));
     let tui = Tui::ready(&stage, &["--title", "--paste"]);
     let evidence = |says: &str| {
         until_so(says, || stage.status("bot")["evidence"] == says);
@@ -92,7 +92,7 @@ fn a_status_report_beats_the_title() {
 fn an_interrupt_key_never_ends_an_idle_program() {
     let stage = Stage::new();
     let keys = "[interrupt]\nkeys = \"ctrl+c\"\nquits_when_idle = true\n";
-    teach(&stage, "lab", &lab_with(keys));
+    install_manifest(&stage, "lab", &lab_with(keys));
     let tui = Tui::ready(&stage, &["--title", "--paste", "--quit"]);
     let child = stage.child("bot");
     let urgent = |body: &str| {
@@ -118,7 +118,7 @@ fn a_key_that_may_end_the_program_is_not_pressed_on_output_alone() {
     // Without a title, only output shows that the program works, and it might as well be idle. On a
     // busy machine it may pause while it draws, and still does not count as idle.
     let patient = lab_with(keys).replace("silence = \"300ms\"", "silence = \"2s\"");
-    teach(&stage, "lab", &patient);
+    install_manifest(&stage, "lab", &patient);
     let tui = Tui::ready(&stage, &["--paste", "--quit"]);
     tui.order("work");
     stage.until_activity("bot", "working");
@@ -127,18 +127,18 @@ fn a_key_that_may_end_the_program_is_not_pressed_on_output_alone() {
     stage.until_rule(&id, "settling");
     tui.order("rest");
     stage.until_receipt(&id, "offered");
-    let log = tui.until_noted("turn");
+    let log = tui.until_logged("turn");
     assert_eq!(log.len(), 1, "{log:?}");
 }
 
 #[test]
 fn an_unchanged_screen_is_not_read() {
     let stage = Stage::new();
-    teach(&stage, "lab", LAB);
+    install_manifest(&stage, "lab", LAB);
     let tui = Tui::ready(&stage, &["--title", "--paste"]);
     let id = stage.send("bot hello");
     stage.until_receipt(&id, "offered");
-    tui.until_noted("turn");
+    tui.until_logged("turn");
     stage.until_activity("bot", "idle");
     let pid = stage.pid("bot");
     let (slept, since) = (sleeps(pid), jiff::Timestamp::now());

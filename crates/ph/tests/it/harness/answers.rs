@@ -2,7 +2,7 @@
 //! nothing else.
 
 use crate::common::stage::{Stage, until_so};
-use crate::common::tui::{LAB, Tui, teach};
+use crate::common::tui::{LAB, Tui, install_manifest};
 
 /// A manifest for the lab's agent that prints its input.
 const ASKS: &str = r#"
@@ -22,7 +22,7 @@ const CLEAR: &str = "\x1b[2J\x1b[H";
 #[test]
 fn a_permission_request_holds_normal_mail_and_passes_answers_and_interrupts() {
     let stage = Stage::new();
-    teach(&stage, "asks", ASKS);
+    install_manifest(&stage, "asks", ASKS);
     let agent = stage.agent("bot", "--raw");
     stage.until_activity("bot", "idle");
     agent.say("May I run it?");
@@ -65,7 +65,7 @@ fn a_permission_request_holds_normal_mail_and_passes_answers_and_interrupts() {
 #[test]
 fn an_answer_without_a_question_is_refused_and_not_stored() {
     let stage = Stage::new();
-    teach(&stage, "lab", LAB);
+    install_manifest(&stage, "lab", LAB);
     let tui = Tui::ready(&stage, &["--title", "--paste", "--work"]);
     let check = |line: &str| {
         let facts = stage.facts();
@@ -81,7 +81,7 @@ fn an_answer_without_a_question_is_refused_and_not_stored() {
     // An answer is refused while the agent works, too.
     let id = stage.send("bot hello");
     stage.until_receipt(&id, "offered");
-    tui.until_noted("turn");
+    tui.until_logged("turn");
     stage.until_activity("bot", "working");
     check("answer bot y");
     assert_eq!(tui.log(), [Tui::turn(&id, "hello")]);
@@ -90,7 +90,7 @@ fn an_answer_without_a_question_is_refused_and_not_stored() {
 #[test]
 fn an_answer_to_a_closed_question_fails_and_is_not_typed() {
     let stage = Stage::new();
-    teach(&stage, "lab", LAB);
+    install_manifest(&stage, "lab", LAB);
     let tui = Tui::ready(&stage, &["--title", "--paste"]);
     for (order, verb) in [
         ("answer", "answer bot y"),
@@ -118,13 +118,13 @@ fn an_answer_to_a_closed_question_fails_and_is_not_typed() {
     tui.order("answer");
     let next = stage.send("bot next");
     stage.until_receipt(&next, "offered");
-    assert_eq!(tui.until_noted("turn"), [Tui::turn(&next, "next")]);
+    assert_eq!(tui.until_logged("turn"), [Tui::turn(&next, "next")]);
 }
 
 #[test]
 fn an_answer_gets_no_enter_if_the_question_is_asked_again() {
     let stage = Stage::new();
-    teach(&stage, "lab", LAB);
+    install_manifest(&stage, "lab", LAB);
     let tui = Tui::ready(&stage, &["--title", "--paste", "--again"]);
     tui.order("ask push it");
     stage.until_activity("bot", "blocked");

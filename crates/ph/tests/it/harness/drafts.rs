@@ -1,12 +1,12 @@
 //! Text in the program's input box: a person's draft, or a text that Enter did not submit.
 
 use crate::common::stage::{Stage, until_so};
-use crate::common::tui::{LAB, Tui, lab_with, lab_without_box, teach};
+use crate::common::tui::{LAB, Tui, install_manifest, lab_with, lab_without_box};
 
 #[test]
 fn a_draft_on_the_screen_holds_mail_until_it_is_gone() {
     let stage = Stage::new();
-    teach(&stage, "lab", LAB);
+    install_manifest(&stage, "lab", LAB);
     let tui = Tui::ready(&stage, &["--title", "--paste"]);
     // The program shows a draft that nobody typed in this session.
     tui.order("type half a thought");
@@ -20,7 +20,7 @@ fn a_draft_on_the_screen_holds_mail_until_it_is_gone() {
     person.wait_for_text("half a thought");
     person.type_keys("\r");
     stage.until_receipt(&id, "offered");
-    let log = tui.until_noted("turn \"[URGENT");
+    let log = tui.until_logged("turn \"[URGENT");
     assert_eq!(log[0], "turn \"half a thought\"");
     assert_eq!(log.len(), 2, "{log:?}");
     // Edited with keys from which the contents cannot be known.
@@ -30,7 +30,7 @@ fn a_draft_on_the_screen_holds_mail_until_it_is_gone() {
     stage.until_rule(&id, "draft");
     person.type_keys("\x15");
     stage.until_receipt(&id, "offered");
-    let log = tui.until_noted("turn \"[ph");
+    let log = tui.until_logged("turn \"[ph");
     assert_eq!(
         log[2..],
         ["cleared \"abc\"".to_owned(), Tui::turn(&id, "again")]
@@ -41,11 +41,11 @@ fn a_draft_on_the_screen_holds_mail_until_it_is_gone() {
 fn a_swallowed_enter_is_pressed_again_and_the_text_is_not_retyped() {
     let stage = Stage::new();
     let retry = "[submit]\nretries = 2\nretry_after = \"100ms\"\n";
-    teach(&stage, "lab", &lab_with(retry));
+    install_manifest(&stage, "lab", &lab_with(retry));
     let tui = Tui::ready(&stage, &["--title", "--paste", "--swallow", "2"]);
     let id = stage.send("bot hello");
     stage.until_receipt(&id, "offered");
-    let log = tui.until_noted("turn");
+    let log = tui.until_logged("turn");
     let want = [
         "swallowed".to_owned(),
         "swallowed".to_owned(),
@@ -64,7 +64,7 @@ fn a_swallowed_enter_is_pressed_again_and_the_text_is_not_retyped() {
 fn a_text_that_is_never_submitted_stays_offered_and_holds_later_mail() {
     let stage = Stage::new();
     let retry = "[submit]\nretry_after = \"100ms\"\n";
-    teach(&stage, "lab", &lab_with(retry));
+    install_manifest(&stage, "lab", &lab_with(retry));
     let tui = Tui::ready(&stage, &["--title", "--paste", "--swallow", "2"]);
     let id = stage.send("bot hello");
     stage.until_receipt(&id, "offered");
@@ -94,7 +94,7 @@ fn a_text_that_is_never_submitted_stays_offered_and_holds_later_mail() {
 fn a_prompt_that_an_interrupt_restores_is_cleared() {
     let stage = Stage::new();
     let more = "clear = \"ctrl+u\"\n[interrupt]\nkeys = \"esc\"\n";
-    teach(&stage, "lab", &lab_with(more));
+    install_manifest(&stage, "lab", &lab_with(more));
     let tui = Tui::ready(&stage, &["--title", "--paste", "--work", "--put-back"]);
     let first = stage.send("bot first");
     stage.until_receipt(&first, "offered");
@@ -112,7 +112,7 @@ fn a_prompt_that_an_interrupt_restores_is_cleared() {
 #[test]
 fn an_agent_without_a_described_box_gets_mail() {
     let stage = Stage::new();
-    teach(&stage, "lab", &lab_without_box(""));
+    install_manifest(&stage, "lab", &lab_without_box(""));
     let tui = Tui::ready(&stage, &["--hide", "--alt"]);
     let ids = ["one", "two"].map(|body| {
         let id = stage.send(&format!("bot {body}"));

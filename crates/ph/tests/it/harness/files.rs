@@ -1,7 +1,7 @@
 //! Manifests as files: found, overridden and invalid, and the output of `ph harness`.
 
-use crate::common::stage::{Stage, is_alive, number_in, until, until_dead};
-use crate::common::tui::{LAB, teach};
+use crate::common::stage::{Stage, is_alive, until, until_dead, wait_for_number};
+use crate::common::tui::{LAB, install_manifest};
 use crate::common::{Done, path_text};
 use posthaste_lab::pty::Size;
 use rustix::fs::{FileType, Mode};
@@ -32,7 +32,7 @@ fn the_nearer_manifest_wins() {
         let source = shown["source"].as_str().unwrap();
         source.replace(&path_text(stage.dir()), "")
     };
-    teach(&stage, "own", &named("own", "commands = [\"sleep\"]\n"));
+    install_manifest(&stage, "own", &named("own", "commands = [\"sleep\"]\n"));
     assert_eq!(source(), "/user/.config/posthaste/harness/own.toml");
     teach_home(&stage, "own", &named("own", "commands = [\"cat\"]\n"));
     assert!(source().ends_with("/harness/own.toml") && !source().contains(".config"));
@@ -47,7 +47,7 @@ fn the_nearer_manifest_wins() {
     assert_eq!(harness(&["sleep", "1000"], "c"), "generic");
     assert_eq!(harness(&["--harness", "generic", "cat"], "d"), "generic");
     // A built-in manifest can be replaced, too.
-    teach(
+    install_manifest(
         &stage,
         "generic",
         &named("generic", "[activity]\nsilence = \"50ms\"\n"),
@@ -65,7 +65,7 @@ fn a_start_gets_the_additions_of_its_harness() {
 args = ["-c", 'echo "<$WHO|$ALSO|$0>"; exec cat', "{agent}"]
 env = { WHO = "{agent}", ALSO = "theirs", DIR = "{message_dir}" }
 "#;
-    teach(&stage, "sh", &named("sh", start));
+    install_manifest(&stage, "sh", &named("sh", start));
     let args = [
         "run",
         "--detach",
@@ -85,7 +85,7 @@ env = { WHO = "{agent}", ALSO = "theirs", DIR = "{message_dir}" }
 #[test]
 fn an_invalid_manifest_is_reported_before_the_start() {
     let stage = Stage::new();
-    teach(
+    install_manifest(
         &stage,
         "bad",
         &named(
@@ -93,7 +93,7 @@ fn an_invalid_manifest_is_reported_before_the_start() {
             "commands = [\"cat\"]\n[submit]\nenter = \"retrun\"\n",
         ),
     );
-    teach(&stage, "good", &named("good", ""));
+    install_manifest(&stage, "good", &named("good", ""));
     let run = |args: &[&str]| -> Done {
         let head = ["run", "--detach", "--name", "bot"];
         stage.call(&[&head[..], args].concat()).run()
@@ -134,7 +134,7 @@ fn an_invalid_manifest_is_reported_before_the_start() {
 #[test]
 fn a_manifest_that_is_not_a_file_is_reported_without_blocking() {
     let stage = Stage::new();
-    teach(&stage, "good", &named("good", ""));
+    install_manifest(&stage, "good", &named("good", ""));
     let pipe = stage.user().join(".config/posthaste/harness/pipe.toml");
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, FileType::Fifo, Mode::RWXU, 0).expect("a pipe");
     let run = |line: &str| {
@@ -181,10 +181,10 @@ fn manifests_in_a_home_open_to_others_are_ignored() {
 #[test]
 fn a_restart_needs_its_harness() {
     let stage = Stage::new();
-    teach(&stage, "own", &named("own", "commands = [\"sleep\"]\n"));
+    install_manifest(&stage, "own", &named("own", "commands = [\"sleep\"]\n"));
     stage.start("bot", &["sleep", "1000"]).ok();
     let child = stage.child("bot");
-    teach(&stage, "own", "nonsense");
+    install_manifest(&stage, "own", "nonsense");
     let done = stage.run("restart bot --detach");
     done.fails(2, "cannot restart bot: the harness own");
     assert_eq!(stage.child("bot"), child);
@@ -193,8 +193,8 @@ fn a_restart_needs_its_harness() {
 #[test]
 fn harnesses_can_be_listed_and_shown() {
     let stage = Stage::new();
-    teach(&stage, "lab", LAB);
-    teach(
+    install_manifest(&stage, "lab", LAB);
+    install_manifest(
         &stage,
         "none",
         &named(
@@ -202,7 +202,7 @@ fn harnesses_can_be_listed_and_shown() {
             "commands = [\"no-such-command\"]\ninstall = \"try harder\"\n",
         ),
     );
-    teach(&stage, "wrong", "name = 1");
+    install_manifest(&stage, "wrong", "name = 1");
     insta::assert_snapshot!(stage.transcript(&["harness show lab", "harness show none --json"]));
     let list = |args: &[&str]| {
         let done = stage.call(args).env("PATH", stage.dir()).run();
@@ -285,7 +285,7 @@ fn the_hint_for_a_missing_agent_installs_it() {
 #[test]
 fn a_trial_prints_what_it_recognises() {
     let stage = Stage::new();
-    teach(&stage, "lab", LAB);
+    install_manifest(&stage, "lab", LAB);
     let program = path_text(&posthaste_lab::program("lab-tui"));
     let orders = path_text(&stage.dir().join("bot.do"));
     let size = Size {
@@ -330,7 +330,7 @@ fn a_trial_prints_what_it_recognises() {
 #[test]
 fn a_trial_ends_with_its_program() {
     let stage = Stage::new();
-    teach(&stage, "lab", LAB);
+    install_manifest(&stage, "lab", LAB);
     let trial = |args: &[&str]| stage.call(&[&["harness", "test"], args].concat()).run();
     // A program that is never ready.
     let program = path_text(&posthaste_lab::program("lab-tui"));
@@ -376,7 +376,7 @@ fn a_trial_ends_its_processes() {
     );
     let args = ["harness", "test", "generic", "--", "/bin/sh", "-c", &stays];
     let mut trial = stage.call(&args).spawn();
-    let program = number_in(&file);
+    let program = wait_for_number(&file);
     assert!(is_alive(program));
     trial.kill().expect("it runs");
     trial.wait().expect("it was killed");

@@ -2,7 +2,7 @@
 
 use crate::common::PATIENCE;
 use crate::common::stage::{Stage, until_so};
-use crate::common::tui::{LAB, Tui, teach};
+use crate::common::tui::{LAB, Tui, install_manifest};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -25,7 +25,7 @@ pub(crate) fn hooked(more: &str) -> String {
 
 /// Start such an agent, and wait until it is ready.
 fn agent<'a>(stage: &'a Stage, flags: &[&str]) -> Tui<'a> {
-    teach(stage, "lab", &hooked(""));
+    install_manifest(stage, "lab", &hooked(""));
     Tui::ready(stage, &[&["--title", "--paste"], flags].concat())
 }
 
@@ -173,7 +173,7 @@ fn a_manifest_may_trust_the_title_more() {
     let stage = Stage::new();
     let order = "[activity]\nsilence = \"300ms\"\norder = [\"title\", \"hook\"]\n";
     let manifest = hooked("").replace("[activity]\nsilence = \"300ms\"\n", order);
-    teach(&stage, "lab", &manifest);
+    install_manifest(&stage, "lab", &manifest);
     let tui = Tui::ready(&stage, &["--title", "--paste"]);
     hook(&stage, "PreToolUse", &json!({}));
     assert_eq!(evidence(&stage), "its title says: * lab");
@@ -190,7 +190,7 @@ fn a_question_reported_by_a_hook_holds_mail_and_is_named() {
     let manifest = hooked("");
     let (head, rest) = manifest.split_once("[[dialog]]").expect("a dialog");
     let (_, rest) = rest.split_once("[input_box]").expect("a box");
-    teach(&stage, "lab", &format!("{head}[input_box]{rest}"));
+    install_manifest(&stage, "lab", &format!("{head}[input_box]{rest}"));
     Tui::ready(&stage, &["--title", "--paste"]);
     let mut listener = Listener::on(&stage);
     let asked = json!({"tool_name": "Bash", "session_id": "own"});
@@ -254,7 +254,7 @@ fn after_a_denial_the_screen_shows_that_the_question_is_closed() {
     stage.until_shown("bot", "Do you want to remove it?");
     let mut person = tui.person();
     person.type_keys("n");
-    tui.until_noted("no \"remove it\"");
+    tui.until_logged("no \"remove it\"");
     // The program still draws; the message is typed once the screen is unchanged.
     tui.order("rest");
     stage.until_receipt(&id, "accepted");
@@ -264,7 +264,7 @@ fn after_a_denial_the_screen_shows_that_the_question_is_closed() {
 #[test]
 fn why_explains_an_unreported_denial() {
     let stage = Stage::new();
-    teach(&stage, "lab", &without_dialogs());
+    install_manifest(&stage, "lab", &without_dialogs());
     let tui = Tui::ready(&stage, &["--title", "--paste", "--hooks"]);
     tui.order("ask remove it");
     until_so("the hook", || {
@@ -274,7 +274,7 @@ fn why_explains_an_unreported_denial() {
     stage.until_rule(&id, "blocked");
     let mut person = tui.person();
     person.type_keys("n");
-    tui.until_noted("no \"remove it\"");
+    tui.until_logged("no \"remove it\"");
     // The screen shows no question any more, but the manifest cannot know that.
     stage.until_rule(&id, "blocked");
     let release = "a hook says that it continues; after a denial it may call none before its next prompt, \
@@ -351,7 +351,7 @@ fn a_cleared_conversation_continues_under_another_id() {
 #[test]
 fn a_swallowed_enter_is_pressed_again_and_then_proven() {
     let stage = Stage::new();
-    teach(
+    install_manifest(
         &stage,
         "lab",
         &hooked("[submit]\nretry_after = \"200ms\"\n"),
@@ -371,7 +371,7 @@ fn ineffective_settings_of_a_manifest_are_reported() {
     let stage = Stage::new();
     let manifest = "name = \"vain\"\ndescription = \"A test's own\"\n\
                     routes = [\"hook\", \"http\", \"queue\", \"terminal\"]\nproof = [\"transcript\"]\n";
-    teach(&stage, "vain", manifest);
+    install_manifest(&stage, "vain", manifest);
     let notes = [
         "routes: 'hook' needs an event in [hook] context",
         "routes: 'http' needs [http] api",
@@ -395,7 +395,7 @@ fn ineffective_settings_of_a_manifest_are_reported() {
     };
     assert_eq!(notes_of("vain"), json!(notes));
     assert_eq!(notes_of("generic"), json!([]));
-    teach(&stage, "lab", &hooked(""));
+    install_manifest(&stage, "lab", &hooked(""));
     let done = stage.run("harness test lab --for 200ms -- sleep 100");
     let note = "note: hooks work in sessions only, not in 'ph harness test'";
     assert!(done.err().contains(note), "{}", done.err());
@@ -447,7 +447,7 @@ fn without_dialogs() -> String {
 #[test]
 fn a_nudge_gets_no_enter_if_a_hook_reports_a_question() {
     let stage = Stage::new();
-    teach(&stage, "lab", &without_dialogs());
+    install_manifest(&stage, "lab", &without_dialogs());
     let flags = ["--title", "--paste", "--hooks", "--ask-on-text", "drop it"];
     let tui = Tui::ready(&stage, &flags);
     let done = stage.run("nudge bot 'status please'");
@@ -463,7 +463,7 @@ fn a_nudge_gets_no_enter_if_a_hook_reports_a_question() {
 #[test]
 fn an_answer_gets_no_enter_if_a_hook_reports_the_next_question() {
     let stage = Stage::new();
-    teach(&stage, "lab", &without_dialogs());
+    install_manifest(&stage, "lab", &without_dialogs());
     let tui = Tui::ready(&stage, &["--title", "--paste", "--hooks", "--again"]);
     tui.order("ask push it");
     until_so("the hook", || {

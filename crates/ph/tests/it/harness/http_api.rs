@@ -3,7 +3,7 @@
 
 use crate::common::PATIENCE;
 use crate::common::stage::{Stage, until};
-use crate::common::tui::teach;
+use crate::common::tui::install_manifest;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -125,7 +125,7 @@ fn agent(stage: &Stage) -> (u16, String) {
 
 /// Like [`agent`], with flags and arguments of the person. Return the agent's note.
 fn agent_with(stage: &Stage, flags: &[&str], args: &[&str]) -> String {
-    teach(stage, "own", MANIFEST);
+    install_manifest(stage, "own", MANIFEST);
     let note = stage.dir().join("note");
     let env = format!("NOTE={}", note.display());
     let run = [

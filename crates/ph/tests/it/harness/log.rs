@@ -3,7 +3,7 @@
 
 use super::hooks::hooked;
 use crate::common::stage::{Stage, until, until_so};
-use crate::common::tui::{Tui, teach};
+use crate::common::tui::{Tui, install_manifest};
 use rustix::fs::{Mode, OFlags};
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt;
@@ -13,7 +13,7 @@ const FLAGS: [&str; 3] = ["--title", "--paste", "--hooks"];
 
 fn stage() -> Stage {
     let stage = Stage::new();
-    teach(&stage, "lab", &hooked(""));
+    install_manifest(&stage, "lab", &hooked(""));
     stage
 }
 

@@ -1,7 +1,7 @@
 //! `ph harness match`: what a manifest recognises on a captured screen.
 
 use crate::common::stage::Stage;
-use crate::common::tui::{LAB, Tui, lab_with, teach};
+use crate::common::tui::{LAB, Tui, install_manifest, lab_with};
 
 const RULE: &str = "--------------------";
 const FOOT: &str = "? for help";
@@ -16,7 +16,7 @@ fn stage() -> Stage {
     let stage = Stage::new();
     let osc = "[activity.osc]\nnumber = 7501\nblocked = ['state=blocked']\n";
     let version = "[version]\ntested = ['1.0']\nbanner = '^Lab v(?<version>\\S+)'\n";
-    teach(&stage, "lab", &lab_with(&format!("{osc}{version}")));
+    install_manifest(&stage, "lab", &lab_with(&format!("{osc}{version}")));
     stage
 }
 
@@ -159,7 +159,7 @@ fn a_person_can_allow_status_rows() {
 fn a_status_row_holds_mail_until_it_is_allowed() {
     let stage = Stage::new();
     let (known, _) = LAB.split_once("footer = ").expect("a footer");
-    teach(&stage, "lab", known);
+    install_manifest(&stage, "lab", known);
     Tui::start(&stage, &[]);
     stage.until_shown("bot", FOOT);
     let id = stage.send("bot hello");

@@ -2,20 +2,20 @@
 //! keyboard.
 
 use crate::common::stage::{Stage, until_so};
-use crate::common::tui::{Tui, lab_with, teach};
+use crate::common::tui::{Tui, install_manifest, lab_with};
 use serde_json::{Value, json};
 
 /// Request a nudge while a message is in the box and its Enter is swallowed: delivery has the
 /// keyboard until it gives up.
 fn nudge_meanwhile<'a>(stage: &'a Stage, text: &str) -> (Tui<'a>, impl FnOnce() -> Value) {
-    teach(
+    install_manifest(
         stage,
         "lab",
         &lab_with("[submit]\nretry_after = \"500ms\"\n"),
     );
     let tui = Tui::ready(stage, &["--title", "--paste", "--swallow", "9"]);
     stage.send("bot hello-again");
-    tui.until_noted("swallowed");
+    tui.until_logged("swallowed");
     let call = json!({
         "jsonrpc": "2.0", "id": 1, "method": "nudge", "params": {"text": text}
     });

@@ -1,13 +1,13 @@
 //! Tests for the files of a program: its version, and the record of a handover.
 
 use crate::common::stage::{Stage, until_so};
-use crate::common::tui::{Tui, lab_with, teach};
+use crate::common::tui::{Tui, install_manifest, lab_with};
 
 #[test]
 fn an_untested_version_is_named() {
     let stage = Stage::new();
     let version = "[version]\ntested = ['1.0']\npath = '/(?<version>lab-tui)$'\n";
-    teach(&stage, "lab", &lab_with(version));
+    install_manifest(&stage, "lab", &lab_with(version));
     let _tui = Tui::ready(&stage, &["--title", "--paste"]);
     let said = "lab-tui (not tested; tested with 1.0)";
     assert!(stage.run("status bot").ok().contains(said));
@@ -23,7 +23,7 @@ fn an_untested_version_is_named() {
 fn the_version_is_read_from_the_banner() {
     let stage = Stage::new();
     let version = "[version]\ntested = ['lab-tui']\nbanner = '(?<version>lab-tui)'\n";
-    teach(&stage, "lab", &lab_with(version));
+    install_manifest(&stage, "lab", &lab_with(version));
     let _tui = Tui::ready(&stage, &["--title", "--paste"]);
     let status = stage.status("bot");
     assert_eq!(status["version"], "lab-tui");
@@ -35,7 +35,7 @@ fn the_version_is_read_from_the_banner() {
 fn a_handed_over_conversation_gets_no_text_and_no_end() {
     let stage = Stage::new();
     let handover = "[handover]\ndir = '.lab'\nfile = 'sessions/{pid}.json'\nfield = 'movedTo'\n";
-    teach(&stage, "lab", &lab_with(handover));
+    install_manifest(&stage, "lab", &lab_with(handover));
     let tui = Tui::ready(&stage, &["--title", "--paste"]);
     let record = |text: &str| {
         let dir = stage.user().join(".lab/sessions");
@@ -73,7 +73,7 @@ fn a_handed_over_conversation_gets_no_text_and_no_end() {
     // The program takes its conversation back.
     record(r#"{"pid":1}"#);
     stage.until_receipt(&id, "offered");
-    tui.until_noted("turn");
+    tui.until_logged("turn");
     record(r#"{"movedTo":"job7"}"#);
     until_so("the session to know again", || {
         stage.status("bot")["handed_over"] == "job job7"

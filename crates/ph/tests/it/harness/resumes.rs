@@ -1,10 +1,12 @@
 //! Resumed conversations, and messages whose proof did not arrive before the end of a run.
 
 use crate::common::stage::{Stage, kill, until, until_dead};
-use crate::common::tui::teach;
+use crate::common::tui::install_manifest;
 use crate::common::{executable, path_text};
 use rustix::process::Signal;
-use serde_json::json;
+use serde_json::{Value, json};
+use std::io::Write;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 const MANIFEST: &str = r#"
@@ -16,10 +18,11 @@ proof = ["transcript"]
 [hook]
 submitted = ["Prompt"]
 idle = ["Stop"]
+begins = ["Start"]
 
 [resume]
 args = ["--resume", "{conversation}"]
-drop = ["--resume"]
+drop = ["--resume", "--continue"]
 values = ["--resume", "--model"]
 "#;
 
@@ -33,14 +36,14 @@ struct Talker<'a> {
 
 impl<'a> Talker<'a> {
     fn new(stage: &'a Stage) -> Self {
-        teach(stage, "talker", MANIFEST);
+        install_manifest(stage, "talker", MANIFEST);
         let log = path_text(&stage.dir().join("args"));
         let forbidden = path_text(&stage.dir().join("forbidden"));
         let slow = path_text(&stage.dir().join("slow"));
         let script = format!(
             "#!/bin/sh\necho \"$@\" >> {log}\n\
              case \"$1\" in --resume) [ -e {slow} ] && sleep 11; [ -e {forbidden} ] && exit 1;; esac\n\
-             echo ready; exec cat\n"
+             echo ready; while read -r line; do case \"$line\" in exit*) $line;; *) echo \"$line\";; esac; done\n"
         );
         let program = stage.dir().join("talker");
         executable(&program, &script);
@@ -53,18 +56,12 @@ impl<'a> Talker<'a> {
 
     /// Start the agent by `ph run` with a prompt on its command line. Return the notes.
     fn run(&self) -> String {
-        let args = [
-            "run",
-            "--name",
-            "bot",
-            "--detach",
-            "--",
-            &self.program,
-            "--model",
-            "x",
-            "hello",
-        ];
-        let done = self.stage.call(&args).run();
+        self.run_with(&["--model", "x", "hello"])
+    }
+
+    fn run_with(&self, more: &[&str]) -> String {
+        let args = ["run", "--name", "bot", "--detach", "--", &self.program];
+        let done = self.stage.call(&[&args, more].concat()).run();
         assert_eq!(done.code, 0, "{}", done.err());
         self.stage.until_activity("bot", "idle");
         done.err()
@@ -94,6 +91,43 @@ impl<'a> Talker<'a> {
         let params = json!({"event_name": "Stop", "payload": payload});
         self.stage.rpc("bot", "hook_event", &params);
         self.stage.until_activity("bot", "idle");
+    }
+
+    /// Its hook tells that a person began or chose another conversation.
+    fn enter(&self, conversation: &str, transcript: &str) {
+        let transcript = self.stage.dir().join(transcript);
+        let payload = json!({"session_id": conversation, "transcript_path": transcript});
+        let params = json!({"event_name": "Start", "payload": payload});
+        self.stage.rpc("bot", "hook_event", &params);
+        until("the conversation", || {
+            let log = self.stage.run("log").ok();
+            log.contains(&format!("conversation  {conversation}\n"))
+                .then_some(())
+        });
+    }
+
+    /// A person ends it with this exit status.
+    fn exit(&self, status: u8) {
+        let call = |id: u8, method: &str, params: Value| json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        let line = format!("exit {status}\n");
+        let calls = [
+            call(1, "set_interactive_mode", json!({"enabled": true})),
+            call(2, "write_pty", json!({"data": line})),
+        ];
+        // The mode ends with its connection.
+        let socket = self.stage.home().join("sockets/bot.sock");
+        let mut connection = UnixStream::connect(socket).expect("a session that listens");
+        for call in calls {
+            writeln!(connection, "{call}").expect("a session that reads");
+        }
+        self.stage.until_activity("bot", "exited");
+    }
+
+    /// Leave the next messages in the input box without Enter, or press Enter at once.
+    fn teach_slow_enter(&self, is_slow: bool) {
+        let delay = if is_slow { "60s" } else { "10ms" };
+        let manifest = format!("{MANIFEST}[submit]\ndelay = \"{delay}\"\n");
+        install_manifest(self.stage, "talker", &manifest);
     }
 
     /// Write a message into the transcript, as given to the model.
@@ -160,8 +194,74 @@ fn only_a_start_after_a_crash_resumes() {
     talker.run();
     assert_eq!(talker.last_args(), RESUMED, "the program crashed");
     stage.run("stop bot").ok();
-    assert_eq!(talker.run(), "");
+    assert!(!talker.run().contains("resuming"));
     assert_eq!(talker.last_args(), FIRST);
+}
+
+/// A wrapper turns a crash of its agent into an exit status, which says nothing about its cause.
+#[test]
+fn a_start_that_does_not_resume_a_conversation_names_it() {
+    let stage = Stage::new();
+    let talker = Talker::new(&stage);
+    talker.run();
+    talker.converse();
+    for status in [0, 1] {
+        talker.exit(status);
+        let said = talker.run();
+        assert_eq!(talker.last_args(), FIRST, "exit {status}");
+        assert!(said.contains("starting a new conversation"), "{said}");
+        assert!(said.contains("'ph restart bot'"), "{said}");
+        assert!(said.contains("conv-1"), "{said}");
+        let log = stage.run("log").ok();
+        assert!(log.contains("conversation  conv-1  not resumed"), "{log}");
+        talker.restart("");
+        assert_eq!(talker.last_args(), RESUMED, "exit {status}");
+    }
+    // A shell reports SIGKILL like this.
+    talker.exit(137);
+    let said = talker.run();
+    assert!(said.contains("resuming conversation conv-1"), "{said}");
+    // The person wants a new conversation, or chooses one.
+    talker.exit(0);
+    let args = ["run", "--fresh", "--name", "bot", "--detach", "--"];
+    let done = stage.call(&[&args[..], &[&talker.program]].concat()).run();
+    assert_eq!((done.code, done.err()), (0, String::new()));
+    assert!(talker.restart("").contains("none is on record"));
+    talker.converse();
+    talker.exit(0);
+    assert_eq!(talker.run_with(&["--continue"]), "");
+}
+
+#[test]
+fn a_conversation_that_was_left_does_not_come_back() {
+    let stage = Stage::new();
+    let talker = Talker::new(&stage);
+    talker.run();
+    talker.converse();
+    talker.enter("conv-2", "none-yet.jsonl");
+    let said = talker.restart("");
+    assert!(said.contains("no transcript yet"), "{said}");
+    assert_eq!(talker.last_args(), FIRST);
+    // A conversation that a person has chosen exists.
+    stage.file("older.jsonl", "");
+    talker.enter("conv-0", "older.jsonl");
+    talker.restart("");
+    assert_eq!(talker.last_args(), "--resume conv-0 --model x");
+}
+
+#[test]
+fn the_note_tells_which_arguments_are_dropped() {
+    let stage = Stage::new();
+    let talker = Talker::new(&stage);
+    talker.run_with(&["--continue", "--model", "x"]);
+    talker.converse();
+    let said = talker.restart("");
+    assert_eq!(talker.last_args(), RESUMED);
+    assert!(
+        said.contains("'--continue' on the command line is ignored"),
+        "{said}"
+    );
+    assert!(!said.contains("prompt"), "{said}");
 }
 
 #[test]
@@ -187,7 +287,7 @@ fn a_slowly_failing_resumption_starts_a_new_conversation() {
     stage.file("slow", "");
     // It is starting until its hook reports this event, even if it is silent.
     let ready = "[hook]\nready = [\"Ready\"]";
-    teach(&stage, "talker", &MANIFEST.replace("[hook]", ready));
+    install_manifest(&stage, "talker", &MANIFEST.replace("[hook]", ready));
     let done = stage.run("restart bot --detach");
     assert_eq!(done.code, 0, "{}", done.err());
     let said = done.err();
@@ -248,6 +348,57 @@ fn a_message_that_was_only_queued_is_repeated_after_a_crash() {
     until("the repeat", || {
         (stage.receipts(&queued).len() == 6).then_some(())
     });
+}
+
+#[test]
+fn a_message_that_was_being_offered_is_settled_by_the_resumed_conversation() {
+    let stage = Stage::new();
+    let talker = Talker::new(&stage);
+    talker.run();
+    talker.converse();
+    for is_given in [true, false] {
+        talker.teach_slow_enter(true);
+        talker.restart("");
+        talker.converse();
+        let id = stage.send("bot 'was it given?'");
+        stage.until_receipt(&id, "offering");
+        talker.crash();
+        if is_given {
+            talker.record(&id, "was it given?");
+        }
+        talker.teach_slow_enter(false);
+        talker.run();
+        if is_given {
+            stage.until_receipt(&id, "accepted");
+            assert_eq!(stage.receipts(&id), ["stored", "offering", "accepted"]);
+        } else {
+            stage.until_shown("bot", "(repeat: may have been shown before)");
+            let steps = stage.receipts(&id);
+            assert_eq!(steps[..3], ["stored", "offering", "uncertain"]);
+        }
+    }
+}
+
+/// The program never resumes the conversation, so nothing shows whether its model has the message.
+#[test]
+fn a_message_that_was_being_offered_is_uncertain_if_the_program_ends_at_once() {
+    let stage = Stage::new();
+    let talker = Talker::new(&stage);
+    talker.teach_slow_enter(true);
+    talker.run();
+    talker.converse();
+    let id = stage.send("bot 'was it given?'");
+    stage.until_receipt(&id, "offering");
+    talker.crash();
+    talker.record(&id, "was it given?");
+    stage.file("forbidden", "");
+    talker.teach_slow_enter(false);
+    talker.run();
+    stage.until_shown("bot", "(repeat: may have been shown before)");
+    assert_eq!(
+        stage.receipts(&id)[..3],
+        ["stored", "offering", "uncertain"]
+    );
 }
 
 /// Reading a long transcript takes seconds, in which the session may offer new mail.

@@ -2,7 +2,7 @@
 //! shows that the real agents use them.
 
 use crate::common::stage::{Stage, until, until_dead, until_so};
-use crate::common::tui::teach;
+use crate::common::tui::install_manifest;
 use crate::common::{Call, Done, executable, path_text};
 use serde_json::{Value, json};
 use std::os::unix::fs::MetadataExt;
@@ -314,7 +314,7 @@ fn launch_files_of_a_crash_are_removed() {
     let stage = Stage::new();
     let file = "[[start.file]]\nname = \"a.json\"\nvariable = \"GIVEN\"\ntext = '{}'\n";
     let manifest = format!("name = \"own\"\ndescription = \"A test's own\"\n{file}");
-    teach(&stage, "own", &manifest);
+    install_manifest(&stage, "own", &manifest);
     let start = Start::new(&stage, "own");
     start.run(&["--harness", "own"], &[]);
     let given = start.layer().join("a.json");

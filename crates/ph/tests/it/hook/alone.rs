@@ -1,4 +1,5 @@
-//! A hook of an agent that a person started: mail at its prompts, each message once.
+//! Hooks of an agent that a person started without a session: they print new mail at its prompts,
+//! each message once.
 
 use crate::common::Ph;
 use serde_json::{Value, json};
@@ -33,7 +34,7 @@ fn new_mail_is_shown_at_a_prompt_once() {
         "{text}"
     );
     assert_eq!(prompt(&ph, &["--agent", "coder"]).run().ok(), "");
-    // The environment says more than what was installed once.
+    // PH_AGENT overrides the agent for which the hook was installed.
     ph.send("tester again");
     let call = prompt(&ph, &["--agent", "coder"]).agent("tester");
     assert!(call.run().ok().contains("again"));

@@ -1,4 +1,4 @@
-//! Mail that goes to a working agent through its own hook, the screen untouched.
+//! Delivery through a working agent's hook, which leaves the screen untouched.
 
 use crate::common::PATIENCE;
 use crate::common::stage::{Stage, kill, until, until_so};
@@ -24,8 +24,8 @@ idle = ["Stop"]
 context = ["UserPromptSubmit", "PostToolUse"]
 "#;
 
-/// An agent that works, as its hook says.
-fn working() -> Stage {
+/// Start a session whose agent is working, as its hook reports.
+pub(super) fn working() -> Stage {
     let stage = Stage::new();
     stage.file("user/.config/posthaste/harness/hooked.toml", MANIFEST);
     let args = ["run", "--detach", "--name", "bot", "--harness", "hooked"];
@@ -42,11 +42,12 @@ fn working() -> Stage {
     stage
 }
 
-fn socket(stage: &Stage) -> std::path::PathBuf {
+pub(super) fn socket(stage: &Stage) -> std::path::PathBuf {
     stage.home().join("sockets/bot.sock")
 }
 
-/// What a hook prints; a payload is made one of its own, so that none passes for a repeat.
+/// Run a hook and return its output. The payload gets a unique field, so that the session does not
+/// take it for a repetition.
 fn hook(stage: &Stage, event: &str, payload: &Value) -> String {
     let mut payload = payload.clone();
     payload["hook_event_name"] = event.into();
@@ -66,7 +67,7 @@ fn context(printed: &str, event: &str) -> String {
         .to_owned()
 }
 
-/// Sends, and waits until the session knows that its hook is to take it.
+/// Send a message, and wait until the session reserves it for the hook.
 fn send(stage: &Stage, line: &str) -> String {
     let id = stage.send(line);
     stage.until_rule(&id, "hook");
@@ -85,9 +86,8 @@ fn routes(stage: &Stage, id: &str) -> Vec<(String, Value)> {
     receipts.iter().map(pair).collect()
 }
 
-/// Whether standard output is closed or thrown away, nothing of it reaches the agent.
 #[test]
-fn a_hook_whose_output_goes_nowhere_is_handed_nothing() {
+fn a_hook_whose_output_is_discarded_gets_no_mail() {
     let stage = working();
     let id = send(&stage, "bot 'fix the login page'");
     let payload = json!({"hook_event_name": "PostToolUse", "at": "once"}).to_string();
@@ -101,7 +101,7 @@ fn a_hook_whose_output_goes_nowhere_is_handed_nothing() {
 }
 
 #[test]
-fn it_goes_in_at_the_next_tool_boundary() {
+fn a_hook_prints_mail_after_the_next_tool() {
     let stage = working();
     let first = send(
         &stage,
@@ -132,21 +132,21 @@ fn it_goes_in_at_the_next_tool_boundary() {
             ]
         );
     }
-    // Once and only once.
+    // The next hook does not print the messages again.
     assert_eq!(hook(&stage, "PostToolUse", &json!({})), "");
     let why = stage.run(&format!("show {first}")).ok();
     assert!(
         why.contains("by way of hook; its hook has passed it on"),
         "{why}"
     );
-    // What waits for an idle agent is typed when it is.
+    // A message for an idle agent is typed once the agent is idle.
     hook(&stage, "Stop", &json!({}));
     stage.until_receipt(&later, "offered");
     assert_eq!(routes(&stage, &later)[2].1, "terminal");
 }
 
 #[test]
-fn its_transcript_proves_that_it_was_accepted() {
+fn a_transcript_proves_that_a_message_was_accepted() {
     let stage = working();
     let id = send(&stage, "bot hello");
     let given = context(&hook(&stage, "PostToolUse", &json!({})), "PostToolUse");
@@ -158,7 +158,7 @@ fn its_transcript_proves_that_it_was_accepted() {
     let with = |path: &std::path::Path| json!({"transcript_path": path});
     hook(&stage, "PreToolUse", &with(&path));
     assert_eq!(stage.receipt(&id), "offered");
-    // It is written late.
+    // The agent writes the row with the hook's output later.
     let added = json!({"type": "attachment", "attachment": {
         "type": "hook_additional_context", "content": [given]}});
     let path = stage.file("transcript.jsonl", format!("{said}\n{result}\n{added}\n"));
@@ -171,7 +171,7 @@ fn its_transcript_proves_that_it_was_accepted() {
 }
 
 #[test]
-fn a_hook_that_dies_with_it_leaves_it_uncertain_and_it_comes_again_as_a_repeat() {
+fn a_message_of_a_killed_hook_is_uncertain_and_is_repeated_with_a_mark() {
     let stage = working();
     let id = send(&stage, "bot hello");
     let mut stream = UnixStream::connect(socket(&stage)).expect("a session");
@@ -199,7 +199,7 @@ fn a_hook_that_dies_with_it_leaves_it_uncertain_and_it_comes_again_as_a_repeat()
 }
 
 #[test]
-fn a_session_that_dies_with_it_leaves_it_uncertain() {
+fn a_message_that_a_hook_got_before_its_session_crashed_is_uncertain() {
     let stage = working();
     let id = send(&stage, "bot hello");
     let pid = stage.pid("bot");
@@ -236,7 +236,8 @@ fn a_hook_does_not_wait_for_a_slow_journal() {
     lock.lock().expect("nobody has it for long");
     assert_eq!(hook(&stage, "PostToolUse", &json!({})), "");
     drop(lock);
-    // What was recorded too late is taken back, and nobody was shown anything.
+    // The offer was recorded too late for the hook: it is withdrawn, and the agent has seen
+    // nothing.
     stage.until_rule(&id, "hook");
     let text = until("the next hook", || {
         let printed = hook(&stage, "PostToolUse", &json!({}));
@@ -248,7 +249,7 @@ fn a_hook_does_not_wait_for_a_slow_journal() {
 }
 
 #[test]
-fn side_agents_and_others_get_none_of_it() {
+fn hooks_of_subagents_and_of_other_harnesses_get_no_mail() {
     let stage = working();
     let id = send(&stage, "bot hello");
     assert_eq!(hook(&stage, "PostToolUse", &json!({"agent_id": "sub"})), "");

@@ -1,4 +1,4 @@
-//! `ph hooks`: into an agent's own settings and out again, everything else as it was.
+//! `ph hooks` adds the hook to an agent's settings and removes it, and changes no other byte.
 
 use crate::common::{Done, Ph, path_text};
 use posthaste_lab::pty::{Size, Terminal};
@@ -7,7 +7,7 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-const MINE: &str = "{\n    \"model\": \"opus\",\n    \"hooks\": {\n        \"UserPromptSubmit\": [\n            \
+const SETTINGS: &str = "{\n    \"model\": \"opus\",\n    \"hooks\": {\n        \"UserPromptSubmit\": [\n            \
     {\"hooks\": [{\"type\": \"command\", \"command\": \"mine\"}]}\n        ],\n        \"Stop\": []\n    },\n    \
     \"a\": [1,   2]\n}\n";
 
@@ -31,9 +31,9 @@ fn changed(done: &Done) -> bool {
 }
 
 #[test]
-fn it_goes_in_and_out_and_leaves_no_trace() {
+fn an_uninstalled_hook_leaves_the_settings_byte_for_byte() {
     let ph = Ph::new();
-    for (at, content) in [MINE, "{}", "{\"hooks\":{}}", "", "{\"x\":1}\r\n"]
+    for (at, content) in [SETTINGS, "{}", "{\"hooks\":{}}", "", "{\"x\":1}\r\n"]
         .iter()
         .enumerate()
     {
@@ -59,7 +59,7 @@ fn it_goes_in_and_out_and_leaves_no_trace() {
                 .mode();
             assert_eq!(mode & 0o777, 0o640);
         }
-        // Again, it is as it is.
+        // Installing again changes nothing.
         assert!(!changed(&ph.run("hooks install claude --yes")));
         assert_eq!((text(&path), text(&copy)), (now, (*content).to_owned()));
         assert!(changed(&ph.run("hooks uninstall claude --yes")));
@@ -70,18 +70,18 @@ fn it_goes_in_and_out_and_leaves_no_trace() {
 }
 
 #[test]
-fn what_was_edited_since_stays() {
+fn uninstalling_keeps_later_edits() {
     let ph = Ph::new();
-    let path = settings(&ph, MINE);
+    let path = settings(&ph, SETTINGS);
     ph.run("hooks install claude --yes").out();
     let edited = text(&path).replace("opus", "haiku");
     std::fs::write(&path, &edited).expect("a file");
     ph.run("hooks uninstall claude --yes").out();
-    assert_eq!(text(&path), MINE.replace("opus", "haiku"));
+    assert_eq!(text(&path), SETTINGS.replace("opus", "haiku"));
 }
 
 #[test]
-fn where_there_was_no_file_there_is_none_again() {
+fn uninstalling_removes_a_settings_file_that_installing_created() {
     let ph = Ph::new();
     for (harness, file) in [
         ("claude", ".claude/settings.json"),
@@ -102,7 +102,7 @@ fn where_there_was_no_file_there_is_none_again() {
             .permissions()
             .mode();
         assert_eq!(mode & 0o777, 0o600);
-        // For another agent.
+        // Installed again without an agent's name, then with an outdated path of `ph`.
         assert!(changed(&ph.run(&format!("hooks install {harness} --yes"))));
         assert!(!text(&path).contains("--agent"));
         let other = text(&path).replace(env!("CARGO_BIN_EXE_ph"), "/old/ph");
@@ -118,7 +118,7 @@ fn where_there_was_no_file_there_is_none_again() {
 }
 
 #[test]
-fn what_is_not_understood_is_left_alone() {
+fn invalid_settings_are_refused_and_not_changed() {
     let ph = Ph::new();
     for content in [
         "// mine\n{}\n",
@@ -146,9 +146,9 @@ fn what_is_not_understood_is_left_alone() {
 }
 
 #[test]
-fn nothing_is_written_before_somebody_agrees() {
+fn installing_asks_for_confirmation() {
     let ph = Ph::new();
-    let path = settings(&ph, MINE);
+    let path = settings(&ph, SETTINGS);
     let done = ph.run("hooks install claude");
     assert_eq!(done.code, 4);
     assert!(
@@ -163,8 +163,8 @@ fn nothing_is_written_before_somebody_agrees() {
         done.out()
     );
     assert!(!done.out().contains("\"a\": [1"), "{}", done.out());
-    assert_eq!(text(&path), MINE);
-    // On a terminal.
+    assert_eq!(text(&path), SETTINGS);
+    // On a terminal, `ph hooks install` asks.
     let ask = |answer: &str| {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_ph"));
         command
@@ -179,15 +179,15 @@ fn nothing_is_written_before_somebody_agrees() {
         terminal
     };
     ask("n\r").wait_for_text("nothing was changed");
-    assert_eq!(text(&path), MINE);
+    assert_eq!(text(&path), SETTINGS);
     ask("y\r").wait_for_text("is now installed");
-    assert_ne!(text(&path), MINE);
+    assert_ne!(text(&path), SETTINGS);
 }
 
 #[test]
-fn links_are_written_through_and_variables_honoured() {
+fn installing_follows_symbolic_links_and_environment_variables() {
     let ph = Ph::new();
-    let real = ph.file("dotfiles/claude.json", MINE);
+    let real = ph.file("dotfiles/claude.json", SETTINGS);
     let dir = ph.user().join(".claude");
     std::fs::create_dir_all(&dir).expect("a directory");
     let link = dir.join("settings.json");
@@ -197,7 +197,7 @@ fn links_are_written_through_and_variables_honoured() {
     assert!(text(&real).contains("hook claude"));
     assert!(changed(&ph.run("hooks uninstall claude --yes")));
     assert!(link.is_symlink());
-    assert_eq!(text(&real), MINE);
+    assert_eq!(text(&real), SETTINGS);
     std::fs::remove_file(&real).expect("a file");
     assert_eq!(ph.run("hooks install claude --yes").code, 4);
     for (harness, variable, file) in [
@@ -223,7 +223,7 @@ fn links_are_written_through_and_variables_honoured() {
 }
 
 #[test]
-fn an_agent_so_equipped_is_shown_its_mail() {
+fn an_installed_hook_prints_the_agents_mail() {
     let ph = Ph::new();
     let path = settings(&ph, "{}");
     ph.run("hooks install claude --yes --agent coder").out();
@@ -231,7 +231,7 @@ fn an_agent_so_equipped_is_shown_its_mail() {
     let whole: Value = serde_json::from_str(&text(&path)).expect("JSON");
     let command = whole["hooks"]["UserPromptSubmit"][0]["hooks"][0]["command"].clone();
     let prompt = json!({"hook_event_name": "UserPromptSubmit", "prompt": "x"});
-    // As the agent runs it.
+    // Run the command like the agent, by a shell.
     let mut shell = std::process::Command::new("/bin/sh");
     shell
         .args([

@@ -1,7 +1,7 @@
-//! `ph hook`, the real binary: it tells its session, and whatever happens it costs its agent
-//! nothing.
+//! `ph hook` and `ph hooks`, the real binary: a hook reports to its session, prints mail for its
+//! agent, and never fails or delays the agent.
 
-#![cfg(target_os = "linux")] // It looks for processes in /proc.
+#![cfg(target_os = "linux")] // The tests find processes in /proc.
 
 mod alone;
 mod handing;

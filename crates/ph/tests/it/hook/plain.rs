@@ -1,4 +1,4 @@
-//! A hook that tells its session, and one that cannot.
+//! Hooks that report to their session, and hooks that cannot.
 
 use crate::common::stage::{Stage, kill};
 use crate::common::{Call, Done, Ph, path_text};
@@ -19,7 +19,7 @@ tool = ["PreToolUse"]
 idle = ["Stop"]
 "#;
 
-/// A session that knows what hooks mean.
+/// Start a session whose harness maps hook events to states.
 fn session() -> Stage {
     let stage = Stage::new();
     stage.file("user/.config/posthaste/harness/hooked.toml", MANIFEST);
@@ -44,13 +44,13 @@ fn evidence(stage: &Stage) -> String {
     stage.status("bot")["evidence"].to_string()
 }
 
-/// One that outlives its program speaks of a run that is over.
+/// A hook that outlives its program reports about a run that has ended.
 #[test]
-fn a_hook_of_another_run_is_not_heard() {
+fn a_hook_of_another_run_is_ignored() {
     let stage = session();
     let run = |name: &str| {
-        let said = std::fs::read_to_string(stage.dir().join(name)).expect("its run");
-        said.trim().to_owned()
+        let run = std::fs::read_to_string(stage.dir().join(name)).expect("its run");
+        run.trim().to_owned()
     };
     let script = |name: &str| {
         let file = path_text(&stage.dir().join(name));
@@ -70,24 +70,24 @@ fn a_hook_of_another_run_is_not_heard() {
     assert!(!evidence(&stage).contains("hook"), "{}", evidence(&stage));
     silent(&of(&run("second")).stdin(tool).run());
     assert!(evidence(&stage).contains("hook PreToolUse"));
-    // One that does not know is believed.
+    // A hook without PH_RUN is accepted.
     silent(&hook(&stage, "hook hooked --event Stop").run());
     assert!(evidence(&stage).contains("hook Stop"));
 }
 
 #[test]
-fn a_session_hears_of_it() {
+fn a_hook_reports_its_event_to_the_session() {
     let stage = session();
     let tool = json!({"hook_event_name": "PreToolUse", "tool_name": "Bash"}).to_string();
     silent(&hook(&stage, "hook hooked").stdin(tool.clone()).run());
     assert!(evidence(&stage).contains("hook PreToolUse"));
-    // An agent of another kind that this one has started.
+    // Ignored: the hook of an agent of another harness, which this agent has started.
     let stop = r#"{"hook_event_name":"Stop"}"#;
     silent(&hook(&stage, "hook other").stdin(stop).run());
     assert!(evidence(&stage).contains("hook PreToolUse"));
     silent(&hook(&stage, "hook hooked --event Stop").run());
     assert!(evidence(&stage).contains("hook Stop"));
-    // Through the whole of the parser, and with far more than is passed on.
+    // A command line for clap, and a payload that is too long to be forwarded whole.
     let output = "x".repeat(10_000_000);
     let tool = json!({"tool_response": output, "hook_event_name": "PreToolUse"});
     let call = hook(&stage, "hook --color=never hooked");
@@ -96,7 +96,7 @@ fn a_session_hears_of_it() {
 }
 
 #[test]
-fn one_that_a_person_installed_is_silent_where_the_session_has_its_own() {
+fn an_installed_hook_does_nothing_if_the_session_has_injected_hooks() {
     let stage = session();
     let marked = |line| hook(&stage, line).env("PH_HOOKS", "injected");
     silent(&marked("hook hooked --event PreToolUse --injected").run());
@@ -106,7 +106,7 @@ fn one_that_a_person_installed_is_silent_where_the_session_has_its_own() {
 }
 
 #[test]
-fn nothing_makes_it_fail_or_speak() {
+fn a_hook_never_fails_and_prints_errors_only_for_a_log() {
     let ph = Ph::new();
     let stop = r#"{"hook_event_name":"Stop"}"#;
     let call = |line: &str| ph.call(&ph.words(line));
@@ -137,17 +137,16 @@ fn nothing_makes_it_fail_or_speak() {
     ] {
         silent(&call(misspelt).stdin(stop).run());
     }
-    let told = call("hook claude").stdin(stop).env("PH_LOG", "1").run();
+    let logged = call("hook claude").stdin(stop).env("PH_LOG", "1").run();
     assert_eq!(
-        told.err(),
+        logged.err(),
         "note: there is no session, and neither PH_AGENT nor --agent names an agent\n"
     );
     assert!(!ph.home().exists());
 }
 
-/// With standard input closed, not empty.
 #[test]
-fn it_needs_no_standard_input() {
+fn a_hook_runs_with_standard_input_closed() {
     let ph = Ph::new();
     let script = format!("exec {} hook claude <&-", env!("CARGO_BIN_EXE_ph"));
     let done = Command::new("/bin/sh")
@@ -164,7 +163,7 @@ fn it_needs_no_standard_input() {
 }
 
 #[test]
-fn a_session_that_is_stopped_costs_a_moment_and_one_that_is_dead_none() {
+fn a_hook_exits_soon_if_its_session_is_stopped_or_dead() {
     let stage = session();
     let pid = stage.pid("bot");
     let (small, large) = ("x".to_owned(), "x".repeat(200_000));
@@ -176,7 +175,7 @@ fn a_session_that_is_stopped_costs_a_moment_and_one_that_is_dead_none() {
         begun.elapsed()
     };
     kill(pid, Signal::STOP);
-    // Generous, because others use this machine too.
+    // A generous limit, because the machine may be busy.
     let [a, b] = [&small, &large].map(|text| timed(text));
     kill(pid, Signal::CONT);
     for took in [a, b] {

@@ -1,4 +1,4 @@
-//! What counts as shown: what was printed for its own agent, and nothing else.
+//! A message counts as shown only if it was printed for its own agent.
 
 use crate::common::session::{BOT, Session, run};
 use crate::common::{Call, Ph, wait_for};
@@ -12,16 +12,16 @@ fn check_of(ph: &Ph, agent: &str) -> Call {
     ph.call(&["check", "--inject"]).agent(agent)
 }
 
-/// A hook that a person has installed: it says by name whose it is, and nothing else does.
+/// A hook that a person has installed: only its `--agent` names the agent.
 fn installed(ph: &Ph, agent: &str) -> Call {
     let payload = json!({"hook_event_name": "UserPromptSubmit", "prompt": "hi"});
     let call = ph.call(&["hook", "claude", "--agent", agent]);
     call.stdin(payload.to_string()).env("PH_LOG", "1")
 }
 
-fn full() -> Option<Stdio> {
+fn full_device() -> Option<Stdio> {
     match File::options().write(true).open("/dev/full") {
-        Ok(full) => Some(full.into()),
+        Ok(file) => Some(file.into()),
         Err(_) => {
             posthaste_lab::skip_or_fail("there is no /dev/full");
             None
@@ -29,8 +29,8 @@ fn full() -> Option<Stdio> {
     }
 }
 
-/// A pipe that nobody reads any more.
-fn unread() -> Option<Stdio> {
+/// Return the writer of a pipe whose reader is closed.
+fn closed_pipe() -> Option<Stdio> {
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
     Some(writer.into())
@@ -47,10 +47,10 @@ fn steps(ph: &Ph, id: &str) -> (String, Vec<String>) {
 }
 
 #[test]
-fn what_could_not_be_printed_comes_again_marked() {
+fn mail_that_could_not_be_printed_is_repeated_with_a_mark() {
     type Hook = fn(&Ph, &str) -> Call;
     for hook in [check_of as Hook, installed] {
-        for broken in [full as fn() -> Option<Stdio>, unread] {
+        for broken in [full_device as fn() -> Option<Stdio>, closed_pipe] {
             let ph = Ph::new();
             let id = ph.send("bob 'fix the login page'");
             let Some(to) = broken() else { return };
@@ -74,10 +74,10 @@ fn what_could_not_be_printed_comes_again_marked() {
     }
 }
 
-/// Where standard output is closed, the null device takes its place: what is written there is
-/// written, and nobody sees it.
+/// The null device replaces a closed standard output. Writing to it succeeds, but nobody sees the
+/// mail.
 #[test]
-fn what_would_go_nowhere_is_not_claimed() {
+fn mail_is_not_offered_if_the_output_is_discarded() {
     for to in [">&-", ">/dev/null"] {
         for command in ["check --inject", "hook claude --agent bob"] {
             let ph = Ph::new();
@@ -97,9 +97,9 @@ fn what_would_go_nowhere_is_not_claimed() {
                 .output()
                 .expect("a shell");
             assert!(done.status.success(), "{command} {to}");
-            let said = String::from_utf8_lossy(&done.stderr);
+            let errors = String::from_utf8_lossy(&done.stderr);
             let why = "standard output is closed or is /dev/null";
-            assert!(said.contains(why), "{command} {to}: {said}");
+            assert!(errors.contains(why), "{command} {to}: {errors}");
             assert_eq!(steps(&ph, &id).1, ["stored"], "{command} {to}");
             let shown = check_of(&ph, "bob").run().ok();
             assert!(shown.contains("fix the login page"), "{shown}");
@@ -117,7 +117,7 @@ fn a_session_types_what_a_hook_could_not_print() {
     let ph = &session.ph;
     ph.run("pause bot").ok();
     let id = ph.send("bot 'fix the login page'");
-    let broken = check_of(ph, BOT).stdout(unread().expect("a pipe"));
+    let broken = check_of(ph, BOT).stdout(closed_pipe().expect("a pipe"));
     assert_eq!(broken.run().code, 0);
     assert_eq!(steps(ph, &id).0, "uncertain");
     ph.run("unpause bot").ok();
@@ -126,19 +126,19 @@ fn a_session_types_what_a_hook_could_not_print() {
 }
 
 #[test]
-fn of_hooks_that_ask_at_once_one_is_given_it() {
+fn only_one_of_several_concurrent_hooks_gets_a_message() {
     let ph = Ph::new();
     let id = ph.send("bob 'fix the login page'");
     let calls: Vec<_> = (0..8).map(|_| check_of(&ph, "bob").spawn()).collect();
     let outputs = calls.into_iter().map(crate::common::Done::of);
-    let told: Vec<_> = outputs.map(|done| done.ok()).collect();
-    let given = told.iter().filter(|told| told.contains(&id[..8]));
-    assert_eq!(given.count(), 1, "{told:?}");
+    let printed: Vec<_> = outputs.map(|done| done.ok()).collect();
+    let given = printed.iter().filter(|text| text.contains(&id[..8]));
+    assert_eq!(given.count(), 1, "{printed:?}");
     assert_eq!(steps(&ph, &id).1, ["stored", "offering", "offered"]);
 }
 
 #[test]
-fn a_person_who_looks_uses_nothing_up() {
+fn a_persons_check_does_not_count_as_shown_to_the_agent() {
     let ph = Ph::new();
     let id = ph.send("bob 'fix the login page'");
     let before = ph.facts();
@@ -151,7 +151,7 @@ fn a_person_who_looks_uses_nothing_up() {
         assert!(looked.err().contains(says), "{}", looked.err());
     }
     assert_eq!(ph.facts(), before);
-    // A hook that a person has installed for bob is bob's.
+    // A hook that a person has installed for bob counts as bob's.
     let shown = installed(&ph, "bob").run().ok();
     assert!(shown.contains("fix the login page"), "{shown}");
     assert_eq!(steps(&ph, &id).1, ["stored", "offering", "offered"]);

@@ -130,7 +130,7 @@ fn an_acknowledged_request_is_visible_at_once() {
     let mut check = |method: &str, params: Value, field: &str, want: Value| {
         let order = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         let ask = json!({"jsonrpc": "2.0", "id": 2, "method": "session"});
-        wire.say(json!([order, ask]).to_string());
+        wire.send_line(json!([order, ask]).to_string());
         let replies = wire.json();
         assert!(replies[0]["error"].is_null(), "{method}: {replies}");
         let looped = &replies[1]["result"]["loop"];

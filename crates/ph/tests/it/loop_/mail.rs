@@ -83,7 +83,7 @@ fn mail_after_the_end_waits_for_the_next_loop() {
         .ph()
         .call(&["restart", "bot", "--detach", "--json"])
         .run();
-    let ends = crate::common::session::Ends::with(&again);
+    let ends = crate::common::session::KillOnDrop::processes_of(&again);
     let second = looped.prompt(2);
     assert!(second.contains("are you there"), "{second}");
     looped.go("true");

@@ -5,7 +5,7 @@
 
 mod screen;
 
-use crate::common::stage::{Agent, Stage, between, kill, until, until_dead, until_so};
+use crate::common::stage::{Agent, Stage, kill, millis_between, until, until_dead, until_so};
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -100,7 +100,7 @@ fn pain_05_an_idle_agent_never_wakes_for_queued_mail() {
             let id = ids.lines().next().expect("an id");
             stage.until_receipt(id, "offered");
             agent.until_heard(&format!("wake{n}"));
-            between(&stage.show(id), "stored", "offering")
+            millis_between(&stage.show(id), "stored", "offering")
         })
         .collect();
     waits.sort_unstable();
@@ -161,7 +161,7 @@ fn pain_08_messages_wait_minutes_for_the_end_of_a_turn() {
     stage.until_receipt(&id, "offered");
     assert!(agent.is_busy(), "the turn goes on");
     agent.until_heard("this is news\r");
-    let waited = between(&stage.show(&id), "stored", "offered");
+    let waited = millis_between(&stage.show(&id), "stored", "offered");
     assert!(waited < 5_000, "{waited} ms");
     assert!(
         !agent.heard_text().contains('\u{3}'),

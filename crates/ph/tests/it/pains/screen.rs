@@ -1,13 +1,13 @@
 //! The pains that only the program's screen can prevent, on the lab's scripted agent.
 
 use crate::common::stage::{Stage, until_so};
-use crate::common::tui::{LAB, Tui, lab_with, teach};
+use crate::common::tui::{LAB, Tui, install_manifest, lab_with};
 
 const FLAGS: [&str; 3] = ["--title", "--paste", "--keep-box"];
 
 /// Starts the scripted agent, with more flags of its own.
 fn tui<'a>(stage: &'a Stage, manifest: &str, more: &[&str]) -> Tui<'a> {
-    teach(stage, "lab", manifest);
+    install_manifest(stage, "lab", manifest);
     Tui::ready(stage, &[&FLAGS, more].concat())
 }
 
@@ -19,7 +19,7 @@ fn pain_02_an_enter_that_is_swallowed_leaves_the_text_standing() {
     let id = stage.send("bot 'one line\nand another'");
     stage.until_receipt(&id, "offered");
     // Enter came again, the text did not; and that it is offered was said only after that.
-    let log = tui.until_noted("turn");
+    let log = tui.until_logged("turn");
     let turn = Tui::turn(&id, "one line\\nand another");
     assert_eq!(log, ["swallowed".to_owned(), turn]);
     let shown = stage.show(&id);
@@ -73,14 +73,14 @@ fn pain_04_an_injected_enter_approves_a_permission_dialog() {
     for id in &ids {
         stage.until_receipt(id, "offered");
     }
-    let log = tui_one.until_noted("turn");
+    let log = tui_one.until_logged("turn");
     assert_eq!(log.len(), 1, "{log:?}");
     // An interrupt dismisses one, and never agrees.
     tui_one.order("ask delete all");
     stage.until_activity("bot", "blocked");
     let urgent = stage.send("bot --priority interrupt stop");
     stage.until_receipt(&urgent, "offered");
-    let log = tui_one.until_noted("turn \"[URGENT");
+    let log = tui_one.until_logged("turn \"[URGENT");
     assert_eq!(log[1..log.len() - 1], ["no \"delete all\""]);
     // One that opens between a text and its Enter.
     for lane in ["interrupt", "normal", "idle-first", "idle"] {
@@ -91,7 +91,7 @@ fn pain_04_an_injected_enter_approves_a_permission_dialog() {
         assert_eq!(stage.receipts(&id), ["stored", "offering"]);
         tui.order("answer");
         stage.until_receipt(&id, "offered");
-        let log = tui.until_noted("turn");
+        let log = tui.until_logged("turn");
         assert_eq!(log.len(), 1, "{lane}: {log:?}");
     }
 }

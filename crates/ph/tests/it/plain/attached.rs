@@ -200,7 +200,7 @@ fn a_viewer_is_told_how_it_ended() {
     viewer.keys(b"\r");
     while viewer.next_frame() {}
     assert!(String::from_utf8_lossy(&viewer.output).contains("last words"));
-    assert_eq!(viewer.said, [json!({"type": "ended", "how": "exit 3"})]);
+    assert_eq!(viewer.controls, [json!({"type": "ended", "how": "exit 3"})]);
     session.wait_gone();
 }
 
@@ -216,8 +216,8 @@ fn who_only_watches_or_is_locked_out_types_nothing() {
     let mut types = attach("read_only", false);
     let mut takes = attach("take", true);
     let taken = |yours: bool| json!({"type": "keyboard", "taken": true, "yours": yours});
-    takes.wait_for_said(&taken(true));
-    types.wait_for_said(&taken(false));
+    takes.wait_for_control(&taken(true));
+    types.wait_for_control(&taken(false));
     watches.control(&json!({"type": "take"}));
     watches.keys(b"watches");
     types.keys(b"types");
@@ -225,16 +225,16 @@ fn who_only_watches_or_is_locked_out_types_nothing() {
     wait_for("its keys", || (tty.typed() == "takes").then_some(()));
     takes.control(&json!({"type": "release"}));
     let free = json!({"type": "keyboard", "taken": false, "yours": false});
-    types.wait_for_said(&free);
+    types.wait_for_control(&free);
     types.keys(b"!");
     wait_for("the other's", || (tty.typed() == "takes!").then_some(()));
     // The last who asks has it; when that one goes, nobody has.
     takes.control(&json!({"type": "take"}));
-    takes.wait_for_said(&taken(true));
+    takes.wait_for_control(&taken(true));
     types.control(&json!({"type": "take"}));
-    types.wait_for_said(&taken(true));
+    types.wait_for_control(&taken(true));
     drop(types);
-    let since = takes.said.len();
-    takes.wait_until("freedom", |viewer| viewer.said[since..].contains(&free));
+    let since = takes.controls.len();
+    takes.wait_until("freedom", |viewer| viewer.controls[since..].contains(&free));
     drop(watches);
 }

@@ -199,7 +199,7 @@ fn who_has_the_keyboard_is_not_disturbed_until_it_is_released_or_its_owner_gone(
     for disconnects in [false, true] {
         let mut person = Viewer::attach(&session.socket, 80, 24);
         person.control(&json!({"type": "take"}));
-        person.wait_for_said(&json!({"type": "keyboard", "taken": true, "yours": true}));
+        person.wait_for_control(&json!({"type": "keyboard", "taken": true, "yours": true}));
         let idle = send(&session, "idle", "later");
         let normal = send(&session, "normal", "soon");
         let interrupt = send(&session, "interrupt", "now");

@@ -166,20 +166,20 @@ fn a_connection_has_one_request() {
     let ok = |line: &str| line.starts_with(r#"{"ok":true,"agent""#);
     let mut wire = session.wire();
     // Blank lines before it; what follows it is never looked at.
-    wire.put("\n \n{\"type\":\"status\"}\n{\"type\":\"stop\"}\nrubbish\n");
+    wire.send_bytes("\n \n{\"type\":\"status\"}\n{\"type\":\"stop\"}\nrubbish\n");
     assert!(ok(&wire.line()));
     assert_eq!(wire.next_line(), None);
     // Without a line end, as long as it is the end.
     let mut wire = session.wire();
-    wire.put(r#"{"type":"status","unknown":{"a":[1]}}"#);
-    wire.finish();
+    wire.send_bytes(r#"{"type":"status","unknown":{"a":[1]}}"#);
+    wire.close_write();
     assert!(ok(&wire.line()));
     assert_eq!(wire.next_line(), None);
     // Both words, and it is the other dialect; there it stays.
     let mut wire = session.wire();
-    wire.say(r#"{"jsonrpc":"2.0","id":1,"type":"stop","method":"unsubscribe"}"#);
+    wire.send_line(r#"{"jsonrpc":"2.0","id":1,"type":"stop","method":"unsubscribe"}"#);
     assert_eq!(wire.json()["result"], json!({"subscribed": []}));
-    wire.say(r#"{"type":"stop"}"#);
+    wire.send_line(r#"{"type":"stop"}"#);
     assert_eq!(wire.json()["error"]["message"], "Invalid JSON-RPC version");
     assert_eq!(wire.result("get_status", json!({}))["status"], "running");
 }

@@ -1,6 +1,6 @@
 //! The clients that the original's document shows, as they stand there.
 
-use crate::common::session::{BOT, Session, originals_path};
+use crate::common::session::{BOT, Session, originals_socket_path};
 use crate::common::{Ph, skip};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read};
@@ -10,7 +10,7 @@ const QUIET: &str = "echo ready; exec cat";
 
 fn session() -> Session {
     let ph = Ph::new();
-    let socket = originals_path(&ph, BOT);
+    let socket = originals_socket_path(&ph, BOT);
     let session = Session::start(ph, &["--socket", &socket], &["/bin/sh", "-c", QUIET]);
     session.wait_for_text("ready");
     session

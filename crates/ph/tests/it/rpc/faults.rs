@@ -1,7 +1,7 @@
 //! What went wrong with the original, and must not here.
 
 use crate::common::Ph;
-use crate::common::session::{Session, Wire, originals_path, run};
+use crate::common::session::{Session, Wire, originals_socket_path, run};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -121,7 +121,7 @@ fn the_last_line_is_told_to_late_listeners_too() {
 #[test]
 fn a_live_socket_is_left_alone_by_the_next_start() {
     let ph = Ph::new();
-    let chosen = originals_path(&ph, "bot");
+    let chosen = originals_socket_path(&ph, "bot");
     let flags = ["--socket", &chosen];
     let shell = ["/bin/sh", "-c", QUIET];
     let session = Session::start(ph, &flags, &shell);

@@ -9,8 +9,8 @@ const MARK: &str = r#"{"jsonrpc":"2.0","id":"mark","method":"unsubscribe"}"#;
 
 /// Says a line, and gives back all that is answered to it.
 fn answers(wire: &mut Wire, line: &[u8]) -> Vec<String> {
-    wire.say(line);
-    wire.say(MARK);
+    wire.send_line(line);
+    wire.send_line(MARK);
     let mut heard = Vec::new();
     loop {
         let line = wire.line();
@@ -186,7 +186,7 @@ fn subscriptions_are_listed_sorted() {
     let mut check = |method: &str, events: &str, want: &str| {
         let line = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"{events}}}"#);
         let want = result("1", &format!(r#"{{"subscribed":[{want}]}}"#));
-        wire.say(&line);
+        wire.send_line(&line);
         // Events may come between, once they are wanted.
         let mut got = wire.line();
         while got.contains(r#""method":"event""#) {
@@ -230,8 +230,8 @@ fn requests_may_be_sent_without_waiting_and_the_last_without_its_end() {
     let mut wire = session.wire();
     let ask = |id: u32| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"unsubscribe"}}"#);
     let lines: Vec<String> = (0..200).map(ask).collect();
-    wire.put(format!("\n\n{}\r\n \n{}", lines.join("\n\n"), ask(200)));
-    wire.finish();
+    wire.send_bytes(format!("\n\n{}\r\n \n{}", lines.join("\n\n"), ask(200)));
+    wire.close_write();
     for id in 0..=200 {
         let want = result(&id.to_string(), r#"{"subscribed":[]}"#);
         assert_eq!(vec![wire.line()], want);
@@ -283,7 +283,7 @@ fn a_batch_is_answered_before_what_it_causes_is_told() {
     let call = |id: u32, method: &str, params: &str| {
         format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#)
     };
-    wire.say(format!(
+    wire.send_line(format!(
         "[{},{},{}]",
         call(1, "subscribe", r#"{"events":["state_change"]}"#),
         call(2, "set_interactive_mode", r#"{"enabled":true}"#),
@@ -318,8 +318,8 @@ fn ten_mebibytes_are_a_line_and_more_is_an_error() {
     assert_eq!(answers(&mut wire, line(3 * most).as_bytes()), too_long);
     assert_eq!(answers(&mut wire, line(most).as_bytes()), unknown);
     // The last one is answered even if it never ends.
-    wire.put(line(most + 1));
-    wire.finish();
+    wire.send_bytes(line(most + 1));
+    wire.close_write();
     assert_eq!(vec![wire.line()], too_long);
     assert_eq!(wire.next_line(), None);
 }

@@ -14,7 +14,7 @@ fn the_status_has_the_originals_fields_in_its_order() {
     let session = Session::begin(ph, call);
     session.wait_for_text("ready");
     let mut wire = session.wire();
-    wire.say(r#"{"jsonrpc":"2.0","id":1,"method":"get_status"}"#);
+    wire.send_line(r#"{"jsonrpc":"2.0","id":1,"method":"get_status"}"#);
     let line = wire.line();
     let reply: Value = serde_json::from_str(&line).expect("JSON");
     let status = &reply["result"];
@@ -173,7 +173,7 @@ fn an_answer_comes_before_the_event_that_it_causes_and_what_is_unchanged_is_not_
         )
     };
     // The same twice, then back, then the same again: all without waiting.
-    wire.say([call(1, true), call(2, true), call(3, false), call(4, false)].join("\n"));
+    wire.send_line([call(1, true), call(2, true), call(3, false), call(4, false)].join("\n"));
     let mut heard = Vec::new();
     while heard.len() < 6 {
         let said = wire.json();
@@ -442,7 +442,7 @@ fn the_originals_attach_client_hears_its_status_first() {
     let session = Session::sh("while :; do echo noise; done");
     for _ in 0..20 {
         let mut wire = session.wire();
-        wire.put(concat!(
+        wire.send_bytes(concat!(
             r#"{"jsonrpc":"2.0","id":1,"method":"get_status"}"#,
             "\n",
             r#"{"jsonrpc":"2.0","id":2,"method":"subscribe","params":{"events":["*"]}}"#,

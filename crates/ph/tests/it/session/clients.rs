@@ -3,8 +3,8 @@
 
 #![cfg(target_os = "linux")] // Reads memory and users as on Linux.
 
-use crate::common::session::{BOT, Ends, Session, Viewer, Wire, run};
-use crate::common::{Ph, may_open, path_text, skip, wait_for};
+use crate::common::session::{BOT, KillOnDrop, Session, Viewer, Wire, run};
+use crate::common::{Ph, path_text, raise_open_file_limit, skip, wait_for};
 use posthaste_wire::frames;
 use rustix::process::{Pid, Resource, Rlimit, Uid};
 use serde_json::{Value, json};
@@ -51,21 +51,21 @@ fn an_incomplete_line_is_not_processed() {
     let (head, tail) = STATUS.split_at(20);
     let mut halves: Vec<Wire> = (0..20).map(|_| session.wire()).collect();
     for wire in &mut halves {
-        wire.put(head);
+        wire.send_bytes(head);
     }
     let mut begun = session.wire();
-    begun.put(r#"{"type":"sta"#);
+    begun.send_bytes(r#"{"type":"sta"#);
     assert_healthy(&session);
     for wire in &mut halves {
-        wire.say(tail);
+        wire.send_line(tail);
         assert_eq!(wire.json()["result"]["task_name"], BOT);
     }
-    begun.say(r#"tus"}"#);
+    begun.send_line(r#"tus"}"#);
     assert_eq!(begun.json()["ok"], true);
     // A client that exits in the middle of a line leaves nothing.
     session
         .wire()
-        .put(r#"{"jsonrpc":"2.0","id":1,"method":"stop""#);
+        .send_bytes(r#"{"jsonrpc":"2.0","id":1,"method":"stop""#);
     assert_healthy(&session);
 }
 
@@ -87,8 +87,8 @@ fn invalid_input_gets_an_error_or_ends_the_connection() {
         let mut wire = session.wire();
         let mut rubbish = random(length);
         rubbish.extend(b"\n");
-        wire.put(&rubbish);
-        wire.finish();
+        wire.send_bytes(&rubbish);
+        wire.close_write();
         let lines = wire.wait_closed();
         assert!(
             lines.iter().all(|reply| reply["error"]["code"].is_i64()),
@@ -107,14 +107,14 @@ fn invalid_input_gets_an_error_or_ends_the_connection() {
 
 #[test]
 fn silent_connections_do_not_block_requests() {
-    if !may_open(6_000) {
+    if !raise_open_file_limit(6_000) {
         return skip("there may not be some thousand open files");
     }
     let session = Session::sh(ECHO);
     session.wait_for_text("ready");
     // More than the listen backlog, at once.
     let mut crowd: Vec<Wire> = (0..3_000).map(|_| session.wire()).collect();
-    crowd[1].put("{\"jsonrpc\"");
+    crowd[1].send_bytes("{\"jsonrpc\"");
     assert_eq!(session.ask("get_status", json!({}))["task_name"], BOT);
     // Connections beyond the limit get the short timeout and an error.
     let mut last = crowd.pop().expect("a connection");
@@ -123,13 +123,41 @@ fn silent_connections_do_not_block_requests() {
     assert!(why.contains("no request arrived in time"), "{told}");
     assert_eq!(last.next_line(), None);
     // The first connections still have the full timeout.
-    crowd[0].say(STATUS);
+    crowd[0].send_line(STATUS);
     assert_eq!(crowd[0].json()["result"]["task_name"], BOT);
 }
 
 #[test]
+fn silent_connections_make_room_if_no_descriptor_is_free() {
+    if !raise_open_file_limit(2_000) {
+        return skip("there may not be a thousand open files");
+    }
+    let session = Session::sh(ECHO);
+    session.wait_for_text("ready");
+    let few = Rlimit {
+        current: Some(256),
+        maximum: Some(256),
+    };
+    let pid = i32::try_from(session.pid).ok().and_then(Pid::from_raw);
+    rustix::process::prlimit(pid, Resource::Nofile, few).expect("a limit");
+    let mut crowd: Vec<Wire> = (0..1_000).map(|_| session.wire()).collect();
+    assert_eq!(session.ask("get_status", json!({}))["task_name"], BOT);
+    // The oldest are closed first.
+    for wire in &mut crowd[..500] {
+        let told = wire.json();
+        let why = told["error"]["message"].as_str().expect("a reason");
+        assert!(why.contains("too many connections are silent"), "{told}");
+        assert_eq!(wire.next_line(), None);
+    }
+    crowd[999].send_line(STATUS);
+    assert_eq!(crowd[999].json()["result"]["task_name"], BOT);
+    drop(crowd);
+    assert_healthy(&session);
+}
+
+#[test]
 fn a_thousand_simultaneous_connections_are_answered() {
-    if !may_open(6_000) {
+    if !raise_open_file_limit(6_000) {
         return skip("there may not be a thousand open files");
     }
     let session = Session::sh(ECHO);
@@ -137,16 +165,16 @@ fn a_thousand_simultaneous_connections_are_answered() {
     let before = session.memory();
     let mut crowd: Vec<Wire> = (0..1_000).map(|_| session.wire()).collect();
     for wire in &mut crowd {
-        wire.say(STATUS);
+        wire.send_line(STATUS);
     }
     for wire in &mut crowd {
         assert_eq!(wire.json()["result"]["task_name"], BOT);
     }
     for wire in &mut crowd {
-        wire.put(
+        wire.send_bytes(
             r#"{"jsonrpc":"2.0","id":2,"method":"subscribe","params":{"events":["message"]}}"#,
         );
-        wire.say("");
+        wire.send_line("");
     }
     for wire in &mut crowd {
         assert_eq!(wire.json()["id"], 2);
@@ -357,7 +385,7 @@ fn sockets_are_private_to_the_user() {
     std::fs::set_permissions(&runtime, Permissions::from_mode(0o700)).expect("ours");
     let other = run(&session.ph, "other", &[], &SHELL).env("XDG_RUNTIME_DIR", &runtime);
     let done = other.run();
-    let _ends = Ends::with(&done);
+    let _ends = KillOnDrop::processes_of(&done);
     let socket = PathBuf::from(done.json()["socket"].as_str().expect("a socket"));
     assert!(
         socket.starts_with(runtime.join("posthaste")),
@@ -429,7 +457,7 @@ fn a_deep_home_gets_a_short_socket_path() {
         call.env("TMPDIR", ph.dir()).run()
     };
     let done = start(&deep);
-    let _ends = Ends::with(&done);
+    let _ends = KillOnDrop::processes_of(&done);
     let known = done.json();
     let socket = PathBuf::from(known["socket"].as_str().expect("a socket"));
     assert!(socket.as_os_str().len() <= 103, "{}", socket.display());
@@ -447,7 +475,7 @@ fn a_deep_home_gets_a_short_socket_path() {
     // An agent of the same name in another home has another socket.
     let other = ph.dir().join("d".repeat(100)).join("f".repeat(100));
     let done = start(&other);
-    let _ends = Ends::with(&done);
+    let _ends = KillOnDrop::processes_of(&done);
     assert_ne!(done.json()["socket"], known["socket"]);
     for home in [&deep, &other] {
         let stop = ph.call(&["stop", "--kill", BOT]).env("PH_HOME", home);

@@ -4,7 +4,7 @@
 #![cfg(target_os = "linux")] // Reads processes from /proc.
 
 use crate::common::stage::{
-    Stage, is_alive, kill, number_in, sleeps, ticks, until, until_dead, until_so,
+    Stage, is_alive, kill, sleeps, ticks, until, until_dead, until_so, wait_for_number,
 };
 use crate::common::{Done, path_text, skip};
 use posthaste_lab::pty::Size;
@@ -45,7 +45,7 @@ fn a_killed_session_affects_no_other_and_its_files_are_removed() {
     until_dead(bad);
     // A program that does not ignore SIGHUP ends at once.
     until_dead(soft.1);
-    let grandchild = number_in(&grandchild);
+    let grandchild = wait_for_number(&grandchild);
     assert!(is_alive(child) && is_alive(grandchild));
 
     let listed = stage.run("ls");

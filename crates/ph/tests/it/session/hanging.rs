@@ -3,8 +3,8 @@
 
 #![cfg(target_os = "linux")] // Reads processes from /proc.
 
-use crate::common::stage::{Stage, is_alive, kill, number_in, until, until_dead, until_so};
-use crate::common::{Call, Done, may_open, path_text};
+use crate::common::stage::{Stage, is_alive, kill, until, until_dead, until_so, wait_for_number};
+use crate::common::{Call, Done, path_text, raise_open_file_limit};
 use posthaste_lab::pty::Size;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -31,7 +31,7 @@ fn in_time(call: Call) -> Done {
 
 /// Connect until the listen backlog is full.
 fn fill(socket: &Path) -> Vec<OwnedFd> {
-    may_open(0);
+    raise_open_file_limit(0);
     let address = SocketAddrUnix::new(socket).expect("a short path");
     let mut waiting = Vec::new();
     loop {
@@ -196,7 +196,11 @@ fn an_unreachable_session_can_be_stopped() {
         let done = stage.start("bot", &["/bin/sh", "-c", &script]);
         assert_eq!(done.code, 0, "{}", done.err());
         stage.until_shown("bot", "up");
-        let all = [stage.pid("bot"), stage.child("bot"), number_in(&grandchild)];
+        let all = [
+            stage.pid("bot"),
+            stage.child("bot"),
+            wait_for_number(&grandchild),
+        ];
         kill(all[0], Signal::STOP);
         std::fs::remove_file(socket(&stage, "bot")).unwrap();
         all

@@ -2,7 +2,7 @@
 
 #![cfg(target_os = "linux")] // Reads processes from /proc.
 
-use crate::common::stage::{Stage, kill, number_in, until, until_dead};
+use crate::common::stage::{Stage, kill, until, until_dead, wait_for_number};
 use crate::common::{executable, path_text};
 use rustix::process::Signal;
 use std::fs::Permissions;
@@ -48,7 +48,7 @@ fn a_stop_asks_first_and_kills_later() {
     for name in ["kind", "stubborn", "killed", "left"] {
         stage.until_shown(name, "up");
     }
-    let grandchild = |name: &str| number_in(&file(&format!("{name}.pid")));
+    let grandchild = |name: &str| wait_for_number(&file(&format!("{name}.pid")));
     let child = stage.child("kind");
     let done = stage.run("stop kind");
     assert_eq!(done.ok(), "kind has ended: exit 5\n");

@@ -4,7 +4,7 @@
 #![cfg(target_os = "linux")] // Reads processes from /proc.
 
 use crate::common::Done;
-use crate::common::stage::{Stage, between, until, until_so};
+use crate::common::stage::{Stage, millis_between, until, until_so};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -230,7 +230,7 @@ fn a_deadline_promotes_a_message() {
     let shown = stage.show(&late);
     let offering = shown["receipts"][1]["evidence"].as_str().expect("a text");
     assert!(offering.starts_with("promoted from idle to normal: its deadline was "));
-    let waited = between(&shown, "stored", "offering");
+    let waited = millis_between(&shown, "stored", "offering");
     assert!(waited >= 1_000, "{waited} ms");
     assert!(shown["deadline"].is_string(), "{shown}");
     assert_eq!(shown["priority"], "idle");

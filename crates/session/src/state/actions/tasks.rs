@@ -181,8 +181,9 @@ async fn record_conversation(shared: &Shared, conversation: Conversation) {
 
 /// Settle the offers of earlier sessions by the transcript of the resumed conversation.
 async fn settle(shared: &Shared, resumed: Conversation) {
+    let cut = shared.cut_offers.clone();
     let settled =
-        crash_recovery::settle_unproven(&shared.journal, &shared.agent, Some(&resumed)).await;
+        crash_recovery::settle_offers(&shared.journal, &shared.agent, cut, Some(&resumed)).await;
     if let Err(report) = settled {
         let why = report.message();
         warn!(

@@ -98,8 +98,10 @@ impl SessionState {
 
     /// Read the transcripts to their end, after the program has ended.
     pub(in crate::state) async fn read_transcripts_to_end(&mut self) {
-        if self.driver.delivery().needs_transcript() {
+        let mut is_complete = false;
+        while !is_complete && self.driver.delivery().needs_transcript() {
             let found = transcript::read_now(self.transcripts.begin()).await;
+            is_complete = found.is_complete;
             let shown = self.transcripts.finish(found);
             self.feed(Input::TranscriptsRead(shown));
         }

@@ -137,7 +137,7 @@ impl SessionState {
         if why.receipt == ReceiptState::Offered.as_str() {
             let trouble = self.transcripts.trouble();
             let trouble = trouble.map(|why| format!("; no transcript: {why}"));
-            let no_proof = self.driver.delivery().lacks_proof().or(trouble);
+            let no_proof = self.driver.delivery().lacks_proof(state).or(trouble);
             why.reason = why
                 .reason
                 .map(|reason| reason + &no_proof.unwrap_or_default());

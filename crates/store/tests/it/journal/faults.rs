@@ -1,4 +1,4 @@
-//! Faults: they are named, harm nothing that was stored, and leave the journal usable.
+//! Faults are reported, damage no stored data, and leave the journal usable.
 
 use posthaste_core::Draft;
 use posthaste_lab::{TempHome, assert_views_agree, at, draft, name, post, records};
@@ -11,7 +11,7 @@ use std::time::Duration;
 const PAGE: u64 = 4096;
 
 /// Create a journal with a few hundred messages, and checkpoint it.
-fn settled() -> TempHome {
+fn checkpointed() -> TempHome {
     let home = TempHome::new();
     let mut journal = home.journal();
     let drafts: Vec<Draft> = (0..400)
@@ -55,14 +55,14 @@ fn a_file_that_is_not_a_journal_is_named_and_not_changed() {
     };
     check(b"this is a text file\n");
     check(&b"garbage".repeat(10_000));
-    let mut spoilt = std::fs::read(settled().home().journal()).unwrap();
-    spoilt[..16].copy_from_slice(b"SQLite format 2\0");
-    check(&spoilt);
+    let mut damaged = std::fs::read(checkpointed().home().journal()).unwrap();
+    damaged[..16].copy_from_slice(b"SQLite format 2\0");
+    check(&damaged);
 }
 
 #[test]
 fn a_damaged_page_is_reported_and_never_taken_for_mail() {
-    let home = settled();
+    let home = checkpointed();
     let whole = records(&home.journal());
     let file = home.home().journal();
     let bytes = std::fs::read(&file).unwrap();
@@ -100,7 +100,7 @@ fn a_damaged_page_is_reported_and_never_taken_for_mail() {
 
 #[test]
 fn a_journal_that_was_cut_short_is_reported() {
-    let home = settled();
+    let home = checkpointed();
     let file = std::fs::File::options()
         .write(true)
         .open(home.home().journal())

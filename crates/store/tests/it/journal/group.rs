@@ -1,4 +1,4 @@
-//! Group commit: many senders of one process, each with a result of its own.
+//! Group commit: concurrent senders of one process, each with its own result.
 
 use posthaste_core::{Draft, MessageId, Order};
 use posthaste_lab::{

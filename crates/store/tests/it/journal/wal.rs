@@ -73,7 +73,7 @@ fn a_wal_grown_by_a_slow_reader_is_truncated_when_the_reader_ends() {
 }
 
 #[test]
-fn a_writer_that_goes_on_extends_the_wal_in_advance() {
+fn a_busy_writer_extends_the_wal_in_advance() {
     let home = TempHome::new();
     let (writer, thread) = Writer::start(&home.home(), Patience::DEFAULT).unwrap();
     let mut lengths = vec![wal_bytes(&home)];
@@ -120,9 +120,9 @@ fn a_writer_does_not_extend_a_wal_that_others_keep_short() {
         journal.tidy().unwrap();
     };
     let ask = || {
-        let (tell, told) = std::sync::mpsc::channel();
-        writer.ask(move |_| tell.send(()).unwrap()).unwrap();
-        told.recv().unwrap();
+        let (sender, receiver) = std::sync::mpsc::channel();
+        writer.ask(move |_| sender.send(()).unwrap()).unwrap();
+        receiver.recv().unwrap();
     };
     let short = wal_bytes(&home);
     for n in 0..60 {

@@ -29,10 +29,10 @@ fn commit<O: Operation>(journal: &mut Journal, operation: O) -> O::Output {
 
 fn offer(now: Timestamp, ids: &[MessageId]) -> RecordDelivery {
     let (route, repeats) = ("terminal".to_owned(), ids.to_vec());
-    say(now, ids, OfferReport::Offering { route, repeats })
+    record(now, ids, OfferReport::Offering { route, repeats })
 }
 
-fn say(now: Timestamp, ids: &[MessageId], said: OfferReport) -> RecordDelivery {
+fn record(now: Timestamp, ids: &[MessageId], said: OfferReport) -> RecordDelivery {
     RecordDelivery {
         now,
         agent: name("bob"),
@@ -43,7 +43,7 @@ fn say(now: Timestamp, ids: &[MessageId], said: OfferReport) -> RecordDelivery {
 
 fn offered(now: Timestamp, ids: &[MessageId]) -> RecordDelivery {
     let (route, evidence) = ("terminal".to_owned(), "written whole".to_owned());
-    say(
+    record(
         now,
         ids,
         OfferReport::Offered {
@@ -65,7 +65,7 @@ fn cut_off(now: Timestamp, offers: OpenOffers) -> MarkUncertain {
 
 fn withdraw(now: Timestamp, ids: &[MessageId]) -> RecordDelivery {
     let reason = "nothing was written: draft".to_owned();
-    say(now, ids, OfferReport::Withdrawn { reason })
+    record(now, ids, OfferReport::Withdrawn { reason })
 }
 
 fn due(journal: &mut Journal, now: Timestamp) -> Vec<MessageId> {
@@ -143,7 +143,7 @@ fn an_offer_is_offered_or_repeated() {
     commit(&mut journal, offer(at(4), &[id(2)]));
     commit(&mut journal, offered(at(5), &[id(2)]));
     let (route, evidence) = ("terminal".to_owned(), "its hook".to_owned());
-    let accepted = say(
+    let accepted = record(
         at(6),
         &[id(2), id(4)],
         OfferReport::Accepted { route, evidence },
@@ -331,7 +331,7 @@ fn a_session_has_a_start_an_end_and_a_bell() {
 
 fn remind(now: Timestamp, ids: &[MessageId]) -> RecordDelivery {
     let route = "terminal".to_owned();
-    say(now, ids, OfferReport::Reminded { route })
+    record(now, ids, OfferReport::Reminded { route })
 }
 
 #[test]
@@ -421,17 +421,23 @@ fn an_unproven_offer_becomes_uncertain_and_others_stay_offered() {
         evidence: "written".to_owned(),
         proof_awaited,
     };
-    commit(&mut journal, say(at(2), &all[..3], offered_awaiting(true)));
-    commit(&mut journal, say(at(2), &all[3..], offered_awaiting(false)));
+    commit(
+        &mut journal,
+        record(at(2), &all[..3], offered_awaiting(true)),
+    );
+    commit(
+        &mut journal,
+        record(at(2), &all[3..], offered_awaiting(false)),
+    );
     // The agent's hooks name no transcript, so the proof is not awaited any more.
     commit(
         &mut journal,
-        say(at(3), &all[2..3], offered_awaiting(false)),
+        record(at(3), &all[2..3], offered_awaiting(false)),
     );
     let (route, evidence) = ("terminal".to_owned(), "transcript".to_owned());
     commit(
         &mut journal,
-        say(at(3), &all[..1], OfferReport::Accepted { route, evidence }),
+        record(at(3), &all[..1], OfferReport::Accepted { route, evidence }),
     );
     let unproven = journal.unproven(&name("bob")).unwrap();
     let unproven: Vec<_> = unproven
@@ -459,6 +465,7 @@ fn the_latest_conversation_of_an_agent_is_returned() {
         harness: "claude".to_owned(),
         cwd: "/work".to_owned(),
         transcript: Some("/t.jsonl".to_owned()),
+        not_resumed: false,
     };
     for id in ["one", "two", "two"] {
         let record = RecordConversation {

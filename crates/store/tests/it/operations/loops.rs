@@ -110,7 +110,7 @@ fn a_runner_killed_at_any_point_continues_its_loop() {
             end(3, IterationOutcome::Completed(CompletionProof::Stories)),
         ]
     };
-    // After each number of facts: the next run of the iteration, and the prompts that wait for it.
+    // For each number of facts: the next run of the iteration, and the prompts that wait for it.
     let want: [(u32, &[&str]); 12] = [
         (1, &[]),
         (1, &[]),
@@ -301,9 +301,9 @@ fn any_order() -> impl Strategy<Value = LoopOrder> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// None of the orders: the agent says that it is done, or a text is injected.
+    /// `None` stands for a completion of the agent.
     #[test]
-    fn the_view_equals_a_replay_whatever_was_done(
+    fn the_view_of_loops_equals_a_replay(
         acts in proptest::collection::vec((0..2_usize, proptest::option::weighted(0.8, any_order())), 1..40),
     ) {
         let home = TempHome::new();

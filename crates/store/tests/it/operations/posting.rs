@@ -20,7 +20,7 @@ fn with_key(draft: Draft, key: &str) -> Draft {
 }
 
 #[test]
-fn one_key_between_two_agents_is_one_message() {
+fn a_repeated_key_between_two_agents_stores_one_message() {
     let home = TempHome::new();
     let mut journal = home.journal();
     let first = with_key(draft("alice", "bob", "first"), "k");
@@ -58,15 +58,31 @@ fn messages_dated_in_the_future_do_not_count_towards_the_rate_limit() {
     assert!(is_cut(at(0)));
 }
 
+/// Concurrent senders read the time before they wait for the lock, so the last to write may have the
+/// earliest time.
 #[test]
-fn one_id_is_one_message() {
+fn a_storm_of_concurrent_senders_is_not_hidden_by_their_order() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    let limited = || Draft {
+        limits: Limits { hops: 16, rate: 60 },
+        ..draft("alice", "bob", "hello")
+    };
+    let mut is_cut = |now| post(&mut journal, now, &limited()).state.has_failed();
+    assert!(!(0..60).any(|_| is_cut(at(10))));
+    assert!(is_cut(at(0)));
+    assert!(!is_cut(at(-1)));
+}
+
+#[test]
+fn a_repeated_id_stores_one_message() {
     let home = TempHome::new();
     let mut journal = home.journal();
     let state = draft("alice", "bob", "hello");
     post(&mut journal, at(0), &state);
     let keyed = with_key(draft("alice", "bob", "keyed"), "k");
     post(&mut journal, at(0), &keyed);
-    // The same draft again, a moment later, by another route.
+    // Post both drafts again, at a later time.
     assert!(!post(&mut journal, at(1), &state).is_new);
     assert!(!post(&mut journal, at(1), &keyed).is_new);
     let mut check = |other: Draft| {
@@ -97,7 +113,7 @@ fn one_id_is_one_message() {
 }
 
 #[test]
-fn the_id_of_another_kind_of_fact_is_taken() {
+fn a_message_cannot_have_the_id_of_another_fact() {
     let home = TempHome::new();
     let mut journal = home.journal();
     let state = draft("alice", "bob", "hello");
@@ -210,9 +226,9 @@ fn an_order_that_names_a_message_twice_applies_once() {
     let mut journal = home.journal();
     let state = draft("alice", "bob", "hi");
     post(&mut journal, at(0), &state);
-    let mut check = |deed: Order, want: [Outcome; 2]| {
+    let mut check = |requested: Order, want: [Outcome; 2]| {
         let twice = [state.id, state.id];
-        assert_eq!(order(&mut journal, at(1), "bob", deed, &twice), want);
+        assert_eq!(order(&mut journal, at(1), "bob", requested, &twice), want);
     };
     check(Order::MarkRead, [Outcome::Changed, Outcome::Unchanged]);
     check(Order::MarkRead, [Outcome::Unchanged, Outcome::Unchanged]);

@@ -41,7 +41,7 @@ const A: u128 = 0x3fa8_c1d2_0000_0000_0000_0000_0000_0001;
 const B: u128 = 0x3fa8_c1ff_0000_0000_0000_0000_0000_0002;
 
 #[test]
-fn a_prefix_means_one_task_or_is_an_error() {
+fn a_prefix_selects_one_task_or_is_an_error() {
     let home = TempHome::new();
     let mut journal = home.journal();
     add(&mut journal, "coder", A, "one").unwrap();

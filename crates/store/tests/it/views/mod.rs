@@ -1,12 +1,12 @@
 //! The views equal a replay of the facts at any time.
 
-mod deeds;
-mod doing;
+mod apply;
+mod operations;
 mod versions;
 
-use deeds::{Act, acts};
-use doing::carry_out;
+use apply::apply;
 use jiff::SignedDuration;
+use operations::{TimedOperation, operations};
 use posthaste_core::{Draft, Mail, MessageId, Order, Priority};
 use posthaste_lab::{
     TempHome, assert_intact, assert_views_agree, at, draft, moments, name, order, post, records,
@@ -25,13 +25,13 @@ proptest! {
     })]
 
     #[test]
-    fn views_equal_a_replay(acts in acts()) {
+    fn views_equal_a_replay(operations in operations()) {
         let home = TempHome::new();
         let mut journal = home.journal();
         let mut now = at(0);
-        for Act { pass, deed } in &acts {
-            now += SignedDuration::from_nanos(*pass);
-            carry_out(&mut journal, now, deed);
+        for TimedOperation { delay, operation } in &operations {
+            now += SignedDuration::from_nanos(*delay);
+            apply(&mut journal, now, operation);
         }
         let facts = records(&journal);
         let times = moments(&Mail::replay(&facts));
@@ -116,7 +116,7 @@ fn a_long_inbox_is_listed_whole() {
 }
 
 #[test]
-fn views_thrown_away_by_one_process_are_derived_again_by_another() {
+fn views_dropped_by_one_process_are_rebuilt_by_another() {
     let home = TempHome::new();
     let mut one = home.journal();
     let mut other = Journal::open(home.home(), Patience::DEFAULT).unwrap();

@@ -77,7 +77,7 @@ fn missing_views_and_views_behind_are_brought_to_head_on_use() {
     assert_views_agree(&mut new, &[at(0)]);
 
     drop(new);
-    throw_away(&home, 2);
+    drop_views(&home, 2);
     assert_eq!(old.count(&name("bob"), at(0)).unwrap().total, 1_102);
     let mut new = open(&home, 2);
     assert_eq!(new.count(&name("bob"), at(0)).unwrap().total, 1_102);
@@ -85,7 +85,7 @@ fn missing_views_and_views_behind_are_brought_to_head_on_use() {
 }
 
 /// Drop one version's views, as a later version may do with unused ones.
-fn throw_away(home: &TempHome, views: u32) {
+fn drop_views(home: &TempHome, views: u32) {
     let conn = rusqlite::Connection::open(home.home().journal()).unwrap();
     let of_version = format!("v{views}\\_%");
     let tables: Vec<String> = conn
@@ -126,8 +126,8 @@ fn views_behind_by_few_long_facts_apply_all_of_them() {
     assert_views_agree(&mut new, &[at(1)]);
 }
 
-/// Journals of earlier versions, oldest first. A change to the shape of a fact adds a fixture; existing
-/// fixtures never change.
+/// Journals of earlier versions, oldest first. A change to the shape of a fact adds a fixture;
+/// existing fixtures never change.
 const FIXTURES: [&str; 3] = ["journal-1.db", "journal-2.db", "journal-3.db"];
 
 fn fixture(name: &str) -> PathBuf {
@@ -421,6 +421,7 @@ fn write_unproven(journal: &mut Journal) {
         harness: "claude".to_owned(),
         cwd: "/home/erin".to_owned(),
         transcript: Some("/home/erin/conv-1.jsonl".to_owned()),
+        not_resumed: false,
     };
     commit(journal, say(30, offering("terminal")));
     commit(journal, say(30, offered("terminal", true)));
@@ -434,8 +435,8 @@ fn write_unproven(journal: &mut Journal) {
     commit(journal, record);
 }
 
-/// Check that an offer of the newest version awaits its proof, and that no other does: a message that
-/// an earlier version has offered stays offered.
+/// Check that an offer of the newest version awaits its proof, and that no other does: a message
+/// that an earlier version has offered stays offered.
 fn assert_proof_is_awaited(journal: &mut Journal, is_newest: bool) {
     assert_eq!(journal.unproven(&name("bob")).unwrap(), []);
     let unproven = journal.unproven(&name("erin")).unwrap();

@@ -92,8 +92,8 @@ impl<'a> Stage<'a> {
         self.ph(&args).map(drop)
     }
 
-    /// Run `ph`, print the command and its output, and return the first eight characters of the output,
-    /// which are a message id.
+    /// Run `ph`, print the command and its output, and return the first eight characters of the
+    /// output, which are a message id.
     pub(super) fn ph(&mut self, args: &[&str]) -> Result<String> {
         self.check_signal()?;
         let words: Vec<_> = args.iter().map(|word| quoted(word)).collect();

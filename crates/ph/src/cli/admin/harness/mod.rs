@@ -50,8 +50,8 @@ enum HarnessVerb {
     Match(recognition::MatchArgs),
     /// Run a program and print what the harness recognises, as it changes
     ///
-    /// Runs until the program exits, Ctrl+C is pressed or the time given by --for has passed. Stores
-    /// nothing. Exits with 0 if the program was recognised as ready, else with 1.
+    /// Runs until the program exits, Ctrl+C is pressed or the time given by --for has passed.
+    /// Stores nothing. Exits with 0 if the program was recognised as ready, else with 1.
     #[command(
         after_help = "Examples:\n  ph harness test my-agent\n  ph harness test generic --for 10s -- bash"
     )]
@@ -213,8 +213,8 @@ fn show(context: &mut Context, entry: CatalogueEntry) -> Result<Code> {
     Ok(Code::Ok)
 }
 
-fn length(said: &str) -> Result<Duration> {
-    let length = parse_duration(said).map_err(Report::usage)?;
+fn length(text: &str) -> Result<Duration> {
+    let length = parse_duration(text).map_err(Report::usage)?;
     Duration::try_from(length).map_err(|_| Report::usage("--for takes a duration such as 10s"))
 }
 
@@ -245,7 +245,7 @@ fn test(
         build: None,
     };
     let (out, is_json) = (&mut context.out, context.json);
-    let mut tell = |at: Duration, noted: &Observation| -> Result<()> {
+    let mut print = |at: Duration, noted: &Observation| -> Result<()> {
         if is_json {
             let value = serde_json::json!({
                 "at_ms": at.as_millis() as u64, "kind": noted.kind, "is": noted.is,
@@ -264,19 +264,19 @@ fn test(
         }
         out.flush()
     };
-    match trial::run(manifest, &launch, limit, &mut tell)? {
+    match trial::run(manifest, &launch, limit, &mut print)? {
         Readiness::WasReady => Ok(Code::Ok),
         Readiness::NeverReady => Ok(Code::No),
     }
 }
 
 /// Return the command to test: the given one, else the harness's first command.
-fn command_of(manifest: &Manifest, said: Vec<OsString>) -> Result<Vec<String>> {
-    let said = said.into_iter().map(|word| word.into_string().ok());
-    let said: Option<Vec<String>> = said.collect();
-    let said = said.ok_or_else(|| Report::usage("the command is not UTF-8"))?;
-    match (said.is_empty(), manifest.commands.first()) {
-        (false, _) => Ok(said),
+fn command_of(manifest: &Manifest, given: Vec<OsString>) -> Result<Vec<String>> {
+    let words = given.into_iter().map(|word| word.into_string().ok());
+    let words: Option<Vec<String>> = words.collect();
+    let words = words.ok_or_else(|| Report::usage("the command is not UTF-8"))?;
+    match (words.is_empty(), manifest.commands.first()) {
+        (false, _) => Ok(words),
         (true, Some(first)) => Ok(vec![first.clone()]),
         (true, None) => Err(
             Report::usage("this harness has no command of its own").hint(format!(

@@ -30,8 +30,8 @@ const CURSOR_HINT: &str = "write --cursor as COLUMN,ROW, counted from 0: --curso
 /// Show what a harness recognises on a captured screen
 ///
 /// Prints whether the input box is empty, holds a text or is not recognised (and why), which dialog
-/// is open, what the screen says about the agent's activity, and the agent's version. FILE is a text
-/// with the rows of the screen, without colours.
+/// is open, what the screen says about the agent's activity, and the agent's version. FILE is a
+/// text with the rows of the screen, without colours.
 ///
 /// Exits with 0 if the input box is recognised as empty, else with 1.
 #[derive(Debug, clap::Args)]
@@ -72,9 +72,9 @@ struct Cursor {
 }
 
 impl Cursor {
-    fn parse(said: &str) -> std::result::Result<Self, String> {
-        let (column, row) = said.split_once(',').ok_or(CURSOR_HINT)?;
-        let number = |said: &str| said.trim().parse().map_err(|_| CURSOR_HINT.to_owned());
+    fn parse(text: &str) -> std::result::Result<Self, String> {
+        let (column, row) = text.split_once(',').ok_or(CURSOR_HINT)?;
+        let number = |text: &str| text.trim().parse().map_err(|_| CURSOR_HINT.to_owned());
         Ok(Self {
             column: number(column)?,
             row: number(row)?,
@@ -82,10 +82,10 @@ impl Cursor {
     }
 }
 
-fn plain(said: &str) -> std::result::Result<String, String> {
-    match said.chars().any(char::is_control) {
+fn plain(text: &str) -> std::result::Result<String, String> {
+    match text.chars().any(char::is_control) {
         true => Err("the value contains a control character".to_owned()),
-        false => Ok(said.to_owned()),
+        false => Ok(text.to_owned()),
     }
 }
 
@@ -120,7 +120,7 @@ pub(super) fn run(context: &mut Context, manifest: &Manifest, args: &MatchArgs) 
     });
     let version = manifest.version.on_screen(&capture.rows);
     if context.json {
-        let value = told(manifest, &capture, &sighting, version.as_deref());
+        let value = as_json(manifest, &capture, &sighting, version.as_deref());
         context.out.json(&value)?;
     } else {
         print(context, manifest, &capture, &sighting, version.as_deref())?;
@@ -242,10 +242,10 @@ fn rows_of(name: &str, text: &str) -> Result<Vec<String>> {
 }
 
 /// Return the terminal width, which no row may exceed.
-fn columns_of(name: &str, rows: &[String], cursor: Cursor, said: Option<u16>) -> Result<u16> {
+fn columns_of(name: &str, rows: &[String], cursor: Cursor, given: Option<u16>) -> Result<u16> {
     let widths = rows.iter().map(|row| row.width()).enumerate();
     let (at, widest) = widths.max_by_key(|(_, width)| *width).unwrap_or_default();
-    let limit = said.unwrap_or(MAX_CAPTURE_COLUMNS);
+    let limit = given.unwrap_or(MAX_CAPTURE_COLUMNS);
     if widest > usize::from(limit) {
         return Err(Report::usage(format!(
             "row {at} of {name} is {widest} columns wide, and the screen has at most {limit}"
@@ -259,10 +259,10 @@ fn columns_of(name: &str, rows: &[String], cursor: Cursor, said: Option<u16>) ->
             .saturating_add(1),
     );
     let least = u16::try_from(least).unwrap_or(MAX_CAPTURE_COLUMNS);
-    Ok(said.unwrap_or(least.clamp(MIN_TERMINAL_COLUMNS, MAX_CAPTURE_COLUMNS)))
+    Ok(given.unwrap_or(least.clamp(MIN_TERMINAL_COLUMNS, MAX_CAPTURE_COLUMNS)))
 }
 
-fn says(says: Says) -> &'static str {
+fn activity_name(says: Says) -> &'static str {
     match says {
         Says::Working => "working",
         Says::Idle => "idle",
@@ -300,8 +300,8 @@ fn print(
         sighting.dialog.as_deref().unwrap_or("none"),
     )?;
     for claim in &sighting.claims {
-        let told = format!("{}: {}", says(claim.says), claim.evidence);
-        field(context, "activity", &told)?;
+        let activity = format!("{}: {}", activity_name(claim.says), claim.evidence);
+        field(context, "activity", &activity)?;
     }
     if sighting.claims.is_empty() {
         field(context, "activity", "no claim")?;
@@ -313,7 +313,7 @@ fn print(
     field(context, "version", &version)
 }
 
-fn told(
+fn as_json(
     manifest: &Manifest,
     capture: &Capture,
     sighting: &Sighting,
@@ -331,7 +331,8 @@ fn told(
     };
     let claims = sighting.claims.iter().map(|claim| {
         json!({
-            "source": claim.source.as_str(), "says": says(claim.says), "evidence": claim.evidence,
+            "source": claim.source.as_str(), "says": activity_name(claim.says),
+            "evidence": claim.evidence,
         })
     });
     let Cursor { column, row } = capture.cursor;

@@ -1,22 +1,22 @@
-//! Random deeds: everything that may be done to a journal, in any order and at any time.
+//! Strategies for random operations on a journal, in any order and at any time.
 
 use posthaste_core::{Ending, NoteType, Order, Priority, Step, TaskStatus};
 use proptest::prelude::*;
 
 pub(super) const AGENTS: [&str; 3] = ["alice", "bob", "human"];
-/// So few that ids, keys and prefixes collide.
+/// Number of ids: small, so that ids, keys and prefixes collide.
 pub(super) const IDS: u8 = 10;
 
-/// A deed, and its delay after the previous one in nanoseconds.
+/// An operation, and its delay after the previous one in nanoseconds.
 #[derive(Debug, Clone)]
-pub(super) struct Act {
-    pub(super) pass: i64,
-    pub(super) deed: Deed,
+pub(super) struct TimedOperation {
+    pub(super) delay: i64,
+    pub(super) operation: TestOperation,
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Deed {
-    Post(Vec<Wish>),
+pub(super) enum TestOperation {
+    Post(Vec<TestDraft>),
     Order {
         who: usize,
         order: Order,
@@ -25,10 +25,10 @@ pub(super) enum Deed {
     Inject {
         agent: usize,
     },
-    /// An operation of a session on the mail of its agent.
+    /// A session's operation on its agent's mail.
     Deliver {
         agent: usize,
-        said: Saying,
+        operation: DeliveryOperation,
         ids: Vec<u8>,
     },
     Run {
@@ -39,22 +39,22 @@ pub(super) enum Deed {
     /// A change of an agent's tasks, notes or completion.
     Work {
         agent: usize,
-        deed: Chore,
+        operation: WorkOperation,
     },
-    /// An imported change, perhaps of a task that was not imported yet.
-    BringMove {
+    /// Import a change of a task, which may not be imported yet.
+    ImportMove {
         of: u8,
         status: TaskStatus,
     },
-    /// An imported step, perhaps of a message that was not imported yet.
-    Bring {
+    /// Import a step of a message, which may not be imported yet.
+    ImportStep {
         of: u8,
         step: Step,
     },
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Chore {
+pub(super) enum WorkOperation {
     Add {
         id: u8,
         status: TaskStatus,
@@ -72,14 +72,14 @@ pub(super) enum Chore {
     Complete,
 }
 
-fn chore() -> impl Strategy<Value = Chore> {
+fn work_operation() -> impl Strategy<Value = WorkOperation> {
     let status = || proptest::sample::select(&TaskStatus::ALL[..]);
     let iteration = || proptest::option::of(0..4_u32);
     prop_oneof![
-        (0..IDS, status()).prop_map(|(id, status)| Chore::Add { id, status }),
+        (0..IDS, status()).prop_map(|(id, status)| WorkOperation::Add { id, status }),
         (0..IDS, 0..AGENTS.len(), status(), iteration()).prop_map(
             |(id, who, status, iteration)| {
-                Chore::Move {
+                WorkOperation::Move {
                     id,
                     who,
                     status,
@@ -88,13 +88,13 @@ fn chore() -> impl Strategy<Value = Chore> {
             }
         ),
         (proptest::sample::select(&NoteType::ALL[..]), iteration())
-            .prop_map(|(kind, iteration)| Chore::Note { kind, iteration }),
-        Just(Chore::Complete),
+            .prop_map(|(kind, iteration)| WorkOperation::Note { kind, iteration }),
+        Just(WorkOperation::Complete),
     ]
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Saying {
+pub(super) enum DeliveryOperation {
     Offer,
     Offered,
     Accepted,
@@ -108,22 +108,22 @@ pub(super) enum Saying {
     Expire,
 }
 
-pub(super) const SAYINGS: [Saying; 11] = [
-    Saying::Offer,
-    Saying::Offered,
-    Saying::Accepted,
-    Saying::Uncertain,
-    Saying::AllUncertain,
-    Saying::OfferedAwaitingProof,
-    Saying::NeverProven,
-    Saying::Withdraw,
-    Saying::Remind,
-    Saying::Fail,
-    Saying::Expire,
+pub(super) const DELIVERY_OPERATIONS: [DeliveryOperation; 11] = [
+    DeliveryOperation::Offer,
+    DeliveryOperation::Offered,
+    DeliveryOperation::Accepted,
+    DeliveryOperation::Uncertain,
+    DeliveryOperation::AllUncertain,
+    DeliveryOperation::OfferedAwaitingProof,
+    DeliveryOperation::NeverProven,
+    DeliveryOperation::Withdraw,
+    DeliveryOperation::Remind,
+    DeliveryOperation::Fail,
+    DeliveryOperation::Expire,
 ];
 
 #[derive(Debug, Clone)]
-pub(super) struct Wish {
+pub(super) struct TestDraft {
     pub(super) id: u8,
     pub(super) from: usize,
     pub(super) to: usize,
@@ -137,7 +137,7 @@ pub(super) struct Wish {
     pub(super) closes: Option<u8>,
 }
 
-/// Nanoseconds: a few seconds forwards or backwards.
+/// Generate a delay in nanoseconds: up to 90 s forwards or 60 s backwards.
 fn nanos() -> impl Strategy<Value = i64> {
     prop_oneof![
         3 => 0..90_000_000_000_i64,
@@ -147,7 +147,7 @@ fn nanos() -> impl Strategy<Value = i64> {
     ]
 }
 
-fn wish() -> impl Strategy<Value = Wish> {
+fn test_draft() -> impl Strategy<Value = TestDraft> {
     (
         0..IDS,
         0..AGENTS.len(),
@@ -164,7 +164,7 @@ fn wish() -> impl Strategy<Value = Wish> {
         ),
     )
         .prop_map(
-            |(id, from, to, priority, reply_to, key, ttl, not_before, more)| Wish {
+            |(id, from, to, priority, reply_to, key, ttl, not_before, more)| TestDraft {
                 id,
                 from,
                 to,
@@ -180,7 +180,7 @@ fn wish() -> impl Strategy<Value = Wish> {
         )
 }
 
-fn deed() -> impl Strategy<Value = Deed> {
+fn test_operation() -> impl Strategy<Value = TestOperation> {
     let orders = [
         Order::MarkRead,
         Order::MarkUnread,
@@ -191,35 +191,36 @@ fn deed() -> impl Strategy<Value = Deed> {
         Order::Expire,
     ];
     prop_oneof![
-        4 => proptest::collection::vec(wish(), 1..4).prop_map(Deed::Post),
+        4 => proptest::collection::vec(test_draft(), 1..4).prop_map(TestOperation::Post),
         3 => (
             0..AGENTS.len(),
             proptest::sample::select(orders.to_vec()),
             proptest::collection::vec(0..IDS, 1..3)
         )
-            .prop_map(|(who, order, ids)| Deed::Order { who, order, ids }),
-        1 => (0..AGENTS.len()).prop_map(|agent| Deed::Inject { agent }),
+            .prop_map(|(who, order, ids)| TestOperation::Order { who, order, ids }),
+        1 => (0..AGENTS.len()).prop_map(|agent| TestOperation::Inject { agent }),
         3 => (
             0..AGENTS.len(),
-            proptest::sample::select(&SAYINGS[..]),
+            proptest::sample::select(&DELIVERY_OPERATIONS[..]),
             proptest::collection::vec(0..IDS, 1..6)
         )
-            .prop_map(|(agent, said, ids)| Deed::Deliver { agent, said, ids }),
+            .prop_map(|(agent, operation, ids)| TestOperation::Deliver { agent, operation, ids }),
         1 => (
             0..AGENTS.len(),
             0..3_u8,
             proptest::option::of(proptest::sample::select(&[Ending::Exit(0), Ending::Crashed][..]))
         )
-            .prop_map(|(agent, run, end)| Deed::Run { agent, run, end }),
-        3 => (0..AGENTS.len(), chore()).prop_map(|(agent, deed)| Deed::Work { agent, deed }),
+            .prop_map(|(agent, run, end)| TestOperation::Run { agent, run, end }),
+        3 => (0..AGENTS.len(), work_operation()).prop_map(|(agent, operation)| TestOperation::Work { agent, operation }),
         1 => (0..IDS, proptest::sample::select(&TaskStatus::ALL[..]))
-            .prop_map(|(of, status)| Deed::BringMove { of, status }),
+            .prop_map(|(of, status)| TestOperation::ImportMove { of, status }),
         2 => (0..IDS, proptest::sample::select(&Step::ALL[..]))
-            .prop_map(|(of, step)| Deed::Bring { of, step }),
+            .prop_map(|(of, step)| TestOperation::ImportStep { of, step }),
     ]
 }
 
-pub(super) fn acts() -> impl Strategy<Value = Vec<Act>> {
-    let act = (nanos(), deed()).prop_map(|(pass, deed)| Act { pass, deed });
-    proptest::collection::vec(act, 1..30)
+pub(super) fn operations() -> impl Strategy<Value = Vec<TimedOperation>> {
+    let operation = (nanos(), test_operation())
+        .prop_map(|(delay, operation)| TimedOperation { delay, operation });
+    proptest::collection::vec(operation, 1..30)
 }

@@ -1,6 +1,6 @@
-//! Carries out the deeds, and checks every single operation.
+//! Applies random operations to a journal, and checks the result of each.
 
-use super::deeds::{AGENTS, Chore, Deed, Saying, Wish};
+use super::operations::{AGENTS, DeliveryOperation, TestDraft, TestOperation, WorkOperation};
 use jiff::{SignedDuration, Timestamp};
 use posthaste_core::offer::OfferReport;
 use posthaste_core::tasks::{NewNote, NewTask};
@@ -16,12 +16,12 @@ use posthaste_store::operation::{
 use posthaste_store::{Journal, Operation, transfer};
 use uuid::Uuid;
 
-/// Do it, and check what must hold after every single operation.
-pub(super) fn carry_out(journal: &mut Journal, now: Timestamp, deed: &Deed) {
-    let before = Before::of(journal, now, deed);
-    match deed {
-        Deed::Post(wishes) => {
-            let drafts = wishes.iter().map(|wish| wish.draft(now)).collect();
+/// Apply an operation, and check its result against the state before it.
+pub(super) fn apply(journal: &mut Journal, now: Timestamp, operation: &TestOperation) {
+    let before = Before::of(journal, now, operation);
+    match operation {
+        TestOperation::Post(drafts) => {
+            let drafts = drafts.iter().map(|draft| draft.draft(now)).collect();
             for posted in before
                 .commit(journal, Post { now, drafts })
                 .into_iter()
@@ -31,7 +31,7 @@ pub(super) fn carry_out(journal: &mut Journal, now: Timestamp, deed: &Deed) {
                 assert_eq!(stored.message, posted.state.message);
             }
         }
-        Deed::Order { who, order, ids } => {
+        TestOperation::Order { who, order, ids } => {
             let apply = ApplyOrder {
                 now,
                 who: name(AGENTS[*who]),
@@ -40,20 +40,20 @@ pub(super) fn carry_out(journal: &mut Journal, now: Timestamp, deed: &Deed) {
             };
             before.commit(journal, apply);
         }
-        Deed::Inject { .. } => {
+        TestOperation::Inject { .. } => {
             let agent = before.agent.clone();
             let injection = before.commit(journal, Inject { now, agent }).unwrap();
-            // The most urgent messages; of idle-first ones the last comes first.
+            // The three most urgent messages.
             let shown: Vec<_> = injection.messages.iter().map(|l| l.message.id).collect();
             let pending = &before.pending;
             assert_eq!(shown, pending[..pending.len().min(3)]);
             assert_eq!(injection.unread, before.unread);
         }
-        Deed::Deliver { said, ids, .. } => {
+        TestOperation::Deliver { operation, ids, .. } => {
             let ids = ids.iter().copied().map(numbered).collect();
-            said.carry_out(journal, now, &before, ids);
+            operation.apply(journal, now, &before, ids);
         }
-        Deed::Run { agent, run: n, end } => {
+        TestOperation::Run { agent, run: n, end } => {
             let (agent, run) = (name(AGENTS[*agent]), Uuid::from_u128((*n).into()));
             if let Some(how) = end.clone() {
                 let ended = Ended { run, how };
@@ -70,26 +70,26 @@ pub(super) fn carry_out(journal: &mut Journal, now: Timestamp, deed: &Deed) {
                 );
             }
         }
-        Deed::Work { agent, deed } => {
-            deed.carry_out(journal, now, &before, name(AGENTS[*agent]));
+        TestOperation::Work { agent, operation } => {
+            operation.apply(journal, now, &before, name(AGENTS[*agent]));
         }
-        Deed::BringMove { of, status } => {
+        TestOperation::ImportMove { of, status } => {
             let moved = tasks::Moved {
                 task: task_numbered(*of),
                 status: *status,
                 iteration: None,
                 by: AgentName::human(),
             };
-            bring(journal, now, Event::Work(tasks::Deed::Moved(moved)));
+            import_event(journal, now, Event::Work(tasks::Deed::Moved(moved)));
         }
-        Deed::Bring { of, step } => {
+        TestOperation::ImportStep { of, step } => {
             let event = Event::Progress(Progress::of(numbered(*of), *step));
-            bring(journal, now, event);
+            import_event(journal, now, event);
         }
     }
 }
 
-/// State of the mail before an operation, as a replay has it.
+/// State of the mail before an operation, from a replay of the facts.
 struct Before {
     head: u64,
     /// The agent whose mail is delivered.
@@ -100,28 +100,30 @@ struct Before {
 }
 
 impl Before {
-    fn of(journal: &Journal, now: Timestamp, deed: &Deed) -> Self {
+    fn of(journal: &Journal, now: Timestamp, operation: &TestOperation) -> Self {
         let mut mail = Mail::replay(&records(journal));
-        let agent = match deed {
-            Deed::Inject { agent } | Deed::Deliver { agent, .. } => name(AGENTS[*agent]),
-            Deed::Post(_)
-            | Deed::Order { .. }
-            | Deed::Run { .. }
-            | Deed::Work { .. }
-            | Deed::BringMove { .. }
-            | Deed::Bring { .. } => AgentName::human(),
+        let agent = match operation {
+            TestOperation::Inject { agent } | TestOperation::Deliver { agent, .. } => {
+                name(AGENTS[*agent])
+            }
+            TestOperation::Post(_)
+            | TestOperation::Order { .. }
+            | TestOperation::Run { .. }
+            | TestOperation::Work { .. }
+            | TestOperation::ImportMove { .. }
+            | TestOperation::ImportStep { .. } => AgentName::human(),
         };
-        if let Deed::Inject { .. } = deed {
+        if let TestOperation::Inject { .. } = operation {
             cut_off_injected(&mut mail, now, &agent);
         }
-        let offer = Saying::Offer;
+        let offer = DeliveryOperation::Offer;
         let mut pending = mail.pending(&agent, now);
-        if let Deed::Inject { .. } = deed {
+        if let TestOperation::Inject { .. } = operation {
             pending.retain(|state| !state.message.envelope.raw);
         }
         Self {
             head: journal.head().unwrap(),
-            is_offer: matches!(deed, Deed::Deliver { said, .. } if *said == offer),
+            is_offer: matches!(operation, TestOperation::Deliver { operation, .. } if *operation == offer),
             pending: pending.iter().map(|state| state.message.id).collect(),
             unread: mail.unread(&agent, now).count() as u64,
             agent,
@@ -168,7 +170,7 @@ fn cut_off_injected(mail: &mut Mail, now: Timestamp, agent: &AgentName) {
 }
 
 /// Import a fact of another journal.
-fn bring(journal: &mut Journal, now: Timestamp, event: Event) {
+fn import_event(journal: &mut Journal, now: Timestamp, event: Event) {
     let fact = Fact {
         id: Uuid::new_v4(),
         at: now,
@@ -188,7 +190,7 @@ fn bring(journal: &mut Journal, now: Timestamp, event: Event) {
     assert_eq!(imported.added, 1);
 }
 
-impl Wish {
+impl TestDraft {
     fn draft(&self, now: Timestamp) -> Draft {
         let [from, to] = [self.from, self.to].map(|index| name(AGENTS[index]));
         Draft {
@@ -200,7 +202,7 @@ impl Wish {
             deadline: self.deadline.map(SignedDuration::from_nanos),
             expects_reply: self.expects_reply,
             closes: self.closes.map(numbered),
-            // Few enough that some are too many.
+            // Small limits, so that some drafts exceed them.
             limits: Limits { hops: 2, rate: 4 },
             from_evidence: Evidence::Env,
             allow_self: true,
@@ -209,13 +211,13 @@ impl Wish {
     }
 }
 
-impl Chore {
-    fn carry_out(&self, journal: &mut Journal, now: Timestamp, before: &Before, agent: AgentName) {
+impl WorkOperation {
+    fn apply(&self, journal: &mut Journal, now: Timestamp, before: &Before, agent: AgentName) {
         let by = agent.clone();
         match self {
             Self::Add { id, status } => {
                 let id = task_numbered(*id);
-                // Every task has an id of its own; the journal would refuse a second one.
+                // The journal would refuse a second task with this id.
                 if journal.task(&id.into()).is_ok() {
                     return;
                 }
@@ -273,14 +275,8 @@ impl Chore {
     }
 }
 
-impl Saying {
-    fn carry_out(
-        self,
-        journal: &mut Journal,
-        now: Timestamp,
-        before: &Before,
-        ids: Vec<MessageId>,
-    ) {
+impl DeliveryOperation {
+    fn apply(self, journal: &mut Journal, now: Timestamp, before: &Before, ids: Vec<MessageId>) {
         let agent = before.agent.clone();
         let word = String::from;
         let (route, reason) = (word("terminal"), word("crash"));
@@ -290,7 +286,7 @@ impl Saying {
             offers,
             reason,
         };
-        let say = |said, ids| RecordDelivery {
+        let report = |said, ids| RecordDelivery {
             now,
             agent: agent.clone(),
             ids,
@@ -306,7 +302,10 @@ impl Saying {
             Self::Uncertain => before.commit(journal, mark(OpenOffers::These(ids))),
             Self::Offer => {
                 let repeats = ids.clone();
-                before.commit(journal, say(OfferReport::Offering { route, repeats }, ids))
+                before.commit(
+                    journal,
+                    report(OfferReport::Offering { route, repeats }, ids),
+                )
             }
             Self::Offered | Self::OfferedAwaitingProof => {
                 let said = OfferReport::Offered {
@@ -314,20 +313,23 @@ impl Saying {
                     evidence: word("written"),
                     proof_awaited: self == Self::OfferedAwaitingProof,
                 };
-                before.commit(journal, say(said, ids))
+                before.commit(journal, report(said, ids))
             }
             Self::Accepted => {
                 let evidence = word("hook");
-                before.commit(journal, say(OfferReport::Accepted { route, evidence }, ids))
+                before.commit(
+                    journal,
+                    report(OfferReport::Accepted { route, evidence }, ids),
+                )
             }
             Self::Withdraw => {
                 let reason = word("a draft");
-                before.commit(journal, say(OfferReport::Withdrawn { reason }, ids))
+                before.commit(journal, report(OfferReport::Withdrawn { reason }, ids))
             }
-            Self::Remind => before.commit(journal, say(OfferReport::Reminded { route }, ids)),
+            Self::Remind => before.commit(journal, report(OfferReport::Reminded { route }, ids)),
             Self::Fail => {
                 let reason = word("gone");
-                before.commit(journal, say(OfferReport::Failed { reason }, ids))
+                before.commit(journal, report(OfferReport::Failed { reason }, ids))
             }
         };
         if let Some(recorded) = recorded {
@@ -336,12 +338,12 @@ impl Saying {
     }
 }
 
-/// Ids of which several begin alike.
+/// Return the `n`th message id. Several ids have the same prefix.
 fn numbered(n: u8) -> MessageId {
     id(0xabc0_0000 + (u32::from(n % 3) << 24) + u32::from(n))
 }
 
-/// Ids of which several begin alike, and none is a message's.
+/// Return the `n`th task id. Several ids have the same prefix, and none is a message's.
 fn task_numbered(n: u8) -> TaskId {
     TaskId(Uuid::from_u128(
         (0xdef0 << 112) | (u128::from(n % 3) << 100) | u128::from(n),
