@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Where the shell's next line appears.
+/// The position of the shell's next line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NextLine {
     /// Below the whole screen: the program still runs.

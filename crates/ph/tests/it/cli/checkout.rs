@@ -141,8 +141,7 @@ fn a_pull_brings_nothing_into_a_home() {
     }
 }
 
-/// What docs/security.md says that Posthaste does not defend against: git deletes ignored files to
-/// replace their directory.
+/// A limit that docs/security.md states: git deletes ignored files to replace their directory.
 #[test]
 fn a_pull_that_replaces_the_directory_of_a_home_deletes_it() {
     if !has("git") {

@@ -169,7 +169,7 @@ fn a_neighbour_cannot_offer_a_home_above_the_person() {
     assert_eq!(work.read_dir().expect("a directory").count(), 0);
 }
 
-/// Whoever knows the key can compute the id of a project's home.
+/// A user who knows the key can compute the id of a project's home.
 #[test]
 fn a_key_that_others_can_read_is_refused() {
     let ph = Ph::new();
