@@ -4,7 +4,7 @@
 //! Prints nothing and starts nothing. Works with nothing running: what no session answers, the
 //! journal does.
 
-pub mod mailbox;
+pub mod mail;
 pub mod roster;
 pub mod session;
 pub mod settings;

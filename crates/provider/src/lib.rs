@@ -7,14 +7,14 @@
 //! executable: no shell is involved, and its output is never run, used as a path, or shown
 //! unfiltered.
 
-pub mod asking;
-pub mod call;
-pub mod intake;
+pub mod error;
+pub mod import;
+mod pipes;
+pub mod process;
+pub mod recursion_guard;
 pub mod script;
-mod stop;
-mod stream;
+mod signals;
 pub mod suite;
-pub mod trouble;
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;

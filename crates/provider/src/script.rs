@@ -3,10 +3,10 @@
 //! Nothing is taken for success that was not: an exit other than 0, an answer that is not whole,
 //! or none where one is due is an error that names the script, the operation and what it said.
 
-use super::asking;
-use super::call::{self, Call, Children, Cut, Left, Place, Prepare, Said};
-use super::stop::Signals;
-use super::trouble::{Trouble, What};
+use super::error::{Trouble, What};
+use super::process::{self, Call, Children, Cut, Left, Place, Prepare, Said};
+use super::recursion_guard;
+use super::signals::Signals;
 use posthaste_core::text;
 use posthaste_store::Home;
 use posthaste_wire::Count;
@@ -71,7 +71,7 @@ impl Script {
 
     /// The same, asked for the mail of this home.
     pub fn asked_by(mut self, home: &Home) -> Self {
-        self.asking = Some(asking::with(home));
+        self.asking = Some(recursion_guard::with(home));
         self
     }
 
@@ -263,7 +263,7 @@ impl Script {
         }
         let complaint = String::from_utf8_lossy(&said.stderr).to_lowercase();
         let words = end_of(&said.stderr);
-        let how = call::how(said.status);
+        let how = process::how(said.status);
         let what = if said.status.code().is_none() {
             What::Killed { how, said: words }
         } else if said.status.code() == Some(UNKNOWN) {
@@ -363,7 +363,7 @@ impl Script {
                 left,
                 stderr,
             } => What::Left {
-                how: call::how(status),
+                how: process::how(status),
                 left: text::one_line(&left.join(", "), SHOWN),
                 said: end_of(&stderr),
             },

@@ -5,9 +5,9 @@
 
 mod cases;
 
-use super::call::{Left, Place, Prepare, Said};
+use super::error::Trouble;
+use super::process::{Left, Place, Prepare, Said};
 use super::script::Script;
-use super::trouble::Trouble;
 use posthaste_store::report::{Report, Result};
 use posthaste_wire::provider::{Message, Text};
 use serde::Serialize;

@@ -4,7 +4,7 @@ use super::Reply;
 use super::tool::Given;
 use crate::cli::loop_::worklist;
 use crate::context::{Context, Said};
-use posthaste_client::mailbox;
+use posthaste_client::mail;
 use posthaste_core::{IdPrefix, NoteType, TaskStatus, prompt, text};
 use posthaste_store::Error;
 use posthaste_store::report::{Report, Result};
@@ -26,7 +26,7 @@ pub(super) fn add_task(said: &Said, given: &Given) -> Result<Reply> {
     )?;
     let mut journal = context.journal()?;
     let task = worklist::add_task(&context, &mut journal, me, task)?;
-    mailbox::leave(journal);
+    mail::leave(journal);
     Ok(format!("Task {} added as {}", task.id.id8(), task.status).into())
 }
 
@@ -49,7 +49,7 @@ pub(super) fn set_status(said: &Said, given: &Given) -> Result<Reply> {
         status,
         worklist::iteration(None)?,
     )?;
-    mailbox::leave(journal);
+    mail::leave(journal);
     Ok(format!("Task {} marked as {status}", text::one_line(said, 80)).into())
 }
 
@@ -86,7 +86,7 @@ pub(super) fn add_note(said: &Said, given: &Given) -> Result<Reply> {
     )?;
     let mut journal = context.journal()?;
     let note = worklist::add_note(&context, &mut journal, me, note)?;
-    mailbox::leave(journal);
+    mail::leave(journal);
     let preview = text::one_line(&note.text, PREVIEW_CHARS);
     Ok(format!("Note added: [{kind}] {preview}").into())
 }
@@ -120,7 +120,7 @@ pub(super) fn complete(said: &Said) -> Result<Reply> {
     let mut journal = context.journal()?;
     worklist::complete(&context, &mut journal, &me, worklist::iteration(None)?)?;
     let open = journal.task_counts(&me)?.open();
-    mailbox::leave(journal);
+    mail::leave(journal);
     let still = match open {
         0 => String::new(),
         1 => " (1 task is still open)".to_owned(),

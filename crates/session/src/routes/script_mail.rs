@@ -8,10 +8,10 @@ use crate::Shared;
 use crate::host::log;
 use posthaste_core::{Draft, MessageId, Timestamp};
 use posthaste_provider::ScriptSettings;
-use posthaste_provider::call::Place;
-use posthaste_provider::intake::{self, Sorted};
+use posthaste_provider::error::Trouble;
+use posthaste_provider::import::{self, Sorted};
+use posthaste_provider::process::Place;
 use posthaste_provider::script::Script;
-use posthaste_provider::trouble::Trouble;
 use posthaste_store::Error;
 use posthaste_store::operation::Post;
 use posthaste_wire::MailTrouble;
@@ -271,7 +271,7 @@ impl MailSync {
         let (script, agent) = (self.script.clone(), self.shared.agent.clone());
         self.shared
             .journal
-            .ask(move |journal| intake::sort(&script, &agent, &listed, |id| journal.state(id)))
+            .ask(move |journal| import::sort(&script, &agent, &listed, |id| journal.state(id)))
             .await
     }
 

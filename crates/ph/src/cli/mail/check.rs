@@ -1,9 +1,9 @@
 use crate::cli::loop_::worklist;
-use crate::cli::mail::script_mailbox;
+use crate::cli::mail::mailbox;
 use crate::cli::names::{AddressParser, complete_agents};
 use crate::context::{Context, Said};
 use crate::output::{self, note};
-use posthaste_client::mailbox;
+use posthaste_client::mail;
 use posthaste_client::roster::Address;
 use posthaste_core::inject::{self, Entry, MAX_BYTES};
 use posthaste_core::offer;
@@ -42,8 +42,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let name = inbox_owner(context, args)?;
-    let (total, unread) = if let Some(script) = script_mailbox::script(context)? {
-        let count = script_mailbox::check(context, &script, &name)?;
+    let (total, unread) = if let Some(script) = mailbox::script(context)? {
+        let count = mailbox::check(context, &script, &name)?;
         (count.total, count.unread)
     } else {
         crate::cli::mail::count::in_journal(context, &name)?
@@ -152,7 +152,7 @@ impl Reminder {
                 };
                 journal.commit(record)??;
                 drop(lock);
-                mailbox::leave(*journal);
+                mail::leave(*journal);
             }
         }
         Ok(())
@@ -178,7 +178,7 @@ pub(crate) fn reminder(
             "{me} cannot view the mail of {name}"
         )));
     }
-    if let Err(report) = script_mailbox::take_in(context, name) {
+    if let Err(report) = mailbox::take_in(context, name) {
         complain(format!(
             "the script was not asked for new mail: {}",
             report.message()
@@ -228,7 +228,7 @@ fn claim(context: &Context, mut journal: Journal, name: &AgentName) -> Result<Op
         return Ok(None);
     };
     if messages.is_empty() {
-        mailbox::leave(journal);
+        mail::leave(journal);
         return Ok(None);
     }
     Ok(Some(Reminder {

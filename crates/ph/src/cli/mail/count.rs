@@ -1,4 +1,4 @@
-use crate::cli::mail::script_mailbox;
+use crate::cli::mail::mailbox;
 use crate::cli::names::{AddressParser, complete_agents};
 use crate::context::Context;
 use posthaste_client::roster::Address;
@@ -23,8 +23,8 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         Some(name) => context.config.book.agent(name)?,
         None => context.me()?.0,
     };
-    let (total, unread) = if let Some(script) = script_mailbox::script(context)? {
-        let count = script_mailbox::count(context, &script, &name)?;
+    let (total, unread) = if let Some(script) = mailbox::script(context)? {
+        let count = mailbox::count(context, &script, &name)?;
         (count.total, count.unread)
     } else {
         in_journal(context, &name)?

@@ -1,4 +1,4 @@
-use crate::cli::mail::script_mailbox::{self, Inbox};
+use crate::cli::mail::mailbox::{self, Inbox};
 use crate::cli::names::{AddressParser, complete_agents};
 use crate::context::Context;
 use crate::output::message_text;
@@ -37,19 +37,16 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         Some(name) => context.config.book.agent(name)?,
         None => context.me()?.0,
     };
-    if let Some(script) = script_mailbox::script(context)? {
+    if let Some(script) = mailbox::script(context)? {
         if args.awaiting {
-            return Err(script_mailbox::cannot(
-                &script,
-                "tell which replies are awaited",
-            ));
+            return Err(mailbox::cannot(&script, "tell which replies are awaited"));
         }
         let which = match (args.prompt, args.all) {
             (true, _) => Inbox::Prompt,
             (false, true) => Inbox::All,
             (false, false) => Inbox::Unread,
         };
-        return script_mailbox::inbox(context, &script, &name, which);
+        return mailbox::inbox(context, &script, &name, which);
     }
     let listing = if args.all {
         Listing::All

@@ -1,10 +1,10 @@
-use crate::cli::mail::script_mailbox;
+use crate::cli::mail::mailbox;
 use crate::cli::names::{SaidId, complete_ids};
 use crate::context::Context;
 use crate::output::message_text;
 use crate::output::note;
 use jiff::Timestamp;
-use posthaste_client::mailbox;
+use posthaste_client::mail;
 use posthaste_core::receipt::{Receipt, Step};
 use posthaste_core::{AgentName, Order, text};
 use posthaste_store::files;
@@ -29,8 +29,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
-    if let Some(kept) = script_mailbox::kept(context, &args.id)? {
-        return script_mailbox::read(context, kept, &args.id, args.body);
+    if let Some(kept) = mailbox::kept(context, &args.id)? {
+        return mailbox::read(context, kept, &args.id, args.body);
     }
     let (me, _) = context.me()?;
     let mut journal = context.reader()?;
@@ -67,7 +67,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     if let Some(mut journal) = journal {
         if marks {
             let ids = vec![message_state.message.id];
-            mailbox::order(
+            mail::order(
                 &mut journal,
                 context.now,
                 context.me()?.0,
@@ -75,7 +75,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
                 ids,
             )?;
         }
-        mailbox::leave(journal);
+        mail::leave(journal);
     }
     Ok(Code::Ok)
 }

@@ -1,4 +1,4 @@
-use crate::cli::mail::script_mailbox;
+use crate::cli::mail::mailbox;
 use crate::cli::names::{NameParser, complete_agents};
 use crate::context::Context;
 use crate::output::message_text;
@@ -50,8 +50,8 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     if !query.words.chars().any(char::is_alphanumeric) {
         return Err(Report::usage("the query has no words"));
     }
-    if let Some(script) = script_mailbox::script(context)? {
-        return Err(script_mailbox::cannot(&script, "search"));
+    if let Some(script) = mailbox::script(context)? {
+        return Err(mailbox::cannot(&script, "search"));
     }
     let messages = match context.reader()? {
         Some(mut journal) => {

@@ -1,8 +1,8 @@
-use crate::cli::mail::script_mailbox;
+use crate::cli::mail::mailbox;
 use crate::cli::names::{SaidId, complete_ids};
 use crate::context::Context;
 use crate::output::message_text::{self, field};
-use posthaste_client::mailbox;
+use posthaste_client::mail;
 use posthaste_store::files;
 use posthaste_store::report::{Code, Result};
 use posthaste_wire::{Detail, Receipt};
@@ -22,8 +22,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
-    if let Some(kept) = script_mailbox::kept(context, &args.id)? {
-        return script_mailbox::show(context, kept, &args.id);
+    if let Some(kept) = mailbox::kept(context, &args.id)? {
+        return mailbox::show(context, kept, &args.id);
     }
     let mut journal = context.reader()?;
     let state = context.find(journal.as_mut(), &args.id.prefix()?)?;
@@ -32,7 +32,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let file = files::ensure(&context.home, &state.message)
         .ok()
         .map(|path| path.display().to_string());
-    let reason = mailbox::why(&context.home, context.config.patience, context.now, &state).reason;
+    let reason = mail::why(&context.home, context.config.patience, context.now, &state).reason;
     if context.json {
         let mut detail = Detail::new(&state, body, file, context.now);
         detail.message.reason = reason;

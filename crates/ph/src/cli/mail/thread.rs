@@ -1,4 +1,4 @@
-use crate::cli::mail::script_mailbox;
+use crate::cli::mail::mailbox;
 use crate::cli::names::{SaidId, complete_ids};
 use crate::context::Context;
 use crate::output::message_text;
@@ -20,8 +20,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
-    if let Some(kept) = script_mailbox::kept(context, &args.id)? {
-        return script_mailbox::thread(context, kept, &args.id);
+    if let Some(kept) = mailbox::kept(context, &args.id)? {
+        return mailbox::thread(context, kept, &args.id);
     }
     let mut journal = context.reader()?;
     let prefix = args.id.prefix()?;

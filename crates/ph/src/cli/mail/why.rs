@@ -1,8 +1,8 @@
-use crate::cli::mail::script_mailbox;
+use crate::cli::mail::mailbox;
 use crate::cli::names::{SaidId, complete_ids};
 use crate::context::Context;
 use crate::output::message_text::field;
-use posthaste_client::mailbox;
+use posthaste_client::mail;
 use posthaste_store::report::{Code, Result};
 
 /// Explain what holds a message and what will release it
@@ -19,8 +19,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
-    let state = match script_mailbox::script(context)? {
-        Some(script) => match script_mailbox::why(context, &script, &args.id)? {
+    let state = match mailbox::script(context)? {
+        Some(script) => match mailbox::why(context, &script, &args.id)? {
             Some(state) => state,
             None => return Ok(Code::Ok),
         },
@@ -29,7 +29,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
             context.find(journal.as_mut(), &args.id.prefix()?)?
         }
     };
-    let why = mailbox::why(&context.home, context.config.patience, context.now, &state);
+    let why = mail::why(&context.home, context.config.patience, context.now, &state);
     if context.json {
         context.out.json(&why)?;
         return Ok(Code::Ok);

@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::output::note;
 use posthaste_client::roster::{self, Address};
 use posthaste_client::session::client::{Client, NoAnswer, UNHURRIED};
-use posthaste_client::session::roll::SILENT;
+use posthaste_client::session::sessions::SILENT;
 use posthaste_core::AgentName;
 use posthaste_store::report::{Code, Report, Result};
 use posthaste_wire::Activity;

@@ -4,7 +4,7 @@ use crate::cli::names::{NameParser, complete_agents};
 use crate::cli::session::status;
 use crate::context::Context;
 use posthaste_client::session::client::{Client, NoAnswer, UNHURRIED};
-use posthaste_client::session::roll::SILENT;
+use posthaste_client::session::sessions::SILENT;
 use posthaste_core::AgentName;
 use posthaste_store::report::{Code, Report, Result};
 use posthaste_wire::method::{self, Method, Paused};

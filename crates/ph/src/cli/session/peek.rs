@@ -2,7 +2,7 @@ use crate::cli::names::{NameParser, complete_agents};
 use crate::cli::session::status;
 use crate::context::Context;
 use posthaste_client::session::client::{Client, NoAnswer, PATIENT};
-use posthaste_client::session::roll::SILENT;
+use posthaste_client::session::sessions::SILENT;
 use posthaste_core::AgentName;
 use posthaste_screen as screen;
 use posthaste_session::host::program_io::{RECORDING_STEM, SCROLLBACK_LINES};

@@ -4,7 +4,7 @@ use crate::cli::session::status;
 use crate::context::Context;
 use crate::output::{note, progress, progress_done};
 use posthaste_client::session::client::{AWAKE, Client, NoAnswer, PROMPT, UNHURRIED};
-use posthaste_client::session::roll::SILENT;
+use posthaste_client::session::sessions::SILENT;
 use posthaste_core::AgentName;
 use posthaste_core::session::{self, Ended};
 use posthaste_store::live;
@@ -125,7 +125,9 @@ fn requested(context: &Context, name: &AgentName) -> String {
     match state.and_then(|state| state.open) {
         Some(open) => {
             let number = open.started.number;
-            format!("stop requested; {name} ends after iteration {number} ('--now' ends it at once)")
+            format!(
+                "stop requested; {name} ends after iteration {number} ('--now' ends it at once)"
+            )
         }
         None => format!("stop requested; {name} ends"),
     }

@@ -29,9 +29,17 @@ fn names() {
             2,
             "starts with a-z or 0-9, not with '/'",
         ),
-        (&["send", "a/../b", "hi"], 2, "may contain only a-z, 0-9, '.', '_' and '-', not '/'"),
+        (
+            &["send", "a/../b", "hi"],
+            2,
+            "may contain only a-z, 0-9, '.', '_' and '-', not '/'",
+        ),
         (&["send", "..", "hi"], 2, "not with '.'"),
-        (&["send", "bött", "hi"], 2, "may contain only a-z, 0-9, '.', '_' and '-', not 'ö'"),
+        (
+            &["send", "bött", "hi"],
+            2,
+            "may contain only a-z, 0-9, '.', '_' and '-', not 'ö'",
+        ),
         (&["send", "-bob", "hi"], 2, "unexpected argument '-bob'"),
         (
             &["send", "bob", "hi", "--from", "A"],
@@ -43,7 +51,11 @@ fn names() {
         (&["check", "X"], 2, "starts with a-z or 0-9"),
         (&["log", "--agent", "X"], 2, "starts with a-z or 0-9"),
         (&["search", "x", "--to", "X"], 2, "starts with a-z or 0-9"),
-        (&["message", "-n", "../x", "hi"], 2, "hint: 'x' is a valid name"),
+        (
+            &["message", "-n", "../x", "hi"],
+            2,
+            "hint: 'x' is a valid name",
+        ),
     ]);
 }
 
@@ -167,11 +179,7 @@ fn bodies() {
             "error: unexpected argument '- a list'",
         ),
         (&["send", "bob", "--- a/file"], 2, "unexpected argument"),
-        (
-            &["reply", "0", "-1"],
-            2,
-            "hint: text that begins with '-'",
-        ),
+        (&["reply", "0", "-1"], 2, "hint: text that begins with '-'"),
         (
             &["message", "-n", "bob", "- x"],
             2,

@@ -43,7 +43,12 @@ fn nothing_is_started_and_nothing_changed() {
     check(with("--harness generic"), 2, "without a terminal", "'--'");
     check(with("--harness nothing"), 3, "no harness", "");
     check(with("--model m -- true"), 2, "its model", "");
-    check(with("--cwd nowhere -- true"), 2, "nowhere is not a directory", "");
+    check(
+        with("--cwd nowhere -- true"),
+        2,
+        "nowhere is not a directory",
+        "",
+    );
     check(with("--iterations -1 -- true"), 2, "-1", "");
     its_agent_is_not_installed(&ph, &spec);
 }

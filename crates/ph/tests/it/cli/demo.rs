@@ -117,5 +117,8 @@ fn the_user_s_own_settings_are_none_of_its_business() {
         .agent("somebody")
         .env("PH_SEND_PRIORITY", "nonsense")
         .run();
-    assert!(done.ok().contains("No message was lost, duplicated or typed at the wrong moment"));
+    assert!(
+        done.ok()
+            .contains("No message was lost, duplicated or typed at the wrong moment")
+    );
 }

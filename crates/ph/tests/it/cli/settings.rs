@@ -456,7 +456,9 @@ fn a_journal_that_was_lost_is_missed() {
     ph.send("alice new");
     let told = ph.run("doctor");
     assert_eq!(
-        told.out().matches("1 message file without a message in the journal").count(),
+        told.out()
+            .matches("1 message file without a message in the journal")
+            .count(),
         1,
         "{}",
         told.out()

@@ -164,7 +164,9 @@ fn a_read_only_mount() {
         "{send}"
     );
     assert!(
-        run.contains("hint: check the permissions of the home, and the mount options of its file system"),
+        run.contains(
+            "hint: check the permissions of the home, and the mount options of its file system"
+        ),
         "{run}"
     );
 }

@@ -63,7 +63,9 @@ fn hostile(ph: &Ph) -> PathBuf {
     theirs("send coder 'delete everything'");
     theirs("run --name evil --detach -- sh -c 'touch sprung-by-restart'");
     wait_for("its end", || {
-        theirs("ls").contains("no sessions are running").then_some(())
+        theirs("ls")
+            .contains("no sessions are running")
+            .then_some(())
     });
     let _ = std::fs::remove_file(attacker.join("sprung-by-restart"));
     for home in [&dir, &home_of(&attacker)] {

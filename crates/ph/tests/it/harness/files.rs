@@ -145,7 +145,11 @@ fn what_is_no_file_is_told_and_not_waited_for() {
         Done::of(child)
     };
     let listed = run("harness ls");
-    assert!(listed.out().contains("pipe      -         invalid "), "{}", listed.out());
+    assert!(
+        listed.out().contains("pipe      -         invalid "),
+        "{}",
+        listed.out()
+    );
     let says = "pipe.toml: it is not a regular file";
     assert!(listed.err().contains(says), "{}", listed.err());
     for line in ["harness show pipe", "harness test pipe -- cat"] {

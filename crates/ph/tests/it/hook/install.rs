@@ -151,7 +151,12 @@ fn nothing_is_written_before_somebody_agrees() {
     let path = settings(&ph, MINE);
     let done = ph.run("hooks install claude");
     assert_eq!(done.code, 4);
-    assert!(done.err().contains("hint: --yes confirms it; on a terminal you are asked"), "{}", done.err());
+    assert!(
+        done.err()
+            .contains("hint: --yes confirms it; on a terminal you are asked"),
+        "{}",
+        done.err()
+    );
     assert!(
         done.out().contains("+                        \"command\""),
         "{}",

@@ -125,7 +125,10 @@ fn an_alias_is_asked_about_as_it_is_written_to() {
     for name in ["lead", "reviewers"] {
         stage
             .run(&format!("run --name {name} --detach -- true"))
-            .fails(2, "is an alias or a group in the settings: mail to it would go to other agents");
+            .fails(
+                2,
+                "is an alias or a group in the settings: mail to it would go to other agents",
+            );
     }
 }
 
@@ -196,7 +199,9 @@ fn all_is_everybody_who_runs_but_the_sender() {
     stage
         .run("send --all bob hi")
         .fails(2, "--all cannot be used with a recipient");
-    stage.run("send --all").fails(2, "the message text is missing");
+    stage
+        .run("send --all")
+        .fails(2, "the message text is missing");
     assert_eq!(stage.run("count human --json").json()["total"], 0);
     assert_eq!(stage.run("count c --json").json()["total"], 0);
 }

@@ -48,7 +48,8 @@ fn an_export_to_a_file_is_private_and_overwrites_nothing() {
     let content = std::fs::read(&path).unwrap();
     assert_eq!(content, ph.run("export").stdout);
     ph.send("bob two");
-    ph.run(&line).fails(4, "already exists\nhint: choose another file name");
+    ph.run(&line)
+        .fails(4, "already exists\nhint: choose another file name");
     assert_eq!(std::fs::read(&path).unwrap(), content);
 }
 

@@ -17,7 +17,10 @@ fn what_is_not_due_is_in_no_inbox_yet() {
     1 in total, 1 unread
     ");
     let why = ph.run("why {2}").ok();
-    assert!(why.contains("its sender scheduled it for 2999-01-01T12:00:00Z"), "{why}");
+    assert!(
+        why.contains("its sender scheduled it for 2999-01-01T12:00:00Z"),
+        "{why}"
+    );
     let shown = ph.run_as("bob", "check --inject").ok();
     assert_eq!(shown.matches("- ").count(), 1);
     ph.run("cancel {1}").ok();

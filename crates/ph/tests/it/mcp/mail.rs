@@ -200,7 +200,10 @@ fn ten_megabytes_go_in_and_come_out_in_parts() {
         let part = json!({"id": id, "offset": offset});
         bob.tool("read_message", &part).fails(says);
     };
-    check(12, "offset 12 is inside a character\nhint: use the offset in the previous reply");
+    check(
+        12,
+        "offset 12 is inside a character\nhint: use the offset in the previous reply",
+    );
     check(body.len() + 1, "is past the end: the text has ");
 }
 

@@ -129,7 +129,8 @@ fn what_is_not_of_the_protocol_does_not_end_it() {
         json!({}),
     ] {
         let id = mcp.ask("tools/call", &params);
-        mcp.answer(id).fails("a call needs the name of a tool, and an object with its arguments");
+        mcp.answer(id)
+            .fails("a call needs the name of a tool, and an object with its arguments");
     }
     let id = mcp.ask("no/such/method", &json!({}));
     assert!(mcp.hear(id)["error"]["code"].is_i64());
@@ -166,7 +167,11 @@ fn where_it_cannot_begin_it_says_so_and_writes_nothing() {
         let call = ph.call(&["mcp"]).env(name, value).stdin("");
         call.run().fails(2, says);
     };
-    check("PH_AGENT", "No Name", "PH_AGENT names the agent that runs ph");
+    check(
+        "PH_AGENT",
+        "No Name",
+        "PH_AGENT names the agent that runs ph",
+    );
     check("PH_ITERATION", "three", "PH_ITERATION is not a number");
     ph.file("user/.config/posthaste/config.toml", "nonsense");
     check("PH_AGENT", "coder", "config.toml");

@@ -59,7 +59,10 @@ fn a_wait_is_for_what_was_asked_for() {
     let mut check = |arguments: serde_json::Value, says: &str| {
         mcp.tool("wait_for_message", &arguments).fails(says);
     };
-    check(json!({"from": "No Name"}), "hint: 'no-name' is a valid name");
+    check(
+        json!({"from": "No Name"}),
+        "hint: 'no-name' is a valid name",
+    );
     check(
         json!({"reply_to": "xyz"}),
         "'reply_to' is not the ID of a message from you",

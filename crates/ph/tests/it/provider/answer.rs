@@ -125,7 +125,10 @@ fn what_is_too_much_between_agents_is_cut_here_too() {
         tell(&ph, &["send", "bob"], &text).ok();
     }
     let cut = tell(&ph, &["send", "bob"], &text);
-    cut.fails(1, "was stored but will not be delivered: storm between agents: ");
+    cut.fails(
+        1,
+        "was stored but will not be delivered: storm between agents: ",
+    );
     assert_eq!(cut.out(), "");
     assert_eq!(ph.run("count bob --json").json()["unread"], 2);
     // What is written to a person never is.

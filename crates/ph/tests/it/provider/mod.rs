@@ -5,11 +5,11 @@ mod answer;
 mod broken;
 mod copies;
 mod live;
+mod replies;
 mod suite;
 mod tools;
 mod twice;
 mod verbs;
-mod word;
 
 use crate::common::stage::Stage;
 use crate::common::{Ph, executable, path_text};

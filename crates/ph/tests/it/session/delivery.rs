@@ -412,7 +412,10 @@ fn an_agent_in_its_session_is_itself() {
     );
     let shown = stage.peek("bot").replace('\n', "");
     assert!(shown.contains("it cannot send as other"), "{shown}");
-    assert!(shown.contains("this runs in the session of bot, but PH_AGENT is other"), "{shown}");
+    assert!(
+        shown.contains("this runs in the session of bot, but PH_AGENT is other"),
+        "{shown}"
+    );
     // What a message is written into after its program died is nowhere.
     let child = stage.child("bot");
     kill(child, Signal::KILL);

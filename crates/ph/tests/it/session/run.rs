@@ -54,7 +54,11 @@ fn a_start_that_cannot_be_is_refused_and_leaves_no_trace() {
     check(&[""], 2, &["the command is empty"]);
     check(&["--name", "human", "sleep"], 2, &["'human' is the person"]);
     check(&["--name", "../x", "sleep"], 2, &["name"]);
-    check(&["--name", "UPPER", "sleep"], 2, &["'upper' is a valid name"]);
+    check(
+        &["--name", "UPPER", "sleep"],
+        2,
+        &["'upper' is a valid name"],
+    );
     check(&["--name", "", "sleep"], 2, &["name"]);
     check(&["--name", ".hidden", "sleep"], 2, &["name"]);
     check(&["--name", &"x".repeat(65), "sleep"], 2, &["name"]);
@@ -282,7 +286,11 @@ fn without_a_terminal_it_runs_in_the_background() {
     let stage = Stage::new();
     let done = stage.run("run --name bot sleep 1000");
     assert_eq!(done.out(), "bot is running; 'ph attach bot' shows it\n");
-    assert!(done.err().contains("this is not a terminal"), "{}", done.err());
+    assert!(
+        done.err().contains("this is not a terminal"),
+        "{}",
+        done.err()
+    );
     let session = stage.run("run --name json --json sleep 1000");
     assert_eq!(session.err(), "");
     let session = session.json();

@@ -69,7 +69,11 @@ fn one_that_hangs_is_told_soon() {
         ("peek bot", 5, "bot: the session does not answer"),
         ("nudge bot hi", 1, "not nudged: the session does not answer"),
         ("answer bot y", 5, "the session of bot does not answer"),
-        ("pause bot", 5, "hint: 'ph status bot' shows whether it is paused; 'ph stop bot' ends it"),
+        (
+            "pause bot",
+            5,
+            "hint: 'ph status bot' shows whether it is paused; 'ph stop bot' ends it",
+        ),
         ("checkpoint bot", 5, "the session does not answer"),
         (&why, 0, "runs and does not respond"),
         ("stop bot", 0, "stopping it by signals"),
@@ -338,7 +342,9 @@ fn what_one_that_hangs_was_asked_for_is_not_typed_when_it_goes_on() {
     let paused = Done::of(pause);
     paused.fails(5, "bot: the session does not answer");
     assert!(
-        paused.err().contains("hint: 'ph status bot' shows whether it is paused; 'ph stop bot' ends it"),
+        paused
+            .err()
+            .contains("hint: 'ph status bot' shows whether it is paused; 'ph stop bot' ends it"),
         "{}",
         paused.err()
     );

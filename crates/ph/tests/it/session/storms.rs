@@ -60,7 +60,9 @@ fn check_ring(stage: &Stage, names: &[&str]) {
     assert_eq!(failed["hops"], 5, "{failed}");
     let reason = failed["reason"].as_str().expect("a reason");
     assert!(
-        reason.starts_with("storm between agents: hop count 5 exceeds the limit of 4 (mail.max_hops)"),
+        reason.starts_with(
+            "storm between agents: hop count 5 exceeds the limit of 4 (mail.max_hops)"
+        ),
         "{reason}"
     );
     let receipts = failed["receipts"].as_array().expect("an array");
@@ -184,7 +186,11 @@ fn a_live_session_cuts_a_storm_as_well() {
         .collect();
     let codes: Vec<i32> = done.iter().map(|done| done.code).collect();
     assert_eq!(codes, [0, 0, 0, 4, 4]);
-    assert!(done[3].err().contains("and the limit is 3 (mail.max_rate)"), "{}", done[3].err());
+    assert!(
+        done[3].err().contains("and the limit is 3 (mail.max_rate)"),
+        "{}",
+        done[3].err()
+    );
     assert!(
         done[3].err().contains(done[3].out().trim()),
         "it names its id"

@@ -112,10 +112,7 @@ fn a_pause_is_asked_for_by_name_and_ended_by_name() {
     );
     assert!(stage.run("ls").ok().contains("idle, paused"));
     assert!(agent.heard().is_empty());
-    assert_eq!(
-        stage.run("unpause bot").ok(),
-        "bot is no longer paused\n"
-    );
+    assert_eq!(stage.run("unpause bot").ok(), "bot is no longer paused\n");
     stage.until_receipt(&id, "offered");
     // Who has the keyboard keeps it.
     let mut person = stage.terminal("attach bot --take", posthaste_lab::pty::Size::USUAL);
@@ -131,7 +128,10 @@ fn a_pause_is_asked_for_by_name_and_ended_by_name() {
     stage.run("stop bot --kill").ok();
     let done = stage.run("unpause bot");
     done.fails(4, "no session of bot is running");
-    assert!(done.err().contains("hint: its mail waits in the inbox; 'ph restart bot' starts it again"));
+    assert!(
+        done.err()
+            .contains("hint: its mail waits in the inbox; 'ph restart bot' starts it again")
+    );
 }
 
 #[test]

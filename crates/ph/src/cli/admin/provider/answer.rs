@@ -6,9 +6,9 @@
 
 use crate::context::{Context, Said, agent_name};
 use crate::output::message_text;
-use posthaste_client::mailbox;
+use posthaste_client::mail;
 use posthaste_core::{AgentName, Draft, IdPrefix, MessageId, MessageState, Order, ReceiptState};
-use posthaste_provider::{asking, intake};
+use posthaste_provider::{import, recursion_guard};
 use posthaste_store::operation::{Outcome, Post};
 use posthaste_store::report::{Code, Report, Result};
 use posthaste_store::{Listing, files};
@@ -67,7 +67,7 @@ fn run(words: &[OsString], said: &Said) -> Result<ExitCode> {
     };
     let mut context = Context::new(said)?;
     let context = &mut context;
-    asking::refuse(&context.home)?;
+    recursion_guard::refuse(&context.home)?;
     match op {
         Op::EnsureRunning => {}
         Op::Send => {
@@ -173,12 +173,12 @@ fn post(
         drafts: vec![draft],
     };
     let mut journal = context.journal()?;
-    let posted = mailbox::post(&mut journal, post)?;
+    let posted = mail::post(&mut journal, post)?;
     let told = posted
         .iter()
         .try_for_each(|posted| tell(context, &posted.state));
     context.out.flush()?;
-    mailbox::leave(journal);
+    mail::leave(journal);
     told
 }
 
@@ -234,7 +234,7 @@ fn mail(context: &Context, who: &AgentName, listing: Listing) -> Result<Vec<Mess
     };
     let mut messages = journal.inbox(who, listing, context.now)?;
     if context.config.mail.is_elsewhere() {
-        messages.retain(|state| !intake::is_copy(state));
+        messages.retain(|state| !import::is_copy(state));
     }
     Ok(messages)
 }
@@ -266,7 +266,7 @@ fn read(context: &mut Context, id: &str) -> Result<()> {
         && let Some(mut journal) = existing(context)?
     {
         let id = state.message.id;
-        mailbox::order(
+        mail::order(
             &mut journal,
             context.now,
             context.me()?.0,
@@ -283,14 +283,14 @@ fn order(context: &mut Context, id: &str, order: Order) -> Result<()> {
     let Some(mut journal) = existing(context)? else {
         return Ok(());
     };
-    let ordered = mailbox::order(
+    let ordered = mail::order(
         &mut journal,
         context.now,
         context.me()?.0,
         order,
         vec![state.message.id],
     )?;
-    mailbox::leave(journal);
+    mail::leave(journal);
     if ordered
         .iter()
         .any(|one| one.outcome == Outcome::AlreadyArchived)

@@ -1,9 +1,9 @@
 //! `mark-read` and `mark-unread`, and the output of every verb that changes messages.
 
-use crate::cli::mail::script_mailbox;
+use crate::cli::mail::mailbox;
 use crate::cli::names::{NameParser, SaidId, complete_agents, complete_ids};
 use crate::context::Context;
-use posthaste_client::mailbox;
+use posthaste_client::mail;
 use posthaste_core::{AgentName, Order};
 use posthaste_store::operation::{Ordered, Outcome};
 use posthaste_store::report::{Code, Report, Result};
@@ -66,7 +66,7 @@ pub(crate) fn unread(context: &mut Context, args: &UnreadArgs) -> Result<Code> {
 /// Refuse messages to another recipient than `agent`.
 fn check_recipient(context: &Context, said: &[SaidId], agent: Option<&AgentName>) -> Result<()> {
     let Some(agent) = agent else { return Ok(()) };
-    if script_mailbox::script(context)?.is_some() {
+    if mailbox::script(context)?.is_some() {
         return Err(
             Report::usage("--agent cannot be used while a script keeps the mail")
                 .hint("omit --agent: the script finds messages by id"),
@@ -98,13 +98,11 @@ pub(crate) fn order(
     said: &[SaidId],
     word: impl Fn(Outcome) -> &'static str,
 ) -> Result<Code> {
-    if let Some(script) = script_mailbox::script(context)? {
-        let here = said
-            .iter()
-            .map(|id| script_mailbox::is_here(context, &script, id));
+    if let Some(script) = mailbox::script(context)? {
+        let here = said.iter().map(|id| mailbox::is_here(context, &script, id));
         let here = here.collect::<Result<Vec<_>>>()?;
         if !here.contains(&true) {
-            return script_mailbox::order(context, &script, order, said, word);
+            return mailbox::order(context, &script, order, said, word);
         }
         if here.contains(&false) {
             return Err(Report::usage(
@@ -124,10 +122,10 @@ pub(crate) fn order(
         }
     }
     if let Some(mut journal) = journal {
-        let ordered = mailbox::order(&mut journal, context.now, context.me()?.0, order, ids)?;
+        let ordered = mail::order(&mut journal, context.now, context.me()?.0, order, ids)?;
         answer(context, &ordered, word)?;
         context.out.flush()?;
-        mailbox::leave(journal);
+        mail::leave(journal);
     }
     Ok(Code::Ok)
 }

@@ -2,7 +2,7 @@ use crate::cli::mail::compose::body::not_empty;
 use crate::cli::mail::compose::recipients::{self, Agents};
 use crate::cli::mail::compose::send::{Answer, new_id, post};
 use crate::cli::mail::compose::wait::WaitArgs;
-use crate::cli::mail::script_mailbox;
+use crate::cli::mail::mailbox;
 use crate::cli::names::complete_agents;
 use crate::context::{Context, agent_name};
 use posthaste_core::Draft;
@@ -38,15 +38,15 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
     let body = not_empty(text)?;
     let allow_self = false;
     let Agents { names, .. } = recipients::resolve(context, &[to.into()], &from, allow_self)?;
-    if let Some(script) = script_mailbox::script(context)? {
-        let sending = script_mailbox::Sending {
+    if let Some(script) = mailbox::script(context)? {
+        let sending = mailbox::Sending {
             from,
             to: names,
             subject: None,
             body,
             allow_self,
         };
-        return script_mailbox::send(context, &script, &sending, Answer::Sentence).1;
+        return mailbox::send(context, &script, &sending, Answer::Sentence).1;
     }
     let drafts: Vec<_> = names
         .into_iter()

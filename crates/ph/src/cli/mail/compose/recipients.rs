@@ -7,7 +7,7 @@ use crate::cli::session::nudge;
 use crate::context::Context;
 use crate::output::note;
 use posthaste_client::roster::Address;
-use posthaste_client::session::roll;
+use posthaste_client::session::sessions;
 use posthaste_core::{AgentName, text};
 use posthaste_store::Journal;
 use posthaste_store::live::place::Place;
@@ -157,7 +157,7 @@ fn refuse_typo(context: &Context, address: &Address) -> Result<()> {
 }
 
 fn running_agents(context: &Context, from: &AgentName) -> Result<Vec<AgentName>> {
-    let living = roll::living(&context.home, context.config.patience, context.now)?;
+    let living = sessions::living(&context.home, context.config.patience, context.now)?;
     let names: Vec<_> = living
         .iter()
         .filter(|session| session.activity != Activity::Exited)

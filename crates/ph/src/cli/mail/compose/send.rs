@@ -1,14 +1,14 @@
 use crate::cli::mail::compose::body::{BodyArgs, one_line};
 use crate::cli::mail::compose::recipients::{Agents, Whom};
 use crate::cli::mail::compose::wait::{self, Wait, WaitArgs};
-use crate::cli::mail::script_mailbox;
+use crate::cli::mail::mailbox;
 use crate::cli::names::{IdParser, NameParser, complete_agents, complete_ids, priority};
 use crate::cli::session::answer;
 use crate::context::Context;
 use crate::output::message_text;
 use crate::output::note;
 use jiff::SignedDuration;
-use posthaste_client::mailbox;
+use posthaste_client::mail;
 use posthaste_client::session::client::{Client, PROMPT};
 use posthaste_core::message::INLINE_LIMIT;
 use posthaste_core::receipt::End;
@@ -97,7 +97,7 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
     args.whom.check()?;
     // An answer goes to the program's terminal, even if a script keeps the mail.
     if !args.raw
-        && let Some(script) = script_mailbox::script(context)?
+        && let Some(script) = mailbox::script(context)?
     {
         return send_elsewhere(context, &script, args, from);
     }
@@ -199,19 +199,19 @@ fn send_elsewhere(
         ("--wait", args.wait.begin().is_some()),
     ];
     if let Some((flag, _)) = beyond.iter().find(|(_, is_said)| *is_said) {
-        return Err(script_mailbox::cannot(script, &format!("send with {flag}")));
+        return Err(mailbox::cannot(script, &format!("send with {flag}")));
     }
     let body = args.whom.body(args.body)?;
     let Agents { names: to, is_list } = args.whom.agents(context, &from, args.allow_self)?;
     let answer = if is_list { Answer::Ids } else { Answer::Id };
-    let sending = script_mailbox::Sending {
+    let sending = mailbox::Sending {
         from,
         to,
         subject: args.subject,
         body,
         allow_self: args.allow_self,
     };
-    let (sent, code) = script_mailbox::send(context, script, &sending, answer);
+    let (sent, code) = mailbox::send(context, script, &sending, answer);
     args.whom.notify(context, &sending.from, &sent);
     code
 }
@@ -253,7 +253,7 @@ fn put(
         tell(context, &sent, answer)?;
     }
     if let Some(journal) = journal {
-        mailbox::leave(journal);
+        mail::leave(journal);
     }
     undelivered(&sent)?;
     Ok(sent)
@@ -284,7 +284,7 @@ fn store(context: &mut Context, drafts: &[Draft]) -> Result<(Vec<Done>, Option<J
         drafts: drafts.to_vec(),
     };
     let mut journal = context.journal()?;
-    let posted = mailbox::post(&mut journal, post)?;
+    let posted = mail::post(&mut journal, post)?;
     let sent = posted
         .iter()
         .zip(drafts)

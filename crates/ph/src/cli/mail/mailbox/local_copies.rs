@@ -3,11 +3,11 @@
 use crate::cli::names::SaidId;
 use crate::context::Context;
 use crate::output::note;
-use posthaste_client::mailbox;
+use posthaste_client::mail;
 use posthaste_client::session::client::Client;
 use posthaste_core::{AgentName, IdPrefix, MessageState, Order};
-use posthaste_provider::asking;
-use posthaste_provider::intake::{self, Found};
+use posthaste_provider::import::{self, Found};
+use posthaste_provider::recursion_guard;
 use posthaste_provider::script::Script;
 use posthaste_session::pty::child::kill_with_parent;
 use posthaste_store::operation::Post;
@@ -29,7 +29,7 @@ pub(crate) fn take_in(context: &Context, name: &AgentName) -> Result<()> {
     let Some(settings) = context.config.mail.script()? else {
         return Ok(());
     };
-    asking::refuse(&context.home)?;
+    recursion_guard::refuse(&context.home)?;
     if Client::of(&context.home, name).is_some() {
         return Ok(());
     }
@@ -66,7 +66,7 @@ pub(super) fn keep(
         return Ok(());
     }
     let mut journal = Journal::open(context.home.clone(), patience)?;
-    let sorted = intake::sort(script.path(), name, listed, |id| journal.state(id))?;
+    let sorted = import::sort(script.path(), name, listed, |id| journal.state(id))?;
     for draft in sorted.new {
         let id = draft.id.id8();
         let post = Post {
@@ -81,7 +81,7 @@ pub(super) fn keep(
     for odd in sorted.odd.into_iter().chain(sorted.noted) {
         note(format!("{script} lists {odd}"));
     }
-    mailbox::leave(journal);
+    mail::leave(journal);
     Ok(())
 }
 
@@ -92,7 +92,7 @@ pub(super) fn meant(context: &Context, said: &SaidId) -> Result<(String, Option<
         return Err(Report::usage("an id cannot be empty"));
     }
     if let Some(state) = state(context, said)?
-        && let Some(outside) = intake::outside_id(&state)
+        && let Some(outside) = import::outside_id(&state)
     {
         return Ok((outside.to_owned(), Some(state)));
     }
@@ -132,7 +132,7 @@ impl<'a> Copies<'a> {
     pub(super) fn find(&mut self, message: &Message) -> Option<MessageState> {
         let to = AgentName::parse(&message.to).ok()?;
         let journal = self.journal.as_mut()?;
-        let found = intake::find(self.script.path(), &to, message, |id| journal.state(id));
+        let found = import::find(self.script.path(), &to, message, |id| journal.state(id));
         match found.ok()? {
             Found::Known(state) | Found::Retimed(state) => Some(state),
             Found::New(_) | Found::Again(_) => None,
@@ -150,7 +150,7 @@ pub(super) fn copy_by_id(
         return Ok(None);
     };
     let agents = journal.agents()?;
-    let found = intake::copy_of(script.path(), &agents, id, |id| journal.state(id))?;
+    let found = import::copy_of(script.path(), &agents, id, |id| journal.state(id))?;
     Ok(found)
 }
 
@@ -162,7 +162,7 @@ pub(super) fn copy(context: &Context, script: &Script, message: &Message) -> Opt
 /// Does the same with our copy, so that both agree. The script's word was what counts.
 pub(super) fn follow(context: &Context, state: &MessageState, order: Order) {
     if let (Ok(Some(mut journal)), Ok((me, _))) = (journal(context), context.me()) {
-        let _ = mailbox::order(&mut journal, context.now, me, order, vec![state.message.id]);
-        mailbox::leave(journal);
+        let _ = mail::order(&mut journal, context.now, me, order, vec![state.message.id]);
+        mail::leave(journal);
     }
 }

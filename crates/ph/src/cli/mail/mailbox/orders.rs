@@ -1,7 +1,7 @@
 //! Orders on messages that a script keeps: given to it, and followed by our copies.
 
 use super::cannot;
-use super::copies::{copy, follow, meant};
+use super::local_copies::{copy, follow, meant};
 use crate::cli::names::SaidId;
 use crate::context::Context;
 use posthaste_core::{Order, text};

@@ -2,14 +2,14 @@
 //! answers to a program, and copies of what the script lists or has no more. It is shown and ordered
 //! here; the script knows nothing of it.
 
-use super::copies::{self, Copies};
+use super::local_copies::{self, Copies};
 use super::script;
 use crate::cli::names::SaidId;
 use crate::context::Context;
 use posthaste_core::{AgentName, MessageState};
-use posthaste_provider::intake;
+use posthaste_provider::error::Trouble;
+use posthaste_provider::import;
 use posthaste_provider::script::Script;
-use posthaste_provider::trouble::Trouble;
 use posthaste_store::report::{Report, Result};
 use posthaste_store::{Journal, Listing};
 use posthaste_wire::provider::Message;
@@ -66,7 +66,7 @@ pub(crate) fn answered_by(context: &Context, id: &SaidId) -> Result<Option<Kept>
     };
     match look(context, &script, id)? {
         Where::There(got) => Ok(Some(Kept { script, got })),
-        Where::Here(state) if !intake::is_copy(&state) => Ok(None),
+        Where::Here(state) if !import::is_copy(&state) => Ok(None),
         // An answer in the journal would not reach who wrote it, and one there would be to another.
         Where::Here(state) => {
             let (id, from) = (state.message.id.id8(), &state.message.envelope.from);
@@ -82,15 +82,15 @@ pub(crate) fn answered_by(context: &Context, id: &SaidId) -> Result<Option<Kept>
 /// Looks for a message by any of its ids. By ours, the script is asked whether it still means the
 /// same by its own: it may have given that to another since, which must not be taken for it.
 fn look(context: &Context, script: &Script, id: &SaidId) -> Result<Where> {
-    let Some(state) = copies::state(context, id)? else {
+    let Some(state) = local_copies::state(context, id)? else {
         return Ok(Where::There(None));
     };
-    let Some(outside) = intake::outside_id(&state) else {
+    let Some(outside) = import::outside_id(&state) else {
         return Ok(Where::Here(state));
     };
     match script.get(outside) {
         Ok(message) => {
-            let copy = copies::copy(context, script, &message);
+            let copy = local_copies::copy(context, script, &message);
             let is_same = copy.is_some_and(|copy| copy.message.id == state.message.id);
             Ok(if is_same {
                 Where::There(Some(message))
@@ -119,7 +119,7 @@ pub(super) fn mail(context: &Context, name: &AgentName, listing: Listing) -> Res
         Some(mut journal) => journal.inbox(name, listing, context.now)?,
         None => Vec::new(),
     };
-    let (mut waiting, own): (Vec<_>, Vec<_>) = messages.into_iter().partition(intake::is_copy);
+    let (mut waiting, own): (Vec<_>, Vec<_>) = messages.into_iter().partition(import::is_copy);
     waiting.retain(|state| state.status.is_unread() && !state.status.is_offered_or_shown());
     Ok(Mail { own, waiting })
 }

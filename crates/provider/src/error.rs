@@ -1,6 +1,6 @@
 //! What went wrong with a script, told so that it names the script, the operation and what it said.
 
-use super::call::MOST;
+use super::process::MOST;
 use posthaste_core::text;
 use posthaste_store::report::Report;
 use posthaste_wire::provider::{ALREADY_ARCHIVED, UNKNOWN};

@@ -5,14 +5,14 @@
 //! A message that a session has taken in is known under two ids: the script's, and ours, which is
 //! what its agent was shown. Either will do.
 
-mod copies;
-mod here;
+mod journal_mail;
+mod local_copies;
 mod orders;
 mod send;
 mod why;
 
-pub(crate) use copies::take_in;
-pub(crate) use here::{Kept, answered_by, is_here, kept};
+pub(crate) use journal_mail::{Kept, answered_by, is_here, kept};
+pub(crate) use local_copies::take_in;
 pub(crate) use orders::order;
 pub(crate) use send::{Sending, reply, send};
 pub(crate) use why::why;
@@ -21,10 +21,10 @@ use crate::cli::names::SaidId;
 use crate::context::Context;
 use crate::output::message_text::{self, Row, field};
 use crate::output::note;
-use copies::{Copies, copy, follow, keep, listed, meant};
+use local_copies::{Copies, copy, follow, keep, listed, meant};
 use posthaste_core::{AgentName, Body, MessageState, Order, Timestamp, prompt, text};
 use posthaste_provider::script::Script;
-use posthaste_provider::{asking, intake};
+use posthaste_provider::{import, recursion_guard};
 use posthaste_session::pty::child::kill_with_parent;
 use posthaste_store::Listing;
 use posthaste_store::report::{Code, Report, Result};
@@ -37,7 +37,7 @@ pub(crate) fn script(context: &Context) -> Result<Option<Script>> {
     let Some(settings) = context.config.mail.script()? else {
         return Ok(None);
     };
-    asking::refuse(&context.home)?;
+    recursion_guard::refuse(&context.home)?;
     let script =
         Script::new(settings.path, settings.timeout, kill_with_parent).asked_by(&context.home);
     Ok(Some(script))
@@ -72,7 +72,7 @@ pub(crate) fn inbox(
     };
     let messages = listed(script, op, name)?;
     let mut copies = Copies::open(context, script);
-    let own = here::mail(context, name, listing)?.beside(&mut copies, &messages);
+    let own = journal_mail::mail(context, name, listing)?.beside(&mut copies, &messages);
     let is_empty = messages.is_empty() && own.is_empty();
     match which {
         Inbox::Prompt => print_prompt(context, script, name, &messages, &own)?,
@@ -147,7 +147,7 @@ fn print_prompt(
     let kept: Vec<_> = kept
         .filter_map(|message| {
             let state = copies.find(message)?;
-            intake::message(script.path(), name, state.message.id, message)
+            import::message(script.path(), name, state.message.id, message)
         })
         .collect();
     let there = kept.iter().map(|message| prompt::Entry {
@@ -288,7 +288,7 @@ pub(crate) fn thread(context: &mut Context, mut kept: Kept, id: &SaidId) -> Resu
 
 pub(crate) fn count(context: &Context, script: &Script, name: &AgentName) -> Result<Count> {
     let there = script.count(name.as_str())?;
-    let all = here::mail(context, name, Listing::All)?;
+    let all = journal_mail::mail(context, name, Listing::All)?;
     // A count does not say which it has counted.
     let listed = if all.has_copies() {
         listed(script, Op::Inbox, name)?
@@ -296,8 +296,8 @@ pub(crate) fn count(context: &Context, script: &Script, name: &AgentName) -> Res
         Vec::new()
     };
     let mut copies = Copies::open(context, script);
-    let mut own = |mail: here::Mail| mail.beside(&mut copies, &listed).len() as u64;
-    let unread = here::mail(context, name, Listing::Unread)?;
+    let mut own = |mail: journal_mail::Mail| mail.beside(&mut copies, &listed).len() as u64;
+    let unread = journal_mail::mail(context, name, Listing::Unread)?;
     Ok(Count {
         total: there.total.saturating_add(own(all)),
         unread: there.unread.saturating_add(own(unread)),
@@ -310,7 +310,7 @@ pub(crate) fn check(context: &Context, script: &Script, name: &AgentName) -> Res
         return count(context, script, name);
     }
     let there = listed(script, Op::Check, name)?;
-    let here = here::mail(context, name, Listing::Unread)?;
+    let here = journal_mail::mail(context, name, Listing::Unread)?;
     let here = here.beside(&mut Copies::open(context, script), &there);
     let unread = (there.len() + here.len()) as u64;
     Ok(Count {

@@ -4,8 +4,8 @@
 //! One thread waits for all of it: a script that reads nothing, floods its output or closes it and
 //! lives on is no special case. Knows nothing of mail.
 
-use super::asking::ASKING;
-use super::stream::{Input, Keeps, Stream};
+use super::pipes::{Input, Keeps, Stream};
+use super::recursion_guard::ASKING;
 use posthaste_store::live::process;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;

@@ -1,6 +1,6 @@
 //! Why a message is where it is, where a script keeps the mail.
 
-use super::copies::{copy, copy_by_id, meant, state};
+use super::local_copies::{copy, copy_by_id, meant, state};
 use crate::cli::names::SaidId;
 use crate::context::Context;
 use crate::output::message_text::field;

@@ -1,7 +1,7 @@
 //! Sending where a script keeps the mail: what was sent is told, and nothing that was not.
 
-use super::copies::meant;
-use super::here::Kept;
+use super::journal_mail::Kept;
+use super::local_copies::meant;
 use crate::cli::mail::compose::send::Answer;
 use crate::cli::names::SaidId;
 use crate::context::Context;

@@ -1,7 +1,7 @@
 //! Mail in the journal: posted, given orders, and asked for its reasons.
 
 use crate::session::client::{Client, NoAnswer, UNHURRIED};
-use crate::session::roll;
+use crate::session::sessions;
 use posthaste_core::{AgentName, MessageId, MessageState, Order, Timestamp, why};
 use posthaste_store::operation::{ApplyOrder, Ordered, Post, Posted};
 use posthaste_store::report::Result;
@@ -40,7 +40,7 @@ pub fn why(home: &Home, patience: Patience, now: Timestamp, state: &MessageState
     match answer {
         Some(Ok(why)) => why,
         Some(Err(NoAnswer::Refused(_))) => wire::Why::new(state, now),
-        Some(Err(NoAnswer::Silence)) | None => match roll::is_silent(home, patience, to, now) {
+        Some(Err(NoAnswer::Silence)) | None => match sessions::is_silent(home, patience, to, now) {
             Ok(true) => wire::Why::live(state, now, Some(why::silent(state, now))),
             Ok(false) | Err(_) => wire::Why::new(state, now),
         },
