@@ -7,7 +7,7 @@
 //! the same of it. The second is another, and is kept beside the first. A time says nothing: some
 //! make one up at every call, and their mail would multiply.
 
-use posthaste_core::{AgentName, Draft, Evidence, MessageId, MessageState, Posting, post};
+use posthaste_core::{AgentName, Draft, Evidence, MessageId, MessageState};
 use posthaste_wire::provider::Message;
 use std::path::Path;
 
@@ -240,27 +240,6 @@ fn draft(script: &Path, agent: &AgentName, id: MessageId, message: &Message) -> 
     }
 }
 
-/// A script's message as it would be stored.
-pub fn message(
-    script: &Path,
-    agent: &AgentName,
-    id: MessageId,
-    message: &Message,
-) -> Option<posthaste_core::Message> {
-    check(&message.id).ok()?;
-    let draft = draft(script, agent, id, message);
-    let alone = post::Correspondence::default();
-    match post::decide(message.created_at, &draft, &alone) {
-        Ok(Posting::New { envelope, .. }) => Some(posthaste_core::Message {
-            id: draft.id,
-            to: agent.clone(),
-            created_at: message.created_at,
-            envelope: *envelope,
-        }),
-        Ok(Posting::Already(_)) | Err(_) => None,
-    }
-}
-
 /// Whether its agent has it, by its own word or by reading it, and nobody has taken that back.
 fn is_done(message_state: &MessageState) -> bool {
     let last =
@@ -281,7 +260,7 @@ mod tests {
     use super::*;
     use posthaste_core::fact::Event;
     use posthaste_core::fact::Progress;
-    use posthaste_core::{Fact, Mail, Step, Timestamp};
+    use posthaste_core::{Fact, Mail, Posting, Step, Timestamp, post};
 
     fn message(id: &str, from: &str) -> Message {
         Message {

@@ -112,6 +112,14 @@ impl SaidId {
                 .hint("'ph inbox' lists ids")
         })
     }
+
+    /// Return this as an id for a script.
+    pub(super) fn for_script(&self) -> Result<&str> {
+        match self.0.as_str() {
+            id if id.is_empty() || id.contains('\0') => Err(Report::usage("an id cannot be empty")),
+            id => Ok(id),
+        }
+    }
 }
 
 impl From<String> for SaidId {

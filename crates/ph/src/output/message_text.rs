@@ -25,20 +25,6 @@ pub(crate) fn text_or_loss(home: &Home, message_state: &MessageState) -> Result<
     }
 }
 
-pub(crate) fn all_as_json(
-    home: &Home,
-    messages: &[MessageState],
-    now: Timestamp,
-) -> Result<Vec<wire::Message>> {
-    messages
-        .iter()
-        .map(|message_state| {
-            let body = text_or_loss(home, message_state)?;
-            Ok(wire::Message::new(message_state, body, now))
-        })
-        .collect()
-}
-
 /// A line of a list: id, who wrote to whom, when, how it stands, and how it begins.
 #[derive(Debug)]
 pub(crate) struct Row {
@@ -50,16 +36,6 @@ pub(crate) struct Row {
     pub(crate) is_waiting: bool,
     pub(crate) subject: Option<String>,
     pub(crate) body: String,
-}
-
-/// A list, one line a message_state.
-pub(crate) fn list(context: &mut Context, messages: &[MessageState]) -> Result<()> {
-    let now = context.now;
-    let messages: Vec<_> = messages
-        .iter()
-        .map(|message_state| row(message_state, now))
-        .collect();
-    rows(context, &messages)
 }
 
 pub(crate) fn row(message_state: &MessageState, now: Timestamp) -> Row {

@@ -1,5 +1,5 @@
 use crate::cli::loop_::worklist;
-use crate::cli::mail::mailbox;
+use crate::cli::mail::mailbox::{self, Mailbox};
 use crate::cli::names::{AddressParser, complete_agents};
 use crate::context::{Context, Said};
 use crate::output::{self, note};
@@ -11,7 +11,6 @@ use posthaste_core::{AgentName, Body, MessageId, MessageState, text};
 use posthaste_store::operation::{Inject, Injection, RecordDelivery};
 use posthaste_store::report::{Code, Report, Result};
 use posthaste_store::{InjectLock, Journal, Patience, files};
-use posthaste_wire::Count;
 
 /// Evidence recorded when a hook has printed a message.
 const PRINTED: &str = "its hook has printed it whole";
@@ -42,14 +41,10 @@ pub(crate) struct Args {
 
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let name = inbox_owner(context, args)?;
-    let (total, unread) = if let Some(script) = mailbox::script(context)? {
-        let count = mailbox::check(context, &script, &name)?;
-        (count.total, count.unread)
-    } else {
-        crate::cli::mail::count::in_journal(context, &name)?
-    };
+    let count = Mailbox::open(context)?.check(context, &name)?;
+    let unread = count.unread;
     if context.json {
-        context.out.json(&Count { total, unread })?;
+        context.out.json(&count)?;
     } else if unread > 0 {
         context
             .out
@@ -178,7 +173,7 @@ pub(crate) fn reminder(
             "{me} cannot view the mail of {name}"
         )));
     }
-    if let Err(report) = mailbox::take_in(context, name) {
+    if let Err(report) = mailbox::import_new(context, name) {
         complain(format!(
             "the script was not asked for new mail: {}",
             report.message()

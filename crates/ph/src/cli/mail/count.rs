@@ -1,8 +1,7 @@
-use crate::cli::mail::mailbox;
+use crate::cli::mail::mailbox::Mailbox;
 use crate::cli::names::{AddressParser, complete_agents};
 use crate::context::Context;
 use posthaste_client::roster::Address;
-use posthaste_core::AgentName;
 use posthaste_store::report::{Code, Result};
 use posthaste_wire::Count;
 
@@ -23,12 +22,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         Some(name) => context.config.book.agent(name)?,
         None => context.me()?.0,
     };
-    let (total, unread) = if let Some(script) = mailbox::script(context)? {
-        let count = mailbox::count(context, &script, &name)?;
-        (count.total, count.unread)
-    } else {
-        in_journal(context, &name)?
-    };
+    let Count { total, unread } = Mailbox::open(context)?.count(context, &name)?;
     if context.json {
         context.out.json(&Count { total, unread })?;
     } else {
@@ -37,15 +31,4 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
             .line(format!("{total} in total, {unread} unread"))?;
     }
     Ok(Code::Ok)
-}
-
-/// Count the messages in the journal: total and unread.
-pub(crate) fn in_journal(context: &Context, name: &AgentName) -> Result<(u64, u64)> {
-    Ok(match context.reader()? {
-        Some(mut journal) => {
-            let count = journal.count(name, context.now)?;
-            (count.total, count.unread)
-        }
-        None => (0, 0),
-    })
 }

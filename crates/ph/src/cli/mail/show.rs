@@ -1,4 +1,4 @@
-use crate::cli::mail::mailbox;
+use crate::cli::mail::mailbox::{Entry, EntryJson, Located, Mailbox};
 use crate::cli::names::{SaidId, complete_ids};
 use crate::context::Context;
 use crate::output::message_text::{self, field};
@@ -22,11 +22,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
-    if let Some(kept) = mailbox::kept(context, &args.id)? {
-        return mailbox::show(context, kept, &args.id);
-    }
-    let mut journal = context.reader()?;
-    let state = context.find(journal.as_mut(), &args.id.prefix()?)?;
+    let mailbox = Mailbox::open(context)?;
+    let state = match mailbox.find(context, &args.id)? {
+        Located::Journal(_, state) => state,
+        Located::Script(message) => return show_script_message(context, &message.entry(context)?),
+    };
     let body = message_text::text_or_loss(&context.home, &state)?;
     // If the message's file is lost, the rest of the message is still shown.
     let file = files::ensure(&context.home, &state.message)
@@ -65,5 +65,28 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let receipts = state.receipts.iter().map(Receipt::new).collect();
     message_text::journey(context, receipts)?;
     message_text::text(context, &body, "")?;
+    Ok(Code::Ok)
+}
+
+fn show_script_message(context: &mut Context, entry: &Entry) -> Result<Code> {
+    let body = entry.body(&context.home)?;
+    let (EntryJson::Script(shown), Entry::Script { copy, .. }) =
+        (entry.to_json(body, context.now), entry)
+    else {
+        return Ok(Code::Ok);
+    };
+    if context.json {
+        context.out.json(&shown)?;
+        return Ok(Code::Ok);
+    }
+    entry.print_head(context)?;
+    if let Some(thread) = &shown.thread_id {
+        field(context, "thread", thread)?;
+    }
+    if let Some(copy) = copy {
+        field(context, "here", &copy.message.id.to_string())?;
+    }
+    message_text::journey(context, shown.receipts)?;
+    message_text::text(context, &shown.body, "")?;
     Ok(Code::Ok)
 }

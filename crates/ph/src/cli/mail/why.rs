@@ -1,4 +1,4 @@
-use crate::cli::mail::mailbox;
+use crate::cli::mail::mailbox::{self, Mailbox};
 use crate::cli::names::{SaidId, complete_ids};
 use crate::context::Context;
 use crate::output::message_text::field;
@@ -19,15 +19,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
-    let state = match mailbox::script(context)? {
-        Some(script) => match mailbox::why(context, &script, &args.id)? {
-            Some(state) => state,
-            None => return Ok(Code::Ok),
-        },
-        None => {
-            let mut journal = context.reader()?;
-            context.find(journal.as_mut(), &args.id.prefix()?)?
-        }
+    let mailbox = Mailbox::open(context)?;
+    let Some(state) = mailbox::explain(context, &mailbox, &args.id)? else {
+        return Ok(Code::Ok);
     };
     let why = mail::why(&context.home, context.config.patience, context.now, &state);
     if context.json {

@@ -1,6 +1,7 @@
 use crate::cli::mail::compose::body::not_empty;
 use crate::cli::mail::compose::send::{self, Answer, new_id};
 use crate::cli::mail::compose::wait::WaitArgs;
+use crate::cli::mail::mailbox::Mailbox;
 use crate::cli::names::{NameParser, complete_agents};
 use crate::cli::session::status;
 use crate::context::Context;
@@ -50,7 +51,7 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
         limits: context.config.limits,
         ..Draft::new(new_id(), from, args.name, text)
     };
-    send::post(context, &[draft], Answer::Id, &args.wait)
+    send::post(context, &Mailbox::Journal, &[draft], Answer::Id, &args.wait)
 }
 
 /// Send an answer to the recipient's session. There is no fallback through the journal: an answer

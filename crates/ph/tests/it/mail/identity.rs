@@ -151,7 +151,7 @@ fn an_agent_reads_another_s_mail_without_marking_it_and_is_told_so() {
     sent       [time]
 
     for bob alone
-    ! note: this message is for bob; it is not marked as read when alice reads it
+    ! note: not marked as read: the message is for bob, not for alice
     alice$ ph check --inject bob
     ! note: no mail was shown: alice cannot view the mail of bob
     ");

@@ -281,7 +281,7 @@ fn why_tells_what_its_session_knows() {
     keep_by(&stage, "../half", "mail.tick = '50ms'");
     assert_eq!(
         stage.why("1")["release"],
-        "its agent runs here, or reads it"
+        "its session starts, or the agent reads it"
     );
     stage.agent("bot", "");
     until_so("word of it", || {

@@ -57,7 +57,7 @@ fn tools_ask_the_script() {
     fails(
         "search_messages",
         json!({"query": "hi"}),
-        "has no way to search",
+        "keeps the mail and cannot search",
     );
     let urgent = json!({"to": "alice", "body": "x", "priority": "interrupt"});
     fails("send_message", urgent, "has no way to send with --priority");

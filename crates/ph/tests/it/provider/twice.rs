@@ -125,7 +125,7 @@ fn an_id_of_ours_is_never_taken_for_another_message() {
     let thread = stage.run(&format!("thread {first} --json")).json();
     assert_eq!(thread[0]["body"], "the first");
     let reply = stage.run_as("bot", &format!("reply {first} done"));
-    reply.fails(4, "has no message any more that");
+    reply.fails(4, "no longer has the message");
     let read = stage.run_as("bot", &format!("read {first} --body"));
     assert_eq!(read.ok(), "the first");
     stage.run(&format!("archive {first}")).ok();

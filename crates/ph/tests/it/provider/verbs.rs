@@ -108,7 +108,7 @@ fn it_is_sent_listed_read_and_answered(ph: &Ph) {
     held       [dir]/mail keeps it
     rule       script
     since      [time]
-    release    its agent runs here, or reads it
+    release    its session starts, or the agent reads it
     ");
 }
 
@@ -205,7 +205,7 @@ fn what_a_script_cannot_do_is_refused_before_it_is_asked() {
         "send bob hi --reply-to 3fa8c1d2",
         "reply m1 hi --priority idle",
     ] {
-        ph.run(line).fails(4, "which has no way to");
+        ph.run(line).fails(4, "keeps the mail and cannot");
     }
     ph.run_as("bob", "send bob hi")
         .fails(4, "bob cannot send to itself");
@@ -251,7 +251,7 @@ fn an_agent_does_as_it_likes_with_its_own_mail_alone() {
     let read = ph.run_as("carol", "read m1 --body");
     assert_eq!((read.code, read.out().as_str()), (0, "hi"));
     assert!(
-        read.err().contains("does not mark it read"),
+        read.err().contains("not marked as read"),
         "{}",
         read.err()
     );

@@ -2,7 +2,7 @@ use crate::cli::mail::compose::body::not_empty;
 use crate::cli::mail::compose::recipients::{self, Agents};
 use crate::cli::mail::compose::send::{Answer, new_id, post};
 use crate::cli::mail::compose::wait::WaitArgs;
-use crate::cli::mail::mailbox;
+use crate::cli::mail::mailbox::Mailbox;
 use crate::cli::names::complete_agents;
 use crate::context::{Context, agent_name};
 use posthaste_core::Draft;
@@ -38,16 +38,7 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
     let body = not_empty(text)?;
     let allow_self = false;
     let Agents { names, .. } = recipients::resolve(context, &[to.into()], &from, allow_self)?;
-    if let Some(script) = mailbox::script(context)? {
-        let sending = mailbox::Sending {
-            from,
-            to: names,
-            subject: None,
-            body,
-            allow_self,
-        };
-        return mailbox::send(context, &script, &sending, Answer::Sentence).1;
-    }
+    let mailbox = Mailbox::open(context)?;
     let drafts: Vec<_> = names
         .into_iter()
         .map(|to| Draft {
@@ -57,5 +48,11 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
             ..Draft::new(new_id(), from.clone(), to, body.clone())
         })
         .collect();
-    post(context, &drafts, Answer::Sentence, &WaitArgs::default())
+    post(
+        context,
+        &mailbox,
+        &drafts,
+        Answer::Sentence,
+        &WaitArgs::default(),
+    )
 }

@@ -1,7 +1,7 @@
 use crate::cli::mail::compose::body::{BodyArgs, one_line};
 use crate::cli::mail::compose::send::{Answer, new_id, post};
 use crate::cli::mail::compose::wait::WaitArgs;
-use crate::cli::mail::mailbox;
+use crate::cli::mail::mailbox::{self, Located, Mailbox};
 use crate::cli::names::{NameParser, SaidId, complete_agents, complete_ids, priority};
 use crate::context::Context;
 use posthaste_core::{AgentName, Body, Draft, Priority};
@@ -43,24 +43,25 @@ pub(crate) struct Args {
 
 pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
     let (from, from_evidence) = context.sender(args.from.as_ref())?;
-    if let Some(kept) = mailbox::answered_by(context, &args.id)? {
-        let beyond = [
-            ("--priority", args.priority.is_some()),
-            ("--expects-reply", args.expects_reply),
-            ("--wait", args.wait.begin().is_some()),
-        ];
-        if let Some((flag, _)) = beyond.iter().find(|(_, is_said)| *is_said) {
-            return Err(mailbox::cannot(kept.script(), &format!("send with {flag}")));
+    let mailbox = Mailbox::open(context)?;
+    let parent = match mailbox.find_parent(context, &args.id)? {
+        Located::Journal(_, state) => state.message,
+        Located::Script(parent) => {
+            mailbox.refuse_options(&[
+                ("--priority", args.priority.is_some()),
+                ("--expects-reply", args.expects_reply),
+                ("--wait", args.wait.begin().is_some()),
+            ])?;
+            let text = Text {
+                from: from.to_string(),
+                subject: args.subject.unwrap_or_default(),
+                body: args.body.read()?,
+            };
+            let sent = parent.reply(context, &text)?;
+            mailbox::print_script_messages(context, &[sent], Answer::Id)?;
+            return Ok(Code::Ok);
         }
-        let text = Text {
-            from: from.to_string(),
-            subject: args.subject.unwrap_or_default(),
-            body: args.body.read()?,
-        };
-        return mailbox::reply(context, kept, &args.id, &text);
-    }
-    let mut journal = context.reader()?;
-    let parent = context.find(journal.as_mut(), &args.id.prefix()?)?.message;
+    };
     let body = args.body.read()?;
     context.now = times::now();
     let to = if parent.envelope.from == from {
@@ -86,7 +87,7 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
         allow_self: true,
         ..Draft::new(new_id(), from, to, "")
     };
-    post(context, &[draft], Answer::Id, &args.wait)
+    post(context, &Mailbox::Journal, &[draft], Answer::Id, &args.wait)
 }
 
 fn reply_subject(subject: &str) -> String {

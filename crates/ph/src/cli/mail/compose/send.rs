@@ -1,7 +1,7 @@
 use crate::cli::mail::compose::body::{BodyArgs, one_line};
 use crate::cli::mail::compose::recipients::{Agents, Whom};
 use crate::cli::mail::compose::wait::{self, Wait, WaitArgs};
-use crate::cli::mail::mailbox;
+use crate::cli::mail::mailbox::{self, Mailbox};
 use crate::cli::names::{IdParser, NameParser, complete_agents, complete_ids, priority};
 use crate::cli::session::answer;
 use crate::context::Context;
@@ -16,7 +16,6 @@ use posthaste_core::{
     AgentName, Body, Draft, IdPrefix, MessageId, MessageState, Priority, ReceiptState, Timestamp,
     why,
 };
-use posthaste_provider::script::Script;
 use posthaste_store::operation::{Post, Posted};
 use posthaste_store::report::{Code, Report, Result};
 use posthaste_store::times::{self, parse_duration, parse_point};
@@ -96,11 +95,22 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
     let (from, from_evidence) = context.sender(args.from.as_ref())?;
     args.whom.check()?;
     // An answer goes to the program's terminal, even if a script keeps the mail.
-    if !args.raw
-        && let Some(script) = mailbox::script(context)?
-    {
-        return send_elsewhere(context, &script, args, from);
-    }
+    let mailbox = match args.raw {
+        true => Mailbox::Journal,
+        false => Mailbox::open(context)?,
+    };
+    mailbox.refuse_options(&[
+        ("--priority", args.priority.is_some()),
+        ("--reply-to", args.reply_to.is_some()),
+        ("--key", args.key.is_some()),
+        ("--ttl", args.ttl.is_some()),
+        ("--at", args.at.is_some()),
+        ("--in", args.after.is_some()),
+        ("--deadline", args.deadline.is_some()),
+        ("--expects-reply", args.expects_reply),
+        ("--closes", args.closes.is_some()),
+        ("--wait", args.wait.begin().is_some()),
+    ])?;
     let body = args.whom.body(args.body)?;
     // Reading the text may have taken a while.
     context.now = times::now();
@@ -142,12 +152,34 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
     });
     let drafts: Vec<_> = drafts.collect();
     let wait = args.wait.begin();
-    let sent = put(context, &drafts, answer, wait.is_some())?;
-    // The recipients of a repeated message were nudged the first time.
-    let new = sent.iter().filter(|sent| sent.repeated.is_none());
-    let new: Vec<_> = new.map(|sent| sent.to.clone()).collect();
-    args.whom.notify(context, &from, &new);
-    await_all(context, wait, sent, answer)
+    let (sent_to, sent) = send(context, &mailbox, &drafts, answer, wait.is_some());
+    args.whom.notify(context, &from, &sent_to);
+    await_all(context, wait, &sent?, answer)
+}
+
+/// Store messages and print them. Return the agents to nudge, even if some messages could not be
+/// sent, and the messages to wait for.
+fn send(
+    context: &mut Context,
+    mailbox: &Mailbox,
+    drafts: &[Draft],
+    answer: Answer,
+    is_awaited: bool,
+) -> (Vec<AgentName>, Result<Vec<(MessageId, AgentName)>>) {
+    if let Mailbox::Script(script) = mailbox {
+        let (names, sent) = mailbox::through_script(context, script, drafts, answer);
+        return (names, sent.map(|()| Vec::new()));
+    }
+    match put(context, drafts, answer, is_awaited) {
+        Ok(sent) => {
+            // The recipients of a repeated message were nudged the first time.
+            let new = sent.iter().filter(|sent| sent.repeated.is_none());
+            let names = new.map(|sent| sent.to.clone()).collect();
+            let sent = sent.into_iter().map(|sent| (sent.id, sent.to)).collect();
+            (names, Ok(sent))
+        }
+        Err(report) => (Vec::new(), Err(report)),
+    }
 }
 
 /// Return the earliest time of delivery that --at or --in gives.
@@ -179,43 +211,6 @@ fn meant(context: &Context, prefix: Option<&IdPrefix>) -> Result<Option<MessageI
     Ok(Some(state.message.id))
 }
 
-/// Send through the script that keeps the mail. Refuses options that a script does not support.
-fn send_elsewhere(
-    context: &mut Context,
-    script: &Script,
-    args: Args,
-    from: AgentName,
-) -> Result<Code> {
-    let beyond = [
-        ("--priority", args.priority.is_some()),
-        ("--reply-to", args.reply_to.is_some()),
-        ("--key", args.key.is_some()),
-        ("--ttl", args.ttl.is_some()),
-        ("--at", args.at.is_some()),
-        ("--in", args.after.is_some()),
-        ("--deadline", args.deadline.is_some()),
-        ("--expects-reply", args.expects_reply),
-        ("--closes", args.closes.is_some()),
-        ("--wait", args.wait.begin().is_some()),
-    ];
-    if let Some((flag, _)) = beyond.iter().find(|(_, is_said)| *is_said) {
-        return Err(mailbox::cannot(script, &format!("send with {flag}")));
-    }
-    let body = args.whom.body(args.body)?;
-    let Agents { names: to, is_list } = args.whom.agents(context, &from, args.allow_self)?;
-    let answer = if is_list { Answer::Ids } else { Answer::Id };
-    let sending = mailbox::Sending {
-        from,
-        to,
-        subject: args.subject,
-        body,
-        allow_self: args.allow_self,
-    };
-    let (sent, code) = mailbox::send(context, script, &sending, answer);
-    args.whom.notify(context, &sending.from, &sent);
-    code
-}
-
 /// The form in which stored messages are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answer {
@@ -227,16 +222,17 @@ pub(crate) enum Answer {
     Sentence,
 }
 
-/// Store messages, all or none, print their ids, and wait if --wait is set.
+/// Store messages, print their ids, and wait if --wait is set.
 pub(crate) fn post(
     context: &mut Context,
+    mailbox: &Mailbox,
     drafts: &[Draft],
     answer: Answer,
     wait: &WaitArgs,
 ) -> Result<Code> {
     let wait = wait.begin();
-    let sent = put(context, drafts, answer, wait.is_some())?;
-    await_all(context, wait, sent, answer)
+    let (_, sent) = send(context, mailbox, drafts, answer, wait.is_some());
+    await_all(context, wait, &sent?, answer)
 }
 
 /// Store messages, all or none, and print their ids. Deferred journal work follows the output.
@@ -262,14 +258,13 @@ fn put(
 fn await_all(
     context: &mut Context,
     wait: Option<Wait>,
-    sent: Vec<Done>,
+    sent: &[(MessageId, AgentName)],
     answer: Answer,
 ) -> Result<Code> {
     let Some(wait) = wait else {
         return Ok(Code::Ok);
     };
-    let sent: Vec<_> = sent.into_iter().map(|sent| (sent.id, sent.to)).collect();
-    wait::until(context, wait, &sent, answer == Answer::Ids)
+    wait::until(context, wait, sent, answer == Answer::Ids)
 }
 
 fn store(context: &mut Context, drafts: &[Draft]) -> Result<(Vec<Done>, Option<Journal>)> {
@@ -432,26 +427,9 @@ fn tell(context: &mut Context, sent: &[Done], answer: Answer) -> Result<()> {
         }
     }
     let ids: Vec<_> = sent.iter().map(|sent| sent.id.to_string()).collect();
-    print(context, sent, answer)
-        .and_then(|()| context.out.flush())
+    let messages: Vec<_> = sent.iter().filter_map(|sent| sent.shape.as_ref()).collect();
+    mailbox::print_sent(context, &ids, &messages, answer)
         .map_err(|report| report.after(&format!("stored as {}, but", ids.join(", "))))
-}
-
-fn print(context: &mut Context, sent: &[Done], answer: Answer) -> Result<()> {
-    if context.json {
-        let messages: Vec<_> = sent.iter().filter_map(|sent| sent.shape.as_ref()).collect();
-        return match (answer, messages.as_slice()) {
-            (Answer::Id | Answer::Sentence, [message]) => context.out.json(message),
-            (Answer::Id | Answer::Ids | Answer::Sentence, several) => context.out.json(&several),
-        };
-    }
-    for Done { id, .. } in sent {
-        match answer {
-            Answer::Id | Answer::Ids => context.out.line(id)?,
-            Answer::Sentence => context.out.line(format!("Message sent: {id}"))?,
-        }
-    }
-    Ok(())
 }
 
 pub(crate) fn new_id() -> MessageId {

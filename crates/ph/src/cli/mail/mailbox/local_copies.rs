@@ -1,5 +1,6 @@
-//! Our copies of a script's messages: those that a session or a hook has taken in.
+//! The journal's copies of a script's messages: imports messages, and finds the copy of one.
 
+use super::Entry;
 use crate::cli::names::SaidId;
 use crate::context::Context;
 use crate::output::note;
@@ -11,21 +12,21 @@ use posthaste_provider::recursion_guard;
 use posthaste_provider::script::Script;
 use posthaste_session::pty::child::kill_with_parent;
 use posthaste_store::operation::Post;
-use posthaste_store::report::{Report, Result};
+use posthaste_store::report::Result;
 use posthaste_store::{Journal, Patience};
 use posthaste_wire::provider::{Message, Op};
 use std::time::Duration;
 
-/// How long a hook waits for a script: an agent must never wait for its mail.
-const HOOK: Duration = Duration::from_secs(2);
-/// How many messages that cannot be taken are named.
-const NOTED: usize = 10;
-/// How short our own ids may be cut: a script's may be as short as it likes.
-const DIGITS: usize = 8;
+/// Time limit for all calls of a script that a hook makes: an agent must never wait for its mail.
+const HOOK_TIMEOUT: Duration = Duration::from_secs(2);
+/// Maximum number of invalid messages that are named.
+const MAX_NOTED_MESSAGES: usize = 10;
+/// Minimum length of a prefix of our ids, because a script's ids may be short.
+const MIN_PREFIX_DIGITS: usize = 8;
 
-/// Takes in what a script has for an agent, for its hook. A live session does that by itself, and
-/// a script that is slow is not waited for: what is in the journal is shown all the same.
-pub(crate) fn take_in(context: &Context, name: &AgentName) -> Result<()> {
+/// Import an agent's new mail for its hook. Does nothing if a session runs, which imports by itself.
+/// If this fails, the hook shows what the journal has.
+pub(crate) fn import_new(context: &Context, name: &AgentName) -> Result<()> {
     let Some(settings) = context.config.mail.script()? else {
         return Ok(());
     };
@@ -33,29 +34,30 @@ pub(crate) fn take_in(context: &Context, name: &AgentName) -> Result<()> {
     if Client::of(&context.home, name).is_some() {
         return Ok(());
     }
-    let script = Script::new(settings.path, settings.timeout.min(HOOK), kill_with_parent)
+    let timeout = settings.timeout.min(HOOK_TIMEOUT);
+    let script = Script::new(settings.path, timeout, kill_with_parent)
         .asked_by(&context.home)
-        .in_all(HOOK);
+        .in_all(HOOK_TIMEOUT);
     let listed = listed(&script, Op::Check, name)?;
     let patience = Patience::HOOK.0.min(context.config.patience.0);
-    keep(context, &script, name, &listed, Patience(patience))
+    import(context, &script, name, &listed, Patience(patience))
 }
 
-/// The mail that a script lists, as far as it is any; the rest is noted.
+/// Return the valid messages that a script lists; print a note about the others.
 pub(super) fn listed(script: &Script, op: Op, name: &AgentName) -> Result<Vec<Message>> {
-    let (listed, odd) = script.each(op, name.as_str())?;
+    let (listed, invalid) = script.each(op, name.as_str())?;
     let script = script.path().display();
-    for odd in odd.iter().take(NOTED) {
-        note(format!("{script} lists what cannot be taken: {odd}"));
+    for why in invalid.iter().take(MAX_NOTED_MESSAGES) {
+        note(format!("{script} lists an invalid message: {why}"));
     }
-    if let Some(more @ 1..) = odd.len().checked_sub(NOTED) {
-        note(format!("{script} lists {more} more that cannot be taken"));
+    if let Some(more @ 1..) = invalid.len().checked_sub(MAX_NOTED_MESSAGES) {
+        note(format!("{script} lists {more} more invalid messages"));
     }
     Ok(listed)
 }
 
-/// Keeps what is not kept yet, so that it is known by our ids.
-pub(super) fn keep(
+/// Store the messages that the journal does not have, so that each has an id of ours.
+pub(super) fn import(
     context: &Context,
     script: &Script,
     name: &AgentName,
@@ -73,48 +75,39 @@ pub(super) fn keep(
             now: context.now,
             drafts: vec![draft],
         };
-        if let Err(denied) = journal.commit(post)? {
-            note(format!("message {id} is not taken in: {denied}"));
+        if let Err(refused) = journal.commit(post)? {
+            note(format!("message {id} was not imported: {refused}"));
         }
     }
     let script = script.path().display();
-    for odd in sorted.odd.into_iter().chain(sorted.noted) {
-        note(format!("{script} lists {odd}"));
+    for why in sorted.odd.into_iter().chain(sorted.noted) {
+        note(format!("{script} lists {why}"));
     }
     mail::leave(journal);
     Ok(())
 }
 
-/// The script's id of a message, and our copy of it where ours was said.
-pub(super) fn meant(context: &Context, said: &SaidId) -> Result<(String, Option<MessageState>)> {
-    let SaidId(id) = said;
-    if id.is_empty() || id.contains('\0') {
-        return Err(Report::usage("an id cannot be empty"));
-    }
-    if let Some(state) = state(context, said)?
-        && let Some(outside) = import::outside_id(&state)
-    {
-        return Ok((outside.to_owned(), Some(state)));
-    }
-    Ok((id.clone(), None))
-}
-
-/// What the journal has under one of our own ids, copy or not.
-pub(super) fn state(context: &Context, SaidId(id): &SaidId) -> Result<Option<MessageState>> {
+/// Find what the journal has under one of our ids.
+pub(super) fn find(
+    context: &Context,
+    SaidId(id): &SaidId,
+) -> Result<Option<(Journal, MessageState)>> {
     let digits = |prefix: &IdPrefix| prefix.as_str().chars().filter(|c| *c != '-').count();
-    let prefix = IdPrefix::parse(id).ok().filter(|id| digits(id) >= DIGITS);
-    let (Some(prefix), Some(mut journal)) = (prefix, journal(context)?) else {
+    let prefix = IdPrefix::parse(id).ok();
+    let prefix = prefix.filter(|id| digits(id) >= MIN_PREFIX_DIGITS);
+    let (Some(prefix), Some(mut journal)) = (prefix, open(context)?) else {
         return Ok(None);
     };
-    Ok(journal.find(&prefix).ok())
+    let found = journal.find(&prefix).ok();
+    Ok(found.map(|state| (journal, state)))
 }
 
-fn journal(context: &Context) -> Result<Option<Journal>> {
+fn open(context: &Context) -> Result<Option<Journal>> {
     let home = context.home.clone();
     Ok(Journal::open_existing(home, context.config.patience)?)
 }
 
-/// The copies of a script's messages: one journal for all that are looked for.
+/// Finds copies of a script's messages, with one connection to the journal.
 pub(super) struct Copies<'a> {
     script: &'a Script,
     journal: Option<Journal>,
@@ -124,11 +117,11 @@ impl<'a> Copies<'a> {
     pub(super) fn open(context: &Context, script: &'a Script) -> Self {
         Self {
             script,
-            journal: journal(context).ok().flatten(),
+            journal: open(context).ok().flatten(),
         }
     }
 
-    /// Our copy of a message, if a session has taken it in.
+    /// Return our copy of a message, if it was imported.
     pub(super) fn find(&mut self, message: &Message) -> Option<MessageState> {
         let to = AgentName::parse(&message.to).ok()?;
         let journal = self.journal.as_mut()?;
@@ -138,15 +131,28 @@ impl<'a> Copies<'a> {
             Found::New(_) | Found::Again(_) => None,
         }
     }
+
+    pub(super) fn entry(&mut self, message: Message) -> Entry {
+        Entry::Script {
+            copy: self.find(&message).map(Box::new),
+            message: Box::new(message),
+        }
+    }
+
+    pub(super) fn entries(&mut self, messages: Vec<Message>) -> Vec<Entry> {
+        let messages = messages.into_iter();
+        messages.map(|message| self.entry(message)).collect()
+    }
 }
 
-/// Our copy of what a script calls so, without the script's word: it may mean another by it today.
-pub(super) fn copy_by_id(
+/// Find a copy by the script's id alone, without asking the script, which may have given the id to
+/// another message.
+pub(super) fn find_by_script_id(
     context: &Context,
     script: &Script,
     id: &str,
 ) -> Result<Option<MessageState>> {
-    let Some(mut journal) = journal(context)? else {
+    let Some(mut journal) = open(context)? else {
         return Ok(None);
     };
     let agents = journal.agents()?;
@@ -154,14 +160,10 @@ pub(super) fn copy_by_id(
     Ok(found)
 }
 
-/// The same of one message.
-pub(super) fn copy(context: &Context, script: &Script, message: &Message) -> Option<MessageState> {
-    Copies::open(context, script).find(message)
-}
-
-/// Does the same with our copy, so that both agree. The script's word was what counts.
-pub(super) fn follow(context: &Context, state: &MessageState, order: Order) {
-    if let (Ok(Some(mut journal)), Ok((me, _))) = (journal(context), context.me()) {
+/// Apply an order to our copy too, after the script has carried it out. Errors are ignored, because
+/// the script's state counts.
+pub(super) fn apply_order(context: &Context, state: &MessageState, order: Order) {
+    if let (Ok(Some(mut journal)), Ok((me, _))) = (open(context), context.me()) {
         let _ = mail::order(&mut journal, context.now, me, order, vec![state.message.id]);
         mail::leave(journal);
     }

@@ -1,78 +1,71 @@
-//! Sending where a script keeps the mail: what was sent is told, and nothing that was not.
+//! Sends through a script, one call per recipient, and prints what was sent.
 
-use super::journal_mail::Kept;
-use super::local_copies::meant;
 use crate::cli::mail::compose::send::Answer;
-use crate::cli::names::SaidId;
 use crate::context::Context;
 use posthaste_client::session::client::{Client, PROMPT};
-use posthaste_core::{AgentName, text};
+use posthaste_core::{AgentName, Body, Draft, text};
 use posthaste_provider::script::Script;
-use posthaste_store::report::{Code, Report, Result};
+use posthaste_store::report::{Report, Result};
 use posthaste_wire::method;
 use posthaste_wire::provider::{Message, Text};
+use serde::Serialize;
 
-/// What is to be sent, to whom.
-pub(crate) struct Sending {
-    pub(crate) from: AgentName,
-    pub(crate) to: Vec<AgentName>,
-    pub(crate) subject: Option<String>,
-    pub(crate) body: String,
-    pub(crate) allow_self: bool,
-}
-
-/// Sends one copy to each. A script cannot send all or none: where one fails, what was sent is
-/// told, and the rest is not tried. Gives back who was sent to, too.
-pub(crate) fn send(
+/// Send drafts, stop at the first failure, and print what was sent. A script cannot send all or none.
+/// Return the recipients to whom a message was sent, even if others failed.
+pub(crate) fn through_script(
     context: &mut Context,
     script: &Script,
-    sending: &Sending,
+    drafts: &[Draft],
     answer: Answer,
-) -> (Vec<AgentName>, Result<Code>) {
-    let mut sent = Vec::with_capacity(sending.to.len());
-    let code = send_each(context, script, sending, answer, &mut sent);
-    let names = sending.to.iter().take(sent.len()).cloned().collect();
-    (names, code)
+) -> (Vec<AgentName>, Result<()>) {
+    let mut sent = Vec::with_capacity(drafts.len());
+    let result = send_each(context, script, drafts, answer, &mut sent);
+    let names = drafts.iter().take(sent.len());
+    (names.map(|draft| draft.to.clone()).collect(), result)
 }
 
 fn send_each(
     context: &mut Context,
     script: &Script,
-    sending: &Sending,
+    drafts: &[Draft],
     answer: Answer,
     sent: &mut Vec<Message>,
-) -> Result<Code> {
-    if sending.to.contains(&sending.from) && !sending.allow_self {
-        let from = &sending.from;
+) -> Result<()> {
+    if let Some(draft) = drafts.iter().find(|d| d.to == d.from && !d.allow_self) {
+        let from = &draft.from;
         return Err(Report::refused(format!("{from} cannot send to itself"))
-            .hint("'ph send --allow-self' sends it all the same"));
+            .hint("add --allow-self to send a message to yourself"));
     }
-    let text = Text {
-        from: sending.from.to_string(),
-        subject: sending.subject.clone().unwrap_or_default(),
-        body: sending.body.clone(),
-    };
     let mut failed = None;
-    for to in &sending.to {
-        match script.send(to.as_str(), &text) {
+    for draft in drafts {
+        let body = match &draft.body {
+            Body::Inline(body) => body.clone(),
+            Body::Filed { .. } => return Err(Report::storage("the text is in a file")),
+        };
+        let text = Text {
+            from: draft.from.to_string(),
+            subject: draft.subject.clone().unwrap_or_default(),
+            body,
+        };
+        match script.send(draft.to.as_str(), &text) {
             Ok(message) => {
-                wake(context, to);
+                wake(context, draft.to.as_str());
                 sent.push(message);
             }
-            Err(trouble) => {
-                failed = Some((to, trouble));
+            Err(error) => {
+                failed = Some((&draft.to, error));
                 break;
             }
         }
     }
     if failed.is_none() || !sent.is_empty() {
-        print_sent(context, sent, answer)?;
+        print_script_messages(context, sent, answer)?;
     }
-    let Some((to, trouble)) = failed else {
-        return Ok(Code::Ok);
+    let Some((to, error)) = failed else {
+        return Ok(());
     };
-    let (done, all) = (sent.len(), sending.to.len());
-    let how_far = match (trouble.is_denial(), done) {
+    let (done, all) = (sent.len(), drafts.len());
+    let progress = match (error.is_denial(), done) {
         (true, 0) => format!("nothing was sent to {to}:"),
         (true, _) => format!("{done} of {all} were sent, not the one to {to}:"),
         (false, 0) => format!("it is not known whether it was sent to {to}:"),
@@ -80,26 +73,45 @@ fn send_each(
             format!("{done} of {all} were sent; it is not known whether the one to {to} was:")
         }
     };
-    Err(Report::from(trouble).after(&how_far))
+    Err(Report::from(error).after(&progress))
 }
 
-/// Has the live session of a recipient ask for its mail now, and not at its next tick.
-fn wake(context: &Context, to: &AgentName) {
-    if let Some(mut session) = Client::of(&context.home, to) {
+/// Let the recipient's live session ask the script for mail now instead of at its next tick.
+pub(super) fn wake(context: &Context, to: &str) {
+    if let Ok(to) = AgentName::parse(to)
+        && let Some(mut session) = Client::of(&context.home, &to)
+    {
         let _ = session.call(&method::CheckMail {}, PROMPT);
     }
 }
 
-fn print_sent(context: &mut Context, sent: &[Message], answer: Answer) -> Result<()> {
+pub(crate) fn print_script_messages(
+    context: &mut Context,
+    sent: &[Message],
+    answer: Answer,
+) -> Result<()> {
+    let ids = sent
+        .iter()
+        .map(|message| text::one_line(&message.id, usize::MAX));
+    let ids: Vec<_> = ids.collect();
+    let shown: Vec<_> = sent.iter().map(Message::shown).collect();
+    print_sent(context, &ids, &shown, answer)
+}
+
+/// Print ids, or in JSON the messages.
+pub(crate) fn print_sent(
+    context: &mut Context,
+    ids: &[String],
+    messages: &[impl Serialize],
+    answer: Answer,
+) -> Result<()> {
     if context.json {
-        let shown: Vec<_> = sent.iter().map(Message::shown).collect();
-        match (answer, shown.as_slice()) {
+        match (answer, messages) {
             (Answer::Id | Answer::Sentence, [message]) => context.out.json(message)?,
             (Answer::Id | Answer::Ids | Answer::Sentence, several) => context.out.json(&several)?,
         }
     } else {
-        for message in sent {
-            let id = text::one_line(&message.id, usize::MAX);
+        for id in ids {
             match answer {
                 Answer::Id | Answer::Ids => context.out.line(id)?,
                 Answer::Sentence => context.out.line(format!("Message sent: {id}"))?,
@@ -107,34 +119,4 @@ fn print_sent(context: &mut Context, sent: &[Message], answer: Answer) -> Result
         }
     }
     context.out.flush()
-}
-
-pub(crate) fn reply(
-    context: &mut Context,
-    mut kept: Kept,
-    id: &SaidId,
-    text: &Text,
-) -> Result<Code> {
-    let (id, _) = meant(context, id)?;
-    // Who it must go to. One without 'get', or without the message, says so itself.
-    let answered = match kept.get(&id) {
-        Ok(message) => Some(message),
-        Err(trouble) if trouble.is_unknown_op() || trouble.is_not_found() => None,
-        Err(trouble) => return Err(trouble.into()),
-    };
-    let sent = kept.script.reply(&id, text, answered.as_ref());
-    let sent = sent.map_err(|trouble| {
-        let is_denial = trouble.is_denial();
-        let report = Report::from(trouble);
-        if is_denial {
-            report
-        } else {
-            report.after("it is not known whether it was sent:")
-        }
-    })?;
-    if let Ok(to) = AgentName::parse(&sent.to) {
-        wake(context, &to);
-    }
-    print_sent(context, &[sent], Answer::Id)?;
-    Ok(Code::Ok)
 }

@@ -1,6 +1,7 @@
-//! Why a message is where it is, where a script keeps the mail.
+//! The reason why a script's message has not reached its agent.
 
-use super::local_copies::{copy, copy_by_id, meant, state};
+use super::local_copies::{self, Copies};
+use super::{Located, Mailbox};
 use crate::cli::names::SaidId;
 use crate::context::Context;
 use crate::output::message_text::field;
@@ -12,76 +13,86 @@ use posthaste_wire::method;
 use posthaste_wire::provider::Message;
 use serde_json::json;
 
-/// What keeps a message with the script.
-struct Held {
+/// Return the message if the journal has it, because the journal knows the reason. Otherwise print
+/// the reason of the script's message.
+pub(crate) fn explain(
+    context: &mut Context,
+    mailbox: &Mailbox,
+    id: &SaidId,
+) -> Result<Option<MessageState>> {
+    let Mailbox::Script(script) = mailbox else {
+        return match mailbox.find(context, id)? {
+            Located::Journal(_, state) => Ok(Some(*state)),
+            Located::Script(_) => Ok(None),
+        };
+    };
+    let script_id = id.for_script()?;
+    if let Some((_, state)) = local_copies::find(context, id)? {
+        return Ok(Some(state));
+    }
+    let message = match script.get(script_id) {
+        Ok(message) => message,
+        // The copy has an answer even if the script has none.
+        Err(error) => {
+            return match local_copies::find_by_script_id(context, script, script_id)? {
+                Some(state) => Ok(Some(state)),
+                None => Err(error.into()),
+            };
+        }
+    };
+    if let Some(state) = Copies::open(context, script).find(&message) {
+        return Ok(Some(state));
+    }
+    print(context, script, script_id, &message)?;
+    Ok(None)
+}
+
+fn print(context: &mut Context, script: &Script, id: &str, message: &Message) -> Result<()> {
+    let hold = hold(context, script, message);
+    if context.json {
+        let if_held = |text: &str| (!message.read).then(|| text.to_owned());
+        return context.out.json(&json!({
+            "id": id, "receipt": message.shown().receipt, "held": !message.read,
+            "rule": if_held("script"), "reason": if_held(&hold.reason), "since": hold.since,
+            "evidence": hold.evidence, "release": if_held(&hold.release),
+        }));
+    }
+    if message.read {
+        return field(context, "not held", "it is read");
+    }
+    let since = context.config.time.show(hold.since, context.now);
+    field(context, "held", &hold.reason)?;
+    field(context, "rule", "script")?;
+    field(context, "since", &since)?;
+    field(context, "release", &hold.release)
+}
+
+/// The reason why a message is still with the script.
+struct Hold {
     reason: String,
     since: Timestamp,
     evidence: String,
     release: String,
 }
 
-/// Says so of what the script alone has; gives back what the journal has, which can say more.
-pub(crate) fn why(
-    context: &mut Context,
-    script: &Script,
-    id: &SaidId,
-) -> Result<Option<MessageState>> {
-    // What is here needs nobody's word.
-    if let Some(state) = state(context, id)? {
-        return Ok(Some(state));
-    }
-    let (id, _) = meant(context, id)?;
-    let message = match script.get(&id) {
-        Ok(message) => message,
-        // What is known here of what it calls so needs no word of one that has none.
-        Err(trouble) => {
-            return match copy_by_id(context, script, &id)? {
-                Some(state) => Ok(Some(state)),
-                None => Err(trouble.into()),
-            };
-        }
-    };
-    if let Some(state) = copy(context, script, &message) {
-        return Ok(Some(state));
-    }
-    let held = held(context, script, &message);
-    if context.json {
-        let said = |text: &str| (!message.read).then(|| text.to_owned());
-        context.out.json(&json!({
-            "id": id, "receipt": message.shown().receipt, "held": !message.read,
-            "rule": said("script"), "reason": said(&held.reason), "since": held.since,
-            "evidence": held.evidence, "release": said(&held.release),
-        }))?;
-    } else if message.read {
-        field(context, "not held", "it is read")?;
-    } else {
-        let since = context.config.time.show(held.since, context.now);
-        field(context, "held", &held.reason)?;
-        field(context, "rule", "script")?;
-        field(context, "since", &since)?;
-        field(context, "release", &held.release)?;
-    }
-    Ok(None)
-}
-
-/// Its session is the one to fetch it: what that says is the reason.
-fn held(context: &Context, script: &Script, message: &Message) -> Held {
+/// Ask the recipient's session, which imports the message, for its last error.
+fn hold(context: &Context, script: &Script, message: &Message) -> Hold {
     let trouble = AgentName::parse(&message.to)
         .ok()
         .and_then(|to| Client::of(&context.home, &to))
         .and_then(|mut session| session.call(&method::Session {}, PROMPT).ok())
         .map(|session| session.mail_trouble);
-    let kept = format!("{} keeps it", script.path().display());
+    let evidence = format!("{} keeps it", script.path().display());
     let (reason, since, release) = match trouble {
         None => (
-            kept.clone(),
+            evidence.clone(),
             message.created_at,
-            "its agent runs here, or reads it".to_owned(),
+            "its session starts, or the agent reads it".to_owned(),
         ),
         Some(None) => (
-            format!("{kept}; its session has not fetched it yet"),
+            format!("{evidence}; its session has not fetched it yet"),
             message.created_at,
-            "its session asks the script the next time (mail.tick)".to_owned(),
+            "the session's next request to the script (mail.tick)".to_owned(),
         ),
         Some(Some(trouble)) => {
             let next = context.config.time.show(trouble.next, context.now);
@@ -89,10 +100,10 @@ fn held(context: &Context, script: &Script, message: &Message) -> Held {
             (trouble.what, trouble.since, release)
         }
     };
-    Held {
+    Hold {
         reason,
         since,
-        evidence: kept,
+        evidence,
         release,
     }
 }
