@@ -4,6 +4,7 @@ use crate::config::{Config, Layers, SettingsFile};
 use crate::output::{Output, Sink, note};
 use etcetera::BaseStrategy;
 use jiff::Timestamp;
+use posthaste_client::roster::Address;
 use posthaste_core::{AgentName, Evidence, IdPrefix, MessageState};
 use posthaste_store::home::find::{self as home, Found, HomeSource};
 use posthaste_store::live::place;
@@ -128,6 +129,14 @@ impl Context {
             (_, Some(born)) => Ok((born, Evidence::Ancestry)),
             (Some(said), None) => Ok((said, Evidence::Env)),
             (None, None) => Ok((AgentName::human(), Evidence::Default)),
+        }
+    }
+
+    /// Return the owner of an inbox: the agent of an address, by default the caller.
+    pub(crate) fn owner(&self, address: Option<&Address>) -> Result<AgentName> {
+        match address {
+            Some(address) => self.config.book.agent(address),
+            None => Ok(self.me()?.0),
         }
     }
 

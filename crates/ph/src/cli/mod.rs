@@ -21,7 +21,7 @@ use admin::{
 use clap::{Args as _, Command, CommandFactory, Parser, Subcommand};
 use help::{completions, groups, man, misread};
 use loop_::{build, checkpoint, inject, interactive, note, task};
-use mail::change::{archive, cancel, delete, mark};
+use mail::change;
 use mail::compose::{message, reply, send};
 use mail::{check, count, inbox, read, search, show, thread, why};
 use posthaste_store::report::{Code, Result};
@@ -120,14 +120,14 @@ enum Verb {
     Show(show::Args),
     Reply(reply::Args),
     Thread(thread::Args),
-    Archive(archive::Args),
-    Delete(delete::Args),
-    MarkRead(mark::ReadArgs),
-    MarkUnread(mark::UnreadArgs),
+    Archive(change::ArchiveArgs),
+    Delete(change::DeleteArgs),
+    MarkRead(change::ReadArgs),
+    MarkUnread(change::UnreadArgs),
     Count(count::Args),
     Search(search::Args),
     Check(check::Args),
-    Cancel(cancel::Args),
+    Cancel(change::CancelArgs),
     Why(why::Args),
     Task(task::Args),
     Note(note::Args),
@@ -252,14 +252,14 @@ fn carry_out(context: &mut Context, verb: Verb) -> Result<Code> {
         Verb::Show(args) => show::run(context, &args),
         Verb::Reply(args) => reply::run(context, args),
         Verb::Thread(args) => thread::run(context, &args),
-        Verb::Archive(args) => archive::run(context, &args),
-        Verb::Delete(args) => delete::run(context, &args),
-        Verb::MarkRead(args) => mark::read(context, &args),
-        Verb::MarkUnread(args) => mark::unread(context, &args),
+        Verb::Archive(args) => change::archive(context, &args),
+        Verb::Delete(args) => change::delete(context, &args),
+        Verb::MarkRead(args) => change::mark_read(context, &args),
+        Verb::MarkUnread(args) => change::mark_unread(context, &args),
         Verb::Count(args) => count::run(context, &args),
         Verb::Search(args) => search::run(context, &args),
         Verb::Check(args) => check::run(context, &args),
-        Verb::Cancel(args) => cancel::run(context, &args),
+        Verb::Cancel(args) => change::cancel(context, &args),
         Verb::Why(args) => why::run(context, &args),
         Verb::Task(args) => task::run(context, args),
         Verb::Note(args) => note::run(context, args),

@@ -40,7 +40,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
-    let name = inbox_owner(context, args)?;
+    let name = context.owner(args.name.as_ref())?;
     let count = Mailbox::open(context)?.check(context, &name)?;
     let unread = count.unread;
     if context.json {
@@ -65,7 +65,7 @@ pub(crate) fn inject(args: &Args, said: &Said) -> Code {
 
 fn try_inject(args: &Args, said: &Said) -> Result<()> {
     let mut context = Context::new(said)?;
-    let name = inbox_owner(&context, args)?;
+    let name = context.owner(args.name.as_ref())?;
     let Some(reminder) = reminder(&mut context, &name, Caller::Anybody, note)? else {
         return Ok(());
     };
@@ -254,11 +254,4 @@ fn render(context: &Context, messages: &[MessageState], unread: u64) -> String {
         .map(|(state, text)| Entry { state, text })
         .collect();
     inject::reminder(&entries, unread)
-}
-
-fn inbox_owner(context: &Context, args: &Args) -> Result<AgentName> {
-    match &args.name {
-        Some(name) => context.config.book.agent(name),
-        None => Ok(context.me()?.0),
-    }
 }

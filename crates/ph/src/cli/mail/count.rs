@@ -18,10 +18,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
-    let name = match &args.name {
-        Some(name) => context.config.book.agent(name)?,
-        None => context.me()?.0,
-    };
+    let name = context.owner(args.name.as_ref())?;
     let Count { total, unread } = Mailbox::open(context)?.count(context, &name)?;
     if context.json {
         context.out.json(&Count { total, unread })?;

@@ -30,10 +30,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
-    let name = match &args.name {
-        Some(name) => context.config.book.agent(name)?,
-        None => context.me()?.0,
-    };
+    let name = context.owner(args.name.as_ref())?;
     let part = match (args.awaiting, args.prompt, args.all) {
         (true, _, _) => Part::Awaiting,
         (_, true, _) => Part::Imported,

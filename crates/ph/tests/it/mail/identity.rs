@@ -70,23 +70,23 @@ fn nobody_writes_to_itself_unasked() {
     ]), @"
     $ ph send human note
     ! error: human cannot send to itself
-    ! hint: 'ph send --allow-self' sends it
+    ! hint: 'ph send --allow-self' sends a message to yourself
     [exit 4]
     bob$ ph send bob note
     ! error: bob cannot send to itself
-    ! hint: 'ph send --allow-self' sends it
+    ! hint: 'ph send --allow-self' sends a message to yourself
     [exit 4]
     $ ph send bob note --from bob
     ! error: bob cannot send to itself
-    ! hint: 'ph send --allow-self' sends it
+    ! hint: 'ph send --allow-self' sends a message to yourself
     [exit 4]
     bob$ ph send alice,bob note
     ! error: bob cannot send to itself
-    ! hint: 'ph send --allow-self' sends it
+    ! hint: 'ph send --allow-self' sends a message to yourself
     [exit 4]
     bob$ ph message -n bob note
     ! error: bob cannot send to itself
-    ! hint: 'ph send --allow-self' sends it
+    ! hint: 'ph send --allow-self' sends a message to yourself
     [exit 4]
     ");
     assert_eq!(ph.facts(), before, "one of several refused is none sent");

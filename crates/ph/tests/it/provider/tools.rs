@@ -60,7 +60,7 @@ fn tools_ask_the_script() {
         "keeps the mail and cannot search",
     );
     let urgent = json!({"to": "alice", "body": "x", "priority": "interrupt"});
-    fails("send_message", urgent, "has no way to send with --priority");
+    fails("send_message", urgent, "keeps the mail and cannot send with --priority");
     provider.is_broken(Some("no space"));
     fails("inbox_list", json!({}), "no space");
     // Tasks are no mail.

@@ -250,11 +250,7 @@ fn an_agent_does_as_it_likes_with_its_own_mail_alone() {
     }
     let read = ph.run_as("carol", "read m1 --body");
     assert_eq!((read.code, read.out().as_str()), (0, "hi"));
-    assert!(
-        read.err().contains("not marked as read"),
-        "{}",
-        read.err()
-    );
+    assert!(read.err().contains("not marked as read"), "{}", read.err());
     assert_eq!(provider.count("read m1"), 0);
     assert_eq!(ph.run_as("bob", "archive m1").ok(), "m1 archived\n");
 }

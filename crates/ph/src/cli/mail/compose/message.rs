@@ -1,12 +1,12 @@
 use crate::cli::mail::compose::body::not_empty;
 use crate::cli::mail::compose::recipients::{self, Agents};
-use crate::cli::mail::compose::send::{Answer, new_id, post};
+use crate::cli::mail::compose::send::{Answer, Outgoing, post};
 use crate::cli::mail::compose::wait::WaitArgs;
 use crate::cli::mail::mailbox::Mailbox;
 use crate::cli::names::complete_agents;
 use crate::context::{Context, agent_name};
-use posthaste_core::Draft;
 use posthaste_store::report::{Code, Report, Result};
+use posthaste_wire::method::Send;
 
 /// Send a message to a loop or session by name
 ///
@@ -39,20 +39,15 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
     let allow_self = false;
     let Agents { names, .. } = recipients::resolve(context, &[to.into()], &from, allow_self)?;
     let mailbox = Mailbox::open(context)?;
-    let drafts: Vec<_> = names
-        .into_iter()
-        .map(|to| Draft {
-            from_evidence,
-            priority: context.config.priority,
-            limits: context.config.limits,
-            ..Draft::new(new_id(), from.clone(), to, body.clone())
-        })
-        .collect();
-    post(
-        context,
-        &mailbox,
-        &drafts,
-        Answer::Sentence,
-        &WaitArgs::default(),
-    )
+    let outgoing = Outgoing {
+        from,
+        from_evidence,
+        to: names,
+        message: Send {
+            priority: Some(context.config.priority),
+            ..Send::new(body)
+        },
+    };
+    let wait = WaitArgs::default();
+    post(context, &mailbox, &outgoing, Answer::Sentence, &wait)
 }

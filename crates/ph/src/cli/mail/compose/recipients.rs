@@ -127,12 +127,13 @@ pub(crate) fn resolve(
     }
     if names.is_empty() {
         return Err(Report::refused("the sender is the only recipient")
-            .hint("'ph send --allow-self' sends it"));
+            .hint("'ph send --allow-self' sends a message to yourself"));
     }
     Ok(Agents { names, is_list })
 }
 
-/// Refuse an unknown name that is one character away from an alias or a group: nobody would read its inbox.
+/// Refuse an unknown name that is one character away from an alias or a group: nobody would read
+/// its inbox.
 fn refuse_typo(context: &Context, address: &Address) -> Result<()> {
     let Address { name, is_listed } = address;
     let Some(meant) = context.config.book.nearest(name).filter(|_| !is_listed) else {

@@ -1,12 +1,13 @@
 use crate::cli::mail::compose::body::{BodyArgs, one_line};
-use crate::cli::mail::compose::send::{Answer, new_id, post};
+use crate::cli::mail::compose::send::{Answer, Outgoing, post};
 use crate::cli::mail::compose::wait::WaitArgs;
 use crate::cli::mail::mailbox::{self, Located, Mailbox};
 use crate::cli::names::{NameParser, SaidId, complete_agents, complete_ids, priority};
 use crate::context::Context;
-use posthaste_core::{AgentName, Body, Draft, Priority};
+use posthaste_core::{AgentName, Priority};
 use posthaste_store::report::{Code, Result};
 use posthaste_store::times;
+use posthaste_wire::method::Send;
 use posthaste_wire::provider::Text;
 
 /// Reply to a message in its thread
@@ -75,19 +76,22 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
             .subject
             .map(|subject| reply_subject(&subject))
     });
-    let draft = Draft {
+    let outgoing = Outgoing {
+        from,
         from_evidence,
-        subject,
-        body: Body::Inline(body),
-        priority: args.priority.unwrap_or(context.config.priority),
-        reply_to: Some(parent.id),
-        expects_reply: args.expects_reply,
-        limits: context.config.limits,
-        // A reply to one's own message to oneself is always intended.
-        allow_self: true,
-        ..Draft::new(new_id(), from, to, "")
+        to: vec![to],
+        message: Send {
+            subject,
+            priority: args.priority.or(Some(context.config.priority)),
+            reply_to: Some(parent.id.into()),
+            expects_reply: args.expects_reply,
+            // A reply to one's own message to oneself is always intended.
+            allow_self: true,
+            ..Send::new(body)
+        },
     };
-    post(context, &Mailbox::Journal, &[draft], Answer::Id, &args.wait)
+    let mailbox = Mailbox::Journal;
+    post(context, &mailbox, &outgoing, Answer::Id, &args.wait)
 }
 
 fn reply_subject(subject: &str) -> String {

@@ -1,59 +1,55 @@
 //! Sends through a script, one call per recipient, and prints what was sent.
 
-use crate::cli::mail::compose::send::Answer;
+use crate::cli::mail::compose::send::{Answer, Outgoing};
 use crate::context::Context;
 use posthaste_client::session::client::{Client, PROMPT};
-use posthaste_core::{AgentName, Body, Draft, text};
+use posthaste_core::{AgentName, text};
 use posthaste_provider::script::Script;
 use posthaste_store::report::{Report, Result};
 use posthaste_wire::method;
 use posthaste_wire::provider::{Message, Text};
 use serde::Serialize;
 
-/// Send drafts, stop at the first failure, and print what was sent. A script cannot send all or none.
-/// Return the recipients to whom a message was sent, even if others failed.
+/// Send a copy to each recipient, stop at the first failure, and print what was sent. A script cannot
+/// send all or none. Return the recipients to whom a copy was sent, even if others failed.
 pub(crate) fn through_script(
     context: &mut Context,
     script: &Script,
-    drafts: &[Draft],
+    outgoing: &Outgoing,
     answer: Answer,
 ) -> (Vec<AgentName>, Result<()>) {
-    let mut sent = Vec::with_capacity(drafts.len());
-    let result = send_each(context, script, drafts, answer, &mut sent);
-    let names = drafts.iter().take(sent.len());
-    (names.map(|draft| draft.to.clone()).collect(), result)
+    let mut sent = Vec::with_capacity(outgoing.to.len());
+    let result = send_each(context, script, outgoing, answer, &mut sent);
+    let names = outgoing.to.iter().take(sent.len());
+    (names.cloned().collect(), result)
 }
 
 fn send_each(
     context: &mut Context,
     script: &Script,
-    drafts: &[Draft],
+    outgoing: &Outgoing,
     answer: Answer,
     sent: &mut Vec<Message>,
 ) -> Result<()> {
-    if let Some(draft) = drafts.iter().find(|d| d.to == d.from && !d.allow_self) {
-        let from = &draft.from;
+    let (from, message) = (&outgoing.from, &outgoing.message);
+    if outgoing.to.contains(from) && !message.allow_self {
         return Err(Report::refused(format!("{from} cannot send to itself"))
-            .hint("add --allow-self to send a message to yourself"));
+            .hint("'ph send --allow-self' sends a message to yourself"));
     }
+    let text = Text {
+        from: from.to_string(),
+        subject: message.subject.clone().unwrap_or_default(),
+        body: message.body.clone(),
+    };
     let mut failed = None;
-    for draft in drafts {
-        let body = match &draft.body {
-            Body::Inline(body) => body.clone(),
-            Body::Filed { .. } => return Err(Report::storage("the text is in a file")),
-        };
-        let text = Text {
-            from: draft.from.to_string(),
-            subject: draft.subject.clone().unwrap_or_default(),
-            body,
-        };
-        match script.send(draft.to.as_str(), &text) {
+    for to in &outgoing.to {
+        match script.send(to.as_str(), &text) {
             Ok(message) => {
-                wake(context, draft.to.as_str());
+                wake(context, to.as_str());
                 sent.push(message);
             }
             Err(error) => {
-                failed = Some((&draft.to, error));
+                failed = Some((to, error));
                 break;
             }
         }
@@ -64,7 +60,7 @@ fn send_each(
     let Some((to, error)) = failed else {
         return Ok(());
     };
-    let (done, all) = (sent.len(), drafts.len());
+    let (done, all) = (sent.len(), outgoing.to.len());
     let progress = match (error.is_denial(), done) {
         (true, 0) => format!("nothing was sent to {to}:"),
         (true, _) => format!("{done} of {all} were sent, not the one to {to}:"),
