@@ -1,6 +1,6 @@
-//! Mail in the journal: posted, given orders, and asked for its reasons.
+//! Mail operations on the journal, and the reason why a message waits.
 
-use crate::session::client::{Client, NoAnswer, UNHURRIED};
+use crate::session::client::{CallError, Client, TYPING_TIMEOUT};
 use crate::session::sessions;
 use posthaste_core::{AgentName, MessageId, MessageState, Order, Timestamp, why};
 use posthaste_store::operation::{ApplyOrder, Ordered, Post, Posted};
@@ -12,7 +12,7 @@ pub fn post(journal: &mut Journal, post: Post) -> Result<Vec<Posted>> {
     Ok(journal.commit(post)??)
 }
 
-/// Carries one order out on several messages, all or none of them.
+/// Apply one order to all of the messages, or to none.
 pub fn order(
     journal: &mut Journal,
     now: Timestamp,
@@ -29,26 +29,28 @@ pub fn order(
     Ok(journal.commit(apply)??)
 }
 
-/// Why a state is where it is. The session of its recipient knows best, where it runs.
+/// Explain where a message is and what it waits for. Ask the session of its recipient if it runs.
 pub fn why(home: &Home, patience: Patience, now: Timestamp, state: &MessageState) -> wire::Why {
-    let question = method::Why {
+    let request = method::Why {
         id: state.message.id.into(),
     };
     let to = &state.message.to;
-    let session = Client::awake(home, to);
-    let answer = session.map(|mut session| session.call(&question, UNHURRIED));
+    let session = Client::connect_responsive(home, to);
+    let answer = session.map(|mut session| session.call(&request, TYPING_TIMEOUT));
     match answer {
         Some(Ok(why)) => why,
-        Some(Err(NoAnswer::Refused(_))) => wire::Why::new(state, now),
-        Some(Err(NoAnswer::Silence)) | None => match sessions::is_silent(home, patience, to, now) {
-            Ok(true) => wire::Why::live(state, now, Some(why::silent(state, now))),
-            Ok(false) | Err(_) => wire::Why::new(state, now),
-        },
+        Some(Err(CallError::Refused(_))) => wire::Why::new(state, now),
+        Some(Err(CallError::NoReply)) | None => {
+            match sessions::is_silent(home, patience, to, now) {
+                Ok(true) => wire::Why::live(state, now, Some(why::silent(state, now))),
+                Ok(false) | Err(_) => wire::Why::new(state, now),
+            }
+        }
     }
 }
 
-/// Tidies up and goes, after the answer. What fails here was done all the same: to say otherwise
-/// would have it done twice, and who writes next will see to the rest.
+/// Tidy and close the journal, after the result was printed. Errors are ignored: the operation has
+/// succeeded, and the next writer tidies.
 pub fn leave(journal: Journal) {
     let _ = journal.leave();
 }

@@ -1,6 +1,6 @@
-//! What went wrong with a script, told so that it names the script, the operation and what it said.
+//! Errors of a script call. Each names the script, the operation and the end of standard error.
 
-use super::process::MOST;
+use super::process::MAX_STDOUT_BYTES;
 use posthaste_core::text;
 use posthaste_store::report::Report;
 use posthaste_wire::provider::{ALREADY_ARCHIVED, UNKNOWN};
@@ -9,199 +9,206 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What went wrong at which operation of which script.
+/// A failed call of a script.
 #[derive(Debug)]
-pub struct Trouble {
+pub struct ScriptError {
     script: PathBuf,
     op: String,
-    what: What,
+    kind: ScriptErrorKind,
 }
 
 #[derive(Debug)]
-pub(crate) enum What {
+pub(crate) enum ScriptErrorKind {
     NotStarted(std::io::Error),
-    /// It does not know the operation.
-    Unknown(String),
+    UnknownOperation(String),
     NotFound(String),
     AlreadyArchived,
     Failed {
         how: String,
-        said: String,
+        stderr: String,
     },
-    /// A signal ended it.
+    /// A signal ended the script.
     Killed {
         how: String,
-        said: String,
+        stderr: String,
     },
-    TooLong {
+    TimedOut {
         timeout: Duration,
-        said: String,
+        stderr: String,
     },
-    TooMuch {
-        said: String,
+    OutputTooLarge {
+        stderr: String,
     },
-    /// What it answered is not what the protocol asks for.
-    Wrong {
+    InvalidReply {
         why: String,
-        said: String,
+        stderr: String,
     },
-    /// It says that it is done, and has not read what it was told.
-    Deaf {
-        said: String,
+    /// The script exited with 0 without reading its input.
+    InputUnread {
+        stderr: String,
     },
-    /// It ended, but what it had started did not.
-    Left {
+    /// The script exited, and processes that it had started did not.
+    LeftProcesses {
         how: String,
         left: String,
-        said: String,
+        stderr: String,
     },
-    Stopped,
+    Cancelled,
     Io(std::io::Error),
 }
 
-impl Trouble {
-    pub(super) fn new(script: PathBuf, op: &str, what: What) -> Self {
+impl ScriptError {
+    pub(super) fn new(script: PathBuf, op: &str, kind: ScriptErrorKind) -> Self {
         Self {
             script,
             op: op.to_owned(),
-            what,
+            kind,
         }
     }
 
     pub fn is_unknown_op(&self) -> bool {
-        matches!(self.what, What::Unknown(_))
+        matches!(self.kind, ScriptErrorKind::UnknownOperation(_))
     }
 
     pub fn is_not_found(&self) -> bool {
-        matches!(self.what, What::NotFound(_))
+        matches!(self.kind, ScriptErrorKind::NotFound(_))
     }
 
     pub fn is_already_archived(&self) -> bool {
-        matches!(self.what, What::AlreadyArchived)
+        matches!(self.kind, ScriptErrorKind::AlreadyArchived)
     }
 
-    /// Whether the script itself has said that it did not do it, or never ran. Of one that was cut
-    /// off, or answered what cannot be read, nobody knows what it has done before.
+    /// Return whether it is certain that the operation had no effect: the script refused it, or never
+    /// ran. A script that was cut off, or whose reply is invalid, may have carried it out.
     pub fn is_denial(&self) -> bool {
-        match &self.what {
-            What::NotStarted(_)
-            | What::Unknown(_)
-            | What::NotFound(_)
-            | What::AlreadyArchived
-            | What::Failed { .. } => true,
-            What::Killed { .. }
-            | What::TooLong { .. }
-            | What::TooMuch { .. }
-            | What::Wrong { .. }
-            | What::Deaf { .. }
-            | What::Left { .. }
-            | What::Stopped
-            | What::Io(_) => false,
+        match &self.kind {
+            ScriptErrorKind::NotStarted(_)
+            | ScriptErrorKind::UnknownOperation(_)
+            | ScriptErrorKind::NotFound(_)
+            | ScriptErrorKind::AlreadyArchived
+            | ScriptErrorKind::Failed { .. } => true,
+            ScriptErrorKind::Killed { .. }
+            | ScriptErrorKind::TimedOut { .. }
+            | ScriptErrorKind::OutputTooLarge { .. }
+            | ScriptErrorKind::InvalidReply { .. }
+            | ScriptErrorKind::InputUnread { .. }
+            | ScriptErrorKind::LeftProcesses { .. }
+            | ScriptErrorKind::Cancelled
+            | ScriptErrorKind::Io(_) => false,
         }
     }
 
-    pub fn is_time_out(&self) -> bool {
-        matches!(self.what, What::TooLong { .. })
+    pub fn is_timeout(&self) -> bool {
+        matches!(self.kind, ScriptErrorKind::TimedOut { .. })
     }
 }
 
-/// What a script said on its standard error, where it said something.
-fn and_said(said: &str) -> String {
-    if said.is_empty() {
-        "; it said nothing on standard error".to_owned()
+/// Return the end of standard error as the end of an error message.
+fn stderr_suffix(stderr: &str) -> String {
+    if stderr.is_empty() {
+        "; standard error was empty".to_owned()
     } else {
-        format!("; it said: {said}")
+        format!("; standard error: {stderr}")
     }
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for ScriptError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let op = text::one_line(&self.op, 40);
         let script = self.script.display();
-        match &self.what {
-            What::NotStarted(error) => write!(f, "cannot run {script} for '{op}': {error}"),
-            What::Unknown(said) => write!(
+        match &self.kind {
+            ScriptErrorKind::NotStarted(error) => {
+                write!(f, "cannot run {script} for '{op}': {error}")
+            }
+            ScriptErrorKind::UnknownOperation(stderr) => write!(
                 f,
                 "{script} does not know '{op}' (exit {UNKNOWN}){}",
-                and_said(said)
+                stderr_suffix(stderr)
             ),
-            What::NotFound(said) => write!(
+            ScriptErrorKind::NotFound(stderr) => write!(
                 f,
-                "{script} found no such message at '{op}'{}",
-                and_said(said)
+                "'{op}': {script} did not find the message{}",
+                stderr_suffix(stderr)
             ),
-            What::AlreadyArchived => write!(f, "{script} says at '{op}': {ALREADY_ARCHIVED}"),
-            What::Failed { how, said } | What::Killed { how, said } => {
-                write!(f, "{script} failed at '{op}' ({how}){}", and_said(said))
+            ScriptErrorKind::AlreadyArchived => {
+                write!(f, "'{op}': {script} reports: {ALREADY_ARCHIVED}")
             }
-            What::TooLong { timeout, said } => write!(
+            ScriptErrorKind::Failed { how, stderr } | ScriptErrorKind::Killed { how, stderr } => {
+                write!(
+                    f,
+                    "{script} failed at '{op}' ({how}){}",
+                    stderr_suffix(stderr)
+                )
+            }
+            ScriptErrorKind::TimedOut { timeout, stderr } => write!(
                 f,
-                "{script} did not answer '{op}' within {timeout:?} and was ended{}",
-                and_said(said)
+                "'{op}' timed out after {timeout:?}: {script} was killed{}",
+                stderr_suffix(stderr)
             ),
-            What::TooMuch { said } => write!(
+            ScriptErrorKind::OutputTooLarge { stderr } => write!(
                 f,
-                "{script} wrote more than {} MiB at '{op}' and was ended{}",
-                MOST >> 20,
-                and_said(said)
+                "'{op}' failed: {script} wrote more than {} MiB and was killed{}",
+                MAX_STDOUT_BYTES >> 20,
+                stderr_suffix(stderr)
             ),
-            What::Wrong { why, said } => write!(
+            ScriptErrorKind::InvalidReply { why, stderr } => write!(
                 f,
-                "{script} answered '{op}' with {why}, which is not what was asked for{}",
-                and_said(said)
+                "invalid reply of {script} to '{op}': {why}{}",
+                stderr_suffix(stderr)
             ),
-            What::Deaf { said } => write!(
+            ScriptErrorKind::InputUnread { stderr } => write!(
                 f,
-                "{script} did not read all of its input at '{op}', and its answer does not count{}",
-                and_said(said)
+                "'{op}' failed: {script} exited with 0 without reading its input{}",
+                stderr_suffix(stderr)
             ),
-            What::Left { how, left, said } => write!(
+            ScriptErrorKind::LeftProcesses { how, left, stderr } => write!(
                 f,
-                "{script} left processes running at '{op}' ({how}): {left}; they were ended, and its \
-                 answer does not count{}",
-                and_said(said)
+                "'{op}' failed: {script} ({how}) left processes running ({left}); they were killed{}",
+                stderr_suffix(stderr)
             ),
-            What::Stopped => write!(f, "the call of {script} for '{op}' was cut off"),
-            What::Io(error) => write!(f, "cannot talk to {script} at '{op}': {error}"),
+            ScriptErrorKind::Cancelled => write!(f, "'{op}' of {script} was interrupted"),
+            ScriptErrorKind::Io(error) => {
+                write!(f, "'{op}': cannot communicate with {script}: {error}")
+            }
         }
     }
 }
 
-impl From<Trouble> for Report {
-    fn from(trouble: Trouble) -> Self {
-        match &trouble.what {
-            What::NotStarted(error) => {
-                let hint = match error.kind() {
-                    ErrorKind::NotFound if trouble.script.exists() => {
-                        "its first line names an interpreter that is not there"
+impl From<ScriptError> for Report {
+    fn from(error: ScriptError) -> Self {
+        match &error.kind {
+            ScriptErrorKind::NotStarted(cause) => {
+                let hint = match cause.kind() {
+                    ErrorKind::NotFound if error.script.exists() => {
+                        "the interpreter in its first line does not exist"
                     }
-                    ErrorKind::NotFound => "the setting mail.provider names it",
-                    _ if trouble.script.is_dir() => "it is a directory; a script is one file",
-                    _ if trouble.script.exists() && !trouble.script.is_file() => {
-                        "it is no file; a script is one"
+                    ErrorKind::NotFound => "the setting mail.provider names the script",
+                    _ if error.script.is_dir() => "it is a directory; a script must be a file",
+                    _ if error.script.exists() && !error.script.is_file() => {
+                        "the script must be a regular file"
                     }
-                    ErrorKind::PermissionDenied => "'chmod +x' makes a script a command",
+                    ErrorKind::PermissionDenied => "'chmod +x' makes a file executable",
                     _ => "a script's first line names its interpreter, such as #!/bin/sh",
                 };
-                Self::usage(&trouble).hint(hint)
+                Self::usage(&error).hint(hint)
             }
-            What::Unknown(_) => Self::refused(&trouble)
-                .hint("the mail is kept by that script, and it has no such operation"),
-            What::NotFound(_) => Self::not_found(&trouble),
-            What::AlreadyArchived => Self::refused(&trouble),
-            What::TooLong { .. } => {
-                Self::storage(&trouble).hint("the setting mail.timeout gives it more time")
+            ScriptErrorKind::UnknownOperation(_) => Self::refused(&error)
+                .hint("that script keeps the mail and does not support this operation"),
+            ScriptErrorKind::NotFound(_) => Self::not_found(&error),
+            ScriptErrorKind::AlreadyArchived => Self::refused(&error),
+            ScriptErrorKind::TimedOut { .. } => {
+                Self::storage(&error).hint("the setting mail.timeout gives it more time")
             }
-            What::Left { .. } => Self::storage(&trouble).hint(
-                "a script waits for what it starts; only 'ensure-running' may leave a server",
+            ScriptErrorKind::LeftProcesses { .. } => Self::storage(&error).hint(
+                "a script must wait for the processes it starts; only 'ensure-running' may leave a server",
             ),
-            What::Failed { .. }
-            | What::Killed { .. }
-            | What::TooMuch { .. }
-            | What::Wrong { .. }
-            | What::Deaf { .. }
-            | What::Stopped
-            | What::Io(_) => Self::storage(&trouble),
+            ScriptErrorKind::Failed { .. }
+            | ScriptErrorKind::Killed { .. }
+            | ScriptErrorKind::OutputTooLarge { .. }
+            | ScriptErrorKind::InvalidReply { .. }
+            | ScriptErrorKind::InputUnread { .. }
+            | ScriptErrorKind::Cancelled
+            | ScriptErrorKind::Io(_) => Self::storage(&error),
         }
     }
 }

@@ -1,49 +1,48 @@
-//! What a script writes, read within bounds: it never waits for us, and never fills our memory. And
-//! what it is told, as fast as it takes it.
+//! Pipes of a script: bounded, non-blocking reads of its output, and non-blocking writes of its input.
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::io::{ErrorKind, PipeReader, PipeWriter, Write};
 use std::os::fd::OwnedFd;
 
-/// Read at a time, and how often before others have their turn.
-const PIECE: usize = 64 << 10;
-const PIECES: usize = 64;
+/// Number of bytes per read, and number of reads before other pipes have their turn.
+const READ_BYTES: usize = 64 << 10;
+const MAX_READS_PER_TURN: usize = 64;
 
-/// One of its outputs, as far as it was read.
-pub(super) struct Stream {
-    /// None once nobody can write to it any more.
-    pub(super) from: Option<OwnedFd>,
+/// One output of the script, and the bytes that were read.
+pub(super) struct OutputPipe {
+    /// `None` after the end of the output.
+    pub(super) fd: Option<OwnedFd>,
     pub(super) bytes: Vec<u8>,
-    most: usize,
-    keeps: Keeps,
+    max_bytes: usize,
+    keeps: KeptEnd,
 }
 
-/// Which part of too much is kept.
+/// The end of an output over the limit that is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Keeps {
+pub(super) enum KeptEnd {
     Beginning,
     End,
 }
 
-impl Stream {
-    pub(super) fn new(from: Option<OwnedFd>, most: usize, keeps: Keeps) -> Self {
+impl OutputPipe {
+    pub(super) fn new(from: Option<OwnedFd>, max_bytes: usize, keeps: KeptEnd) -> Self {
         Self {
-            from,
+            fd: from,
             bytes: Vec::new(),
-            most,
+            max_bytes,
             keeps,
         }
     }
 
-    /// Reads what is there; what is too much is read and dropped, so that nobody has to wait.
+    /// Read what is available. Bytes over the limit are dropped, so that the script never blocks.
     pub(super) fn read(&mut self) -> Result<(), Errno> {
-        let mut piece = [0; PIECE];
-        for _ in 0..PIECES {
-            let Some(fd) = &self.from else { break };
-            match rustix::io::read(fd, &mut piece) {
-                Ok(0) => self.from = None,
-                Ok(count) => self.keep(&piece[..count]),
+        let mut buffer = [0; READ_BYTES];
+        for _ in 0..MAX_READS_PER_TURN {
+            let Some(fd) = &self.fd else { break };
+            match rustix::io::read(fd, &mut buffer) {
+                Ok(0) => self.fd = None,
+                Ok(count) => self.keep(&buffer[..count]),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => break,
                 Err(error) => return Err(error),
@@ -52,32 +51,32 @@ impl Stream {
         Ok(())
     }
 
-    fn keep(&mut self, piece: &[u8]) {
-        let room = self.most.saturating_sub(self.bytes.len());
+    fn keep(&mut self, bytes: &[u8]) {
+        let room = self.max_bytes.saturating_sub(self.bytes.len());
         match self.keeps {
-            Keeps::Beginning => self
+            KeptEnd::Beginning => self
                 .bytes
-                .extend_from_slice(&piece[..piece.len().min(room)]),
-            Keeps::End => {
-                self.bytes.extend_from_slice(piece);
-                let over = self.bytes.len().saturating_sub(self.most);
+                .extend_from_slice(&bytes[..bytes.len().min(room)]),
+            KeptEnd::End => {
+                self.bytes.extend_from_slice(bytes);
+                let over = self.bytes.len().saturating_sub(self.max_bytes);
                 self.bytes.drain(..over);
             }
         }
     }
 }
 
-/// What a script is told on its standard input.
+/// The script's standard input.
 #[derive(Debug)]
-pub(super) struct Input<'a> {
-    /// Where it is written to, as long as there is more of it and somebody who reads.
+pub(super) struct InputPipe<'a> {
+    /// `None` once all bytes are written, or if the script has closed its input.
     pub(super) to: Option<PipeWriter>,
     unsent: &'a [u8],
 }
 
-impl<'a> Input<'a> {
-    /// And where the script reads it; none where there is nothing to be told. What fits is there
-    /// before the script is: whether one that reads nothing could have is not left to chance.
+impl<'a> InputPipe<'a> {
+    /// Create the pipe. Return also its read end, or `None` for empty input. The pipe is filled before
+    /// the script starts, so a script that ignores a short input has always received it.
     pub(super) fn new(bytes: &'a [u8]) -> std::io::Result<(Self, Option<PipeReader>)> {
         let mut input = Self {
             to: None,
@@ -90,12 +89,12 @@ impl<'a> Input<'a> {
         let flags = rustix::fs::fcntl_getfl(&writer)?;
         rustix::fs::fcntl_setfl(&writer, flags | OFlags::NONBLOCK)?;
         input.to = Some(writer);
-        input.give();
+        input.write();
         Ok((input, Some(reader)))
     }
 
-    /// Hands over as much as is taken. What its reader leaves stays unsent.
-    pub(super) fn give(&mut self) {
+    /// Write as much as the pipe takes.
+    pub(super) fn write(&mut self) {
         while let Some(to) = &mut self.to {
             if self.unsent.is_empty() {
                 self.to = None;
@@ -110,7 +109,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    pub(super) fn is_told_all(&self) -> bool {
+    pub(super) fn is_all_sent(&self) -> bool {
         self.unsent.is_empty()
     }
 }

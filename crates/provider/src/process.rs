@@ -1,11 +1,10 @@
-//! One call of a script, from its start to its last byte: within its time and its bounds, and
-//! with nothing left when this answers of its process group, nor of what holds its output open.
+//! Runs a script once, with a timeout and output limits, in its own process group.
 //!
-//! One thread waits for all of it: a script that reads nothing, floods its output or closes it and
-//! lives on is no special case. Knows nothing of mail.
+//! On return, no process of that group is left, and none that holds the output open. One thread polls
+//! everything. Knows nothing of mail.
 
-use super::pipes::{Input, Keeps, Stream};
-use super::recursion_guard::ASKING;
+use super::pipes::{InputPipe, KeptEnd, OutputPipe};
+use super::recursion_guard::CALLERS_VARIABLE;
 use posthaste_store::live::process;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
@@ -21,20 +20,20 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// How much a script may say; more is a mistake, or malice.
-pub(crate) const MOST: usize = 64 << 20;
-/// How much of its complaints is kept, from the end.
-const COMPLAINTS: usize = 16 << 10;
-/// How long any call may take, whatever was said.
-const LONGEST: Duration = Duration::from_secs(24 * 3_600);
-/// How often it is looked whether it has ended, where the kernel does not tell.
-const LOOK: Duration = Duration::from_millis(10);
-/// For how long a script is tried again that somebody is just writing.
-const BUSY: Duration = Duration::from_secs(1);
-/// For how long what a script has started may go on after it: what is just ending is not left.
-const GRACE: Duration = Duration::from_millis(100);
+/// Maximum size of the output; a larger output is an error.
+pub(crate) const MAX_STDOUT_BYTES: usize = 64 << 20;
+/// Number of bytes of standard error that are kept, from the end.
+const STDERR_TAIL_BYTES: usize = 16 << 10;
+/// Maximum timeout of a call, whatever the settings say.
+const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 3_600);
+/// Poll interval for the exit of a process without a pidfd.
+const EXIT_POLL_INTERVAL: Duration = Duration::from_millis(10);
+/// Retry time if the script's file is open for writing (ETXTBSY).
+const TEXT_BUSY_TIMEOUT: Duration = Duration::from_secs(1);
+/// Time for child processes to exit after the script.
+const CHILDREN_GRACE: Duration = Duration::from_millis(100);
 
-/// What is done to a command before it is started, so that the script ends with this process.
+/// Prepares a command so that the script is killed when this process dies.
 pub type Prepare = fn(&mut Command);
 
 #[derive(Debug)]
@@ -46,125 +45,125 @@ pub(crate) struct Call<'a> {
     pub(crate) timeout: Duration,
     pub(crate) prepare: Prepare,
     pub(crate) children: Children,
-    pub(crate) place: Option<&'a Place>,
-    /// The homes that ask, for a script that would ask one of them.
-    pub(crate) asking: Option<&'a str>,
-    /// Readable as soon as nobody wants the answer any more.
-    pub(crate) stop: Option<BorrowedFd<'a>>,
+    pub(crate) environment: Option<&'a Environment>,
+    /// The calling homes, for the recursion guard.
+    pub(crate) callers: Option<&'a str>,
+    /// Becomes readable when the call is cancelled.
+    pub(crate) cancel: Option<BorrowedFd<'a>>,
 }
 
-/// What is thought of processes that a script leaves running.
+/// Policy for processes that outlive the script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Children {
-    /// They are ended, and the call has failed.
+    /// Kill them, and fail the call.
     End,
-    /// It was called to start something.
+    /// Keep them: `ensure-running` starts a server.
     Leave,
 }
 
-/// Where a script runs, if not here.
+/// Working directory and additional variables of a script.
 #[derive(Debug)]
-pub struct Place {
+pub struct Environment {
     pub dir: PathBuf,
     pub env: Vec<(&'static str, OsString)>,
 }
 
-/// What a script said before it ended.
+/// Result of a call.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct CallOutput {
     pub(crate) status: ExitStatus,
-    /// Whether it could have read all of its input; what it does with it, nobody sees.
-    pub(crate) is_told_all: bool,
-    /// What it has left running, where that was what it was called for.
-    pub(crate) left: Option<Left>,
+    /// Whether all of the input was written to the script.
+    pub(crate) is_input_sent: bool,
+    /// Processes that `ensure-running` has left.
+    pub(crate) left: Option<LeftGroup>,
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: Vec<u8>,
 }
 
-/// A process group that a script has left on purpose.
+/// A process group that `ensure-running` has left.
 #[derive(Debug)]
-pub(crate) struct Left {
+pub(crate) struct LeftGroup {
     group: u32,
     members: Vec<u32>,
 }
 
-impl Left {
-    /// Ends what is still there of it.
+impl LeftGroup {
+    /// Kill the remaining members.
     pub(crate) fn end(&self) {
         let group = process::in_group(self.group);
-        // Else its number may have become another's.
+        // Otherwise the group id may have been reused.
         if group.iter().any(|pid| self.members.contains(pid)) {
             process::signal_group(self.group, Signal::KILL);
         }
     }
 }
 
-/// Why it has no answer.
+/// Why a call has no result.
 #[derive(Debug)]
-pub(crate) enum Cut {
+pub(crate) enum CallFailure {
     NotStarted(std::io::Error),
-    /// It took too long, and was ended.
-    TooLong {
+    /// The script was killed after the timeout.
+    TimedOut {
         stderr: Vec<u8>,
     },
-    /// It said more than [`MOST`], and was ended.
-    TooMuch {
+    /// The script was killed after more than [`MAX_STDOUT_BYTES`] bytes of output.
+    OutputTooLarge {
         stderr: Vec<u8>,
     },
-    /// It ended and left others running, which were ended: they may have had a part in its answer.
-    Left {
+    /// The script left processes running. They were killed, and the output is not trusted, because
+    /// they may have written a part of it.
+    LeftProcesses {
         status: ExitStatus,
         left: Vec<String>,
         stderr: Vec<u8>,
     },
-    /// Nobody wants the answer any more.
-    Stopped,
+    Cancelled,
     Io(std::io::Error),
 }
 
-impl From<std::io::Error> for Cut {
+impl From<std::io::Error> for CallFailure {
     fn from(error: std::io::Error) -> Self {
         Self::Io(error)
     }
 }
 
-impl From<Errno> for Cut {
+impl From<Errno> for CallFailure {
     fn from(error: Errno) -> Self {
         Self::Io(error.into())
     }
 }
 
 impl Call<'_> {
-    pub(crate) fn run(&self) -> Result<Said, Cut> {
-        let mut until = Instant::now() + self.timeout.min(LONGEST);
+    pub(crate) fn run(&self) -> Result<CallOutput, CallFailure> {
+        let mut until = Instant::now() + self.timeout.min(MAX_TIMEOUT);
         let mut running = Running::start(self)?;
         loop {
-            let is_stopped = running.wait(until, self.stop)?;
-            if is_stopped {
-                return Err(Cut::Stopped);
+            let is_cancelled = running.wait(until, self.cancel)?;
+            if is_cancelled {
+                return Err(CallFailure::Cancelled);
             }
-            running.stdin.give();
-            running.take()?;
-            if running.ended_as.is_none() && running.has_ended()? {
-                running.bury()?;
-                until = Instant::now() + GRACE;
-                // What it has written itself is in the pipes by now.
-                running.take()?;
+            running.stdin.write();
+            running.read_output()?;
+            if running.exit_status.is_none() && running.has_ended()? {
+                running.reap()?;
+                until = Instant::now() + CHILDREN_GRACE;
+                // All that the script itself has written is in the pipes by now.
+                running.read_output()?;
             }
-            if running.stdout.bytes.len() > MOST {
-                let stderr = running.complaints();
-                return Err(Cut::TooMuch { stderr });
+            if running.stdout.bytes.len() > MAX_STDOUT_BYTES {
+                let stderr = running.take_stderr();
+                return Err(CallFailure::OutputTooLarge { stderr });
             }
             let is_late = Instant::now() >= until;
-            match running.ended_as {
+            match running.exit_status {
                 Some(status)
-                    if is_late || self.children == Children::Leave || running.is_alone() =>
+                    if is_late || self.children == Children::Leave || running.is_gone() =>
                 {
                     return running.close(status);
                 }
                 None if is_late => {
-                    let stderr = running.complaints();
-                    return Err(Cut::TooLong { stderr });
+                    let stderr = running.take_stderr();
+                    return Err(CallFailure::TimedOut { stderr });
                 }
                 Some(_) | None => {}
             }
@@ -183,41 +182,41 @@ impl Call<'_> {
             .stdin(stdin)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // Its own, so that all of it can be ended at once.
+            // A group of its own, so that all of it can be killed at once.
             .process_group(0);
-        if let Some(place) = self.place {
-            command.current_dir(&place.dir);
-            command.envs(place.env.iter().map(|(name, value)| (name, value)));
+        if let Some(environment) = self.environment {
+            command.current_dir(&environment.dir);
+            command.envs(environment.env.iter().map(|(name, value)| (name, value)));
         }
-        if let Some(asking) = self.asking {
-            command.env(ASKING, asking);
+        if let Some(callers) = self.callers {
+            command.env(CALLERS_VARIABLE, callers);
         }
         (self.prepare)(&mut command);
         Ok(command)
     }
 }
 
-/// A script that runs. Whatever becomes of us, it and what it has left are ended.
+/// A running script. Dropping this kills the script and its children.
 struct Running<'a> {
     child: Child,
     pid: u32,
     children: Children,
-    /// Readable when it has ended; none where the kernel does not tell, or it was buried.
+    /// Becomes readable at the exit. `None` without pidfd support, or once the process is reaped.
     ended: Option<OwnedFd>,
-    /// How, once it is buried.
-    ended_as: Option<ExitStatus>,
-    /// Whether it was seen to what it has left.
+    /// Set once the process is reaped.
+    exit_status: Option<ExitStatus>,
+    /// Whether left-over processes were handled.
     is_closed: bool,
-    stdin: Input<'a>,
-    stdout: Stream,
-    stderr: Stream,
+    stdin: InputPipe<'a>,
+    stdout: OutputPipe,
+    stderr: OutputPipe,
 }
 
 impl<'a> Running<'a> {
-    fn start(call: &Call<'a>) -> Result<Self, Cut> {
-        refuse_shell(call.script).map_err(Cut::NotStarted)?;
-        let (stdin, reader) = Input::new(call.stdin)?;
-        let give_up = Instant::now() + BUSY;
+    fn start(call: &Call<'a>) -> Result<Self, CallFailure> {
+        check_executable(call.script).map_err(CallFailure::NotStarted)?;
+        let (stdin, reader) = InputPipe::new(call.stdin)?;
+        let give_up = Instant::now() + TEXT_BUSY_TIMEOUT;
         let mut child = loop {
             match call.command(reader.as_ref())?.spawn() {
                 Ok(child) => break child,
@@ -225,12 +224,12 @@ impl<'a> Running<'a> {
                     if error.kind() == ErrorKind::ExecutableFileBusy
                         && Instant::now() < give_up =>
                 {
-                    std::thread::sleep(LOOK);
+                    std::thread::sleep(EXIT_POLL_INTERVAL);
                 }
-                Err(error) => return Err(Cut::NotStarted(error)),
+                Err(error) => return Err(CallFailure::NotStarted(error)),
             }
         };
-        // The script's is the only one now: where it is closed, nobody reads.
+        // Close our copy, so that a write fails once the script closes its input.
         drop(reader);
         let [stdout, stderr] = [
             child.stdout.take().map(OwnedFd::from),
@@ -241,17 +240,17 @@ impl<'a> Running<'a> {
             child,
             pid,
             children: call.children,
-            ended: end_of(pid),
-            ended_as: None,
+            ended: exit_fd(pid),
+            exit_status: None,
             is_closed: false,
             stdin,
-            // One more, to tell that it is too much.
-            stdout: Stream::new(stdout, MOST + 1, Keeps::Beginning),
-            stderr: Stream::new(stderr, COMPLAINTS, Keeps::End),
+            // One byte over the limit shows that the limit is exceeded.
+            stdout: OutputPipe::new(stdout, MAX_STDOUT_BYTES + 1, KeptEnd::Beginning),
+            stderr: OutputPipe::new(stderr, STDERR_TAIL_BYTES, KeptEnd::End),
         };
         let fds = [
-            running.stdout.from.as_ref().map(AsFd::as_fd),
-            running.stderr.from.as_ref().map(AsFd::as_fd),
+            running.stdout.fd.as_ref().map(AsFd::as_fd),
+            running.stderr.fd.as_ref().map(AsFd::as_fd),
         ];
         for fd in fds.into_iter().flatten() {
             let flags = rustix::fs::fcntl_getfl(fd)?;
@@ -260,11 +259,11 @@ impl<'a> Running<'a> {
         Ok(running)
     }
 
-    /// Waits until there is something to do. True where nobody waits for the answer any more.
-    fn wait(&self, deadline: Instant, stop: Option<BorrowedFd<'_>>) -> Result<bool, Cut> {
+    /// Wait for input, output or the exit. Return whether the call was cancelled.
+    fn wait(&self, deadline: Instant, cancel: Option<BorrowedFd<'_>>) -> Result<bool, CallFailure> {
         let mut fds = Vec::with_capacity(5);
-        // First, so that it is found again.
-        fds.extend(stop.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
+        // The first entry, so that its result is at index 0.
+        fds.extend(cancel.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
         fds.extend(
             self.stdin
                 .to
@@ -272,17 +271,12 @@ impl<'a> Running<'a> {
                 .map(|fd| PollFd::new(fd, PollFlags::OUT)),
         );
         for stream in [&self.stdout, &self.stderr] {
-            fds.extend(
-                stream
-                    .from
-                    .as_ref()
-                    .map(|fd| PollFd::new(fd, PollFlags::IN)),
-            );
+            fds.extend(stream.fd.as_ref().map(|fd| PollFd::new(fd, PollFlags::IN)));
         }
         fds.extend(self.ended.as_ref().map(|fd| PollFd::new(fd, PollFlags::IN)));
         let mut left = deadline.saturating_duration_since(Instant::now());
         if self.ended.is_none() {
-            left = left.min(LOOK);
+            left = left.min(EXIT_POLL_INTERVAL);
         }
         let left = Timespec::try_from(left).unwrap_or(Timespec {
             tv_sec: 1,
@@ -292,19 +286,19 @@ impl<'a> Running<'a> {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        Ok(stop.is_some() && fds.first().is_some_and(|fd| !fd.revents().is_empty()))
+        Ok(cancel.is_some() && fds.first().is_some_and(|fd| !fd.revents().is_empty()))
     }
 
-    fn take(&mut self) -> Result<(), Cut> {
+    fn read_output(&mut self) -> Result<(), CallFailure> {
         self.stdout.read()?;
         Ok(self.stderr.read()?)
     }
 
-    fn has_ended(&self) -> Result<bool, Cut> {
+    fn has_ended(&self) -> Result<bool, CallFailure> {
         let Some(pid) = pid_of(self.pid) else {
             return Ok(true);
         };
-        // Left unburied, so that its group's number stays its own.
+        // Do not reap the process yet: its pid keeps the group id reserved.
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         match rustix::process::waitid(WaitId::Pid(pid), options) {
             Ok(status) => Ok(status.is_some()),
@@ -313,42 +307,41 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Takes note of how it ended. Its group keeps its number while there is anybody in it.
-    fn bury(&mut self) -> Result<(), Cut> {
-        self.ended_as = Some(self.child.wait()?);
+    /// Record the exit status. The group id stays reserved while the group has members.
+    fn reap(&mut self) -> Result<(), CallFailure> {
+        self.exit_status = Some(self.child.wait()?);
         self.ended = None;
         Ok(())
     }
 
-    fn complaints(&mut self) -> Vec<u8> {
+    fn take_stderr(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.stderr.bytes)
     }
 
-    /// Whether nothing is left of a script that was buried: nobody in its group, and nobody who
-    /// could still write in its name.
-    fn is_alone(&self) -> bool {
-        self.is_silent() && self.group().is_empty()
+    /// Return whether nothing is left of a reaped script: no process in its group, and none that holds
+    /// its output open.
+    fn is_gone(&self) -> bool {
+        self.is_output_closed() && self.group().is_empty()
     }
 
-    /// Whether nobody holds its outputs open.
-    fn is_silent(&self) -> bool {
-        self.stdout.from.is_none() && self.stderr.from.is_none()
+    fn is_output_closed(&self) -> bool {
+        self.stdout.fd.is_none() && self.stderr.fd.is_none()
     }
 
-    /// What a script that was buried has said; an error where it has left something.
-    fn close(mut self, status: ExitStatus) -> Result<Said, Cut> {
+    /// Return the result of a reaped script, or an error if it has left processes.
+    fn close(mut self, status: ExitStatus) -> Result<CallOutput, CallFailure> {
         let mut left = Vec::new();
-        if self.children == Children::End && !self.is_alone() {
+        if self.children == Children::End && !self.is_gone() {
             left = self.end();
-            self.take()?;
-            if left.is_empty() && !self.is_silent() {
-                left.push("somebody out of sight who holds its output open".to_owned());
+            self.read_output()?;
+            if left.is_empty() && !self.is_output_closed() {
+                left.push("an unknown process that keeps its output open".to_owned());
             }
         }
         self.is_closed = true;
-        let stderr = self.complaints();
+        let stderr = self.take_stderr();
         if !left.is_empty() {
-            return Err(Cut::Left {
+            return Err(CallFailure::LeftProcesses {
                 status,
                 left,
                 stderr,
@@ -358,10 +351,10 @@ impl<'a> Running<'a> {
             Children::End => Vec::new(),
             Children::Leave => self.group(),
         };
-        Ok(Said {
+        Ok(CallOutput {
             status,
-            is_told_all: self.stdin.is_told_all(),
-            left: (!members.is_empty()).then_some(Left {
+            is_input_sent: self.stdin.is_all_sent(),
+            left: (!members.is_empty()).then_some(LeftGroup {
                 group: self.pid,
                 members,
             }),
@@ -370,7 +363,7 @@ impl<'a> Running<'a> {
         })
     }
 
-    /// Those of its group that live on.
+    /// Return the live processes of its group.
     fn group(&self) -> Vec<u32> {
         let group = pid_of(self.pid);
         let is_empty =
@@ -378,7 +371,7 @@ impl<'a> Running<'a> {
         if is_empty {
             return Vec::new();
         }
-        // Some may be dead and unburied, which is nobody's fault, as far as that can be told.
+        // The group may consist of zombies. Only Linux can tell.
         if cfg!(target_os = "linux") {
             process::in_group(self.pid)
         } else {
@@ -386,31 +379,31 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Ends it and what it has left, and tells what that was.
+    /// Kill the script and the processes that it has left, and return their descriptions.
     fn end(&self) -> Vec<String> {
         let group = self.group();
-        let away = match self.children {
-            Children::End => self.away(&group),
-            // What has made itself independent is what it was called for.
+        let outsiders = match self.children {
+            Children::End => self.outsiders(&group),
+            // A server that has left the group is the purpose of the call.
             Children::Leave => Vec::new(),
         };
-        let left = group.iter().chain(&away);
+        let left = group.iter().chain(&outsiders);
         let left = left.map(|pid| match process::name(*pid) {
             Some(name) => format!("{name} (pid {pid})"),
             None => format!("pid {pid}"),
         });
         let left = left.collect();
         process::signal_group(self.pid, Signal::KILL);
-        for pid in away {
+        for pid in outsiders {
             process::signal(pid, Signal::KILL);
         }
         left
     }
 
-    /// Those who have left its group and can still write in its name.
-    fn away(&self, group: &[u32]) -> Vec<u32> {
+    /// Return the processes outside of its group that hold its output open.
+    fn outsiders(&self, group: &[u32]) -> Vec<u32> {
         let streams = [&self.stdout, &self.stderr].into_iter();
-        let open = streams.filter_map(|stream| rustix::fs::fstat(stream.from.as_ref()?).ok());
+        let open = streams.filter_map(|stream| rustix::fs::fstat(stream.fd.as_ref()?).ok());
         let pipes: Vec<_> = open.map(|stat| stat.st_ino).collect();
         let mut holders = process::holders(&pipes);
         holders.retain(|pid| !group.contains(pid));
@@ -423,16 +416,15 @@ impl Drop for Running<'_> {
         if !self.is_closed {
             self.end();
         }
-        if self.ended_as.is_none() {
+        if self.exit_status.is_none() {
             let _ = self.child.wait();
         }
     }
 }
 
-/// Refuses what is no program, before anything waits for it: a pipe is open only when somebody
-/// writes to it. And the system runs a text that names no interpreter with a shell. We do not: it
-/// is a mistake, and nobody has asked for a shell.
-fn refuse_shell(script: &Path) -> std::io::Result<()> {
+/// Reject a path that is not an executable file, because opening a named pipe could block. Reject a
+/// text file without an interpreter line too: the system would run it with a shell.
+fn check_executable(script: &Path) -> std::io::Result<()> {
     let about = std::fs::metadata(script)?;
     if !about.is_file() || about.permissions().mode() & 0o111 == 0 {
         return Err(Errno::ACCESS.into());
@@ -441,11 +433,11 @@ fn refuse_shell(script: &Path) -> std::io::Result<()> {
     let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
     let file = OpenOptions::new()
         .read(true)
-        // Another may have taken its place since.
+        // A named pipe may have replaced the file since.
         .custom_flags(flags)
         .open(script);
     let read = file.and_then(|file| file.take(256).read_to_end(&mut head));
-    // What cannot be read may be run all the same; what cannot be run says so itself.
+    // A file that cannot be read may still be executable.
     if read.is_ok() && !head.starts_with(b"#!") && !head.contains(&0) {
         return Err(Errno::NOEXEC.into());
     }
@@ -456,20 +448,20 @@ fn pid_of(pid: u32) -> Option<Pid> {
     i32::try_from(pid).ok().and_then(Pid::from_raw)
 }
 
-/// Readable when the process has ended.
+/// Return a descriptor that becomes readable when the process exits.
 #[cfg(target_os = "linux")]
-fn end_of(pid: u32) -> Option<OwnedFd> {
+fn exit_fd(pid: u32) -> Option<OwnedFd> {
     let flags = rustix::process::PidfdFlags::empty();
     rustix::process::pidfd_open(pid_of(pid)?, flags).ok()
 }
 
 #[cfg(not(target_os = "linux"))]
-fn end_of(_: u32) -> Option<OwnedFd> {
+fn exit_fd(_: u32) -> Option<OwnedFd> {
     None
 }
 
-/// How a process ended, in words.
-pub(crate) fn how(status: ExitStatus) -> String {
+/// Describe how a process ended.
+pub(crate) fn describe_exit(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit {code}"),
         (None, Some(signal)) => format!("ended by signal {signal}"),

@@ -1,46 +1,46 @@
-//! Which homes are asking a script for their mail just now. A script that asks the same home again
-//! would have its mail multiply; so every call is told who asks, and who is asked looks.
+//! Detects recursion: a provider script that calls `ph` for the home whose mail it keeps would
+//! duplicate mail. Each call of a script lists the calling homes in `PH_MAIL_ASKING`.
 
 use posthaste_store::Home;
 use posthaste_store::report::{Report, Result};
 use std::path::Path;
 
-/// The variable that a script, and all that it starts, finds them in.
-pub const ASKING: &str = "PH_MAIL_ASKING";
+/// Environment variable with the hashes of the calling homes.
+pub const CALLERS_VARIABLE: &str = "PH_MAIL_ASKING";
 
-/// The homes that ask, this one among them.
-pub(crate) fn with(home: &Home) -> String {
-    let mut marks = above();
-    let own = mark(home);
+/// Return the value of [`CALLERS_VARIABLE`] for a call from `home`.
+pub(crate) fn callers_with(home: &Home) -> String {
+    let mut marks = calling_homes();
+    let own = hash(home);
     if !marks.contains(&own) {
         marks.push(own);
     }
     marks.join(",")
 }
 
-/// Refuses where this home is what asks.
+/// Return an error if this process was started by a call from `home`.
 pub fn refuse(home: &Home) -> Result<()> {
-    if !above().contains(&mark(home)) {
+    if !calling_homes().contains(&hash(home)) {
         return Ok(());
     }
     Err(Report::refused(format!(
-        "the mail of {} is kept by a script that asks that very home for it",
+        "the script that keeps the mail of {} calls ph for the same home",
         home.path().display()
     ))
-    .hint("a script has to keep the mail elsewhere: 'ph config show' says which it is"))
+    .hint("store the script's mail outside of ph; 'ph config show' names the script"))
 }
 
-fn above() -> Vec<String> {
-    let said = std::env::var(ASKING).unwrap_or_default();
+fn calling_homes() -> Vec<String> {
+    let said = std::env::var(CALLERS_VARIABLE).unwrap_or_default();
     let marks = said.split(',').filter(|mark| !mark.is_empty());
     marks.map(str::to_owned).collect()
 }
 
-/// A home by its true place, in few letters.
-fn mark(home: &Home) -> String {
+/// Hash the home's canonical path.
+fn hash(home: &Home) -> String {
     let path = home.path();
-    let place = path.canonicalize();
-    let place: &Path = place.as_deref().unwrap_or(path);
-    let hash = blake3::hash(place.as_os_str().as_encoded_bytes());
+    let canonical = path.canonicalize();
+    let canonical: &Path = canonical.as_deref().unwrap_or(path);
+    let hash = blake3::hash(canonical.as_os_str().as_encoded_bytes());
     hash.to_hex().as_str().chars().take(16).collect()
 }

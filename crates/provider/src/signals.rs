@@ -1,7 +1,7 @@
-//! What ends a call of a script before it has answered.
+//! Cancels a call on SIGINT, SIGTERM or SIGHUP.
 //!
-//! A script has a process group of its own, so what is typed at the terminal does not reach it:
-//! whoever waits for it hears the signal, ends the script, and then itself as the signal would.
+//! A script has its own process group and does not get the terminal's signals, so `ph` kills it, and
+//! then exits by the signal.
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -9,55 +9,55 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// The signals that end a command.
+/// Handlers for the signals that end a command.
 #[derive(Debug)]
 pub(crate) struct Signals {
-    heard: UnixStream,
-    /// Whether a signal does what it always does: while no script runs.
-    is_usual: Arc<AtomicBool>,
-    /// The last one that came while a script ran.
-    which: Arc<AtomicUsize>,
+    pipe: UnixStream,
+    /// Whether a signal has its default effect, as it has while no script runs.
+    is_default: Arc<AtomicBool>,
+    /// The last signal that arrived while a script ran.
+    last_signal: Arc<AtomicUsize>,
 }
 
 impl Signals {
-    /// Those of this process, from the first call of a script on. None where they cannot be heard:
-    /// then they do what they always do.
-    pub(crate) fn ours() -> Option<&'static Self> {
-        static OURS: OnceLock<Option<Signals>> = OnceLock::new();
-        OURS.get_or_init(|| Self::listen().ok()).as_ref()
+    /// Install the handlers once per process. Return `None` if that fails: signals then keep their
+    /// default effect.
+    pub(crate) fn installed() -> Option<&'static Self> {
+        static INSTALLED: OnceLock<Option<Signals>> = OnceLock::new();
+        INSTALLED.get_or_init(|| Self::install().ok()).as_ref()
     }
 
-    fn listen() -> std::io::Result<Self> {
-        let (heard, tell) = UnixStream::pair()?;
-        heard.set_nonblocking(true)?;
-        let is_usual = Arc::new(AtomicBool::new(true));
-        let which = Arc::new(AtomicUsize::new(0));
+    fn install() -> std::io::Result<Self> {
+        let (pipe, notify) = UnixStream::pair()?;
+        pipe.set_nonblocking(true)?;
+        let is_default = Arc::new(AtomicBool::new(true));
+        let last_signal = Arc::new(AtomicUsize::new(0));
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             let number = usize::try_from(signal).unwrap_or_default();
-            let usual = is_usual.clone();
-            signal_hook::flag::register_conditional_default(signal, usual)?;
-            signal_hook::flag::register_usize(signal, which.clone(), number)?;
-            signal_hook::low_level::pipe::register(signal, tell.try_clone()?)?;
+            let default = is_default.clone();
+            signal_hook::flag::register_conditional_default(signal, default)?;
+            signal_hook::flag::register_usize(signal, last_signal.clone(), number)?;
+            signal_hook::low_level::pipe::register(signal, notify.try_clone()?)?;
         }
         Ok(Self {
-            heard,
-            is_usual,
-            which,
+            pipe,
+            is_default,
+            last_signal,
         })
     }
 
-    /// Has signals end a call instead of this process, as long as it lasts.
-    pub(crate) fn during<T>(&self, call: impl FnOnce(BorrowedFd<'_>) -> T) -> T {
-        self.is_usual.store(false, Ordering::SeqCst);
-        let answer = call(self.heard.as_fd());
-        self.is_usual.store(true, Ordering::SeqCst);
+    /// Run `call`. A signal makes its argument readable, and does not end this process.
+    pub(crate) fn redirect_during<T>(&self, call: impl FnOnce(BorrowedFd<'_>) -> T) -> T {
+        self.is_default.store(false, Ordering::SeqCst);
+        let answer = call(self.pipe.as_fd());
+        self.is_default.store(true, Ordering::SeqCst);
         answer
     }
 
-    /// Ends this process, where a signal asked for it.
-    pub(crate) fn obey(&self) {
-        let which = i32::try_from(self.which.load(Ordering::SeqCst));
-        if let Ok(signal @ 1..) = which {
+    /// Exit by the last signal, if there was one.
+    pub(crate) fn exit_by_signal(&self) {
+        let last_signal = i32::try_from(self.last_signal.load(Ordering::SeqCst));
+        if let Ok(signal @ 1..) = last_signal {
             let _ = signal_hook::low_level::emulate_default_handler(signal);
         }
     }

@@ -13,7 +13,7 @@ mod session;
 
 pub(crate) use mail::check::{Caller, reminder};
 
-use crate::context::{Context, Said};
+use crate::context::{Context, GlobalOptions};
 use crate::output::{Sink, note};
 use admin::{
     config, demo, doctor, export, harness, hook, hooks, import, log, mcp, provider, trust,
@@ -157,11 +157,11 @@ pub(crate) fn parse() -> std::result::Result<Cli, ExitCode> {
 }
 
 pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
-    let said = Said {
+    let said = GlobalOptions {
         home: cli.global.home,
         json: cli.global.json,
         color: cli.global.color,
-        ..Said::default()
+        ..GlobalOptions::default()
     };
     match cli.verb {
         // Bare `ph` prints its help.
@@ -172,7 +172,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
     }
 }
 
-fn run_verb(verb: Verb, said: &Said) -> Result<Code> {
+fn run_verb(verb: Verb, said: &GlobalOptions) -> Result<Code> {
     if let Verb::Hook(args) = verb {
         return Ok(hook::run(args));
     }
@@ -211,10 +211,10 @@ pub(crate) struct Captured {
 }
 
 /// Run the command line `ph WORDS` in this process and return its output.
-pub(crate) fn capture(words: &[String], said: &Said) -> Result<Captured> {
+pub(crate) fn capture(words: &[String], said: &GlobalOptions) -> Result<Captured> {
     let words = std::iter::once("ph").chain(words.iter().map(String::as_str));
     let cli = Cli::try_parse_from(words).map_err(|error| misread::report(&error))?;
-    let mut context = Context::new(&Said {
+    let mut context = Context::new(&GlobalOptions {
         sink: Sink::Memory,
         ..said.clone()
     })?;

@@ -101,9 +101,9 @@ impl TypedValueParser for TaskIdParser {
 
 /// An id as it was typed. If a script keeps the mail, an id may be any text.
 #[derive(Debug, Clone)]
-pub(super) struct SaidId(pub(super) String);
+pub(super) struct TypedId(pub(super) String);
 
-impl SaidId {
+impl TypedId {
     /// Parse this as the id of a message in the journal, or a prefix of it.
     pub(super) fn prefix(&self) -> Result<IdPrefix> {
         IdPrefix::parse(&self.0).map_err(|error| {
@@ -122,7 +122,7 @@ impl SaidId {
     }
 }
 
-impl From<String> for SaidId {
+impl From<String> for TypedId {
     fn from(said: String) -> Self {
         Self(said)
     }
@@ -156,7 +156,8 @@ pub(super) fn priority() -> impl TypedValueParser<Value = Priority> {
 pub(super) fn complete_harnesses() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {
         let current = current.to_string_lossy().into_owned();
-        let context = crate::context::Context::with_any_settings(&crate::context::Said::default());
+        let context =
+            crate::context::Context::with_any_settings(&crate::context::GlobalOptions::default());
         let catalogue = context.and_then(|context| {
             posthaste_session::harness::Catalogue::load(
                 &context.home,
@@ -185,8 +186,8 @@ pub(super) fn complete_agents() -> ArgValueCompleter {
             .and_then(|mut journal| journal.agents().ok())
             .unwrap_or_default();
         let human = AgentName::human();
-        let book = book_names();
-        let names: Vec<_> = names.into_iter().chain(book).collect();
+        let listed = roster_names();
+        let names: Vec<_> = names.into_iter().chain(listed).collect();
         names
             .iter()
             .chain((!names.contains(&human)).then_some(&human))
@@ -251,14 +252,14 @@ pub(super) fn complete_tasks() -> ArgValueCompleter {
 }
 
 /// Return the aliases and groups in the settings.
-fn book_names() -> Vec<AgentName> {
-    let context = crate::context::Context::new(&crate::context::Said::default());
-    let names = context.map(|context| context.config.book.names());
+fn roster_names() -> Vec<AgentName> {
+    let context = crate::context::Context::new(&crate::context::GlobalOptions::default());
+    let names = context.map(|context| context.config.roster.names());
     names.unwrap_or_default()
 }
 
 /// Open the journal of the default home. A completion never waits long for it.
 fn journal() -> Option<Journal> {
-    let context = crate::context::Context::new(&crate::context::Said::default()).ok()?;
+    let context = crate::context::Context::new(&crate::context::GlobalOptions::default()).ok()?;
     Journal::open_existing(context.home, Patience::HOOK).ok()?
 }

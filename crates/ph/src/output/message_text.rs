@@ -1,4 +1,4 @@
-//! Letters as people and programs see them.
+//! Prints messages: rows of a list, fields, receipts and texts.
 
 use crate::context::Context;
 use crate::output::note;
@@ -10,11 +10,11 @@ use posthaste_store::{Error, Home, files};
 use posthaste_wire as wire;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// How much of a text stands in a list that goes to no terminal.
-const LINE: usize = 100;
+/// Width of the text in a list if the output is not a terminal.
+const DEFAULT_TEXT_COLUMNS: usize = 100;
 
-/// A message_state's text among others; where it is lost, a word to say so stands in its place, because
-/// one lost body must not keep the rest of an inbox from its reader.
+/// Return the text of a message, or the reason why it is lost: a lost body must not hide the other
+/// messages of an inbox.
 pub(crate) fn text_or_loss(home: &Home, message_state: &MessageState) -> Result<String> {
     match files::body(home, &message_state.message) {
         Err(error @ Error::BodyLost { .. }) => {
@@ -25,7 +25,7 @@ pub(crate) fn text_or_loss(home: &Home, message_state: &MessageState) -> Result<
     }
 }
 
-/// A line of a list: id, who wrote to whom, when, how it stands, and how it begins.
+/// A row of a list.
 #[derive(Debug)]
 pub(crate) struct Row {
     pub(crate) id: String,
@@ -49,7 +49,7 @@ pub(crate) fn row(message_state: &MessageState, now: Timestamp) -> Row {
         is_waiting: message_state.is_waiting(now),
         subject: message.envelope.subject.clone(),
         body: match &message.envelope.body {
-            Body::Inline(body) => text::head(body, 4 * LINE).to_owned(),
+            Body::Inline(body) => text::head(body, 4 * DEFAULT_TEXT_COLUMNS).to_owned(),
             Body::Filed { bytes, .. } => format!("({bytes} bytes)"),
         },
     }
@@ -76,7 +76,9 @@ pub(crate) fn rows(context: &mut Context, rows: &[Row]) -> Result<()> {
             .unwrap_or(0)
     });
     let used: usize = widths.iter().sum::<usize>() + 2 * widths.len();
-    let room = screen_width().map_or(LINE, |width| width.saturating_sub(used).max(16));
+    let room = screen_width().map_or(DEFAULT_TEXT_COLUMNS, |width| {
+        width.saturating_sub(used).max(16)
+    });
     for (row, cells) in rows.iter().zip(&cells) {
         let style = if row.is_waiting {
             Style::new().bold()
@@ -97,7 +99,7 @@ pub(crate) fn rows(context: &mut Context, rows: &[Row]) -> Result<()> {
     Ok(())
 }
 
-/// The receipt, the priority where it is not the usual one, and whether a reply is expected.
+/// Return the receipt, the priority unless it is normal, and whether a reply is expected.
 fn status_word(message_state: &MessageState, now: Timestamp) -> String {
     let receipt = message_state
         .status
@@ -115,7 +117,7 @@ fn status_word(message_state: &MessageState, now: Timestamp) -> String {
 }
 
 fn summary(row: &Row, room: usize) -> String {
-    let body = text::head(&row.body, 4 * LINE);
+    let body = text::head(&row.body, 4 * DEFAULT_TEXT_COLUMNS);
     let line = match &row.subject {
         Some(subject) => text::one_line(&format!("[{subject}] {body}"), room.saturating_sub(1)),
         None => text::one_line(body, room.saturating_sub(1)),
@@ -123,7 +125,7 @@ fn summary(row: &Row, room: usize) -> String {
     narrow(&line, room)
 }
 
-/// The beginning of a line that fits into so many columns; some characters take two.
+/// Return the beginning of a line that fits into `columns`; some characters take two.
 fn narrow(line: &str, columns: usize) -> String {
     if line.width() <= columns {
         return line.to_owned();
@@ -136,14 +138,13 @@ fn narrow(line: &str, columns: usize) -> String {
     line.chars().take_while(fits).chain(['…']).collect()
 }
 
-/// How wide the terminal is, where output goes to one.
+/// Return the width of the terminal, if the output is one.
 fn screen_width() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok()?;
     (size.ws_col > 0).then_some(usize::from(size.ws_col))
 }
 
-/// Print a message_state's text, each line after `indent`. Lines that imitate a header of ours are changed so
-/// that nobody takes them for one.
+/// Print a text, each line after `indent`. Lines that imitate a header of ours are changed.
 pub(crate) fn text(context: &mut Context, body: &str, indent: &str) -> Result<()> {
     let shown = text::visible(body.strip_suffix('\n').unwrap_or(body));
     context.out.line("")?;
@@ -183,8 +184,8 @@ pub(crate) fn head(context: &mut Context, message_state: &MessageState) -> Resul
     Ok(())
 }
 
-/// A message's journey, a line a step.
-pub(crate) fn journey(context: &mut Context, receipts: Vec<wire::Receipt>) -> Result<()> {
+/// Print one line per receipt.
+pub(crate) fn receipts(context: &mut Context, receipts: Vec<wire::Receipt>) -> Result<()> {
     if !receipts.is_empty() {
         context.out.line("")?;
     }

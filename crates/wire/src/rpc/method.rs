@@ -19,39 +19,39 @@ use std::time::Duration;
 /// Parameters of a method.
 pub trait Method: Serialize {
     const NAME: &'static str;
-    type Answer: Serialize + DeserializeOwned;
+    type Reply: Serialize + DeserializeOwned;
 
     /// Encode a result.
-    fn answer(answer: &Self::Answer) -> Outcome {
+    fn answer(answer: &Self::Reply) -> MethodResult {
         match serde_json::value::to_raw_value(answer) {
-            Ok(json) => Ok(Answer(json)),
+            Ok(json) => Ok(EncodedReply(json)),
             Err(error) => Err(Failure::internal(error.to_string())),
         }
     }
 }
 
 /// Result of a call.
-pub type Outcome = Result<Answer, Failure>;
+pub type MethodResult = Result<EncodedReply, Failure>;
 
 /// Encoded result of a method.
 #[derive(Debug, Clone)]
-pub struct Answer(pub(crate) Box<RawValue>);
+pub struct EncodedReply(pub(crate) Box<RawValue>);
 
-impl Answer {
+impl EncodedReply {
     pub fn get(&self) -> &str {
         self.0.get()
     }
 }
 
-impl PartialEq for Answer {
+impl PartialEq for EncodedReply {
     fn eq(&self, other: &Self) -> bool {
         self.get() == other.get()
     }
 }
 
-impl Eq for Answer {}
+impl Eq for EncodedReply {}
 
-impl Serialize for Answer {
+impl Serialize for EncodedReply {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         self.0.serialize(to)
     }
@@ -75,7 +75,7 @@ macro_rules! methods {
 
             impl Method for $Method {
                 const NAME: &'static str = $name;
-                type Answer = $answer;
+                type Reply = $answer;
             }
 
             impl $Method {

@@ -1,10 +1,10 @@
 //! The verbs that change messages without writing one.
 
 use crate::cli::mail::mailbox::Mailbox;
-use crate::cli::names::{NameParser, SaidId, complete_agents, complete_ids};
+use crate::cli::names::{NameParser, TypedId, complete_agents, complete_ids};
 use crate::context::Context;
 use posthaste_core::{AgentName, Order};
-use posthaste_store::operation::Outcome;
+use posthaste_store::operation::OrderEffect;
 use posthaste_store::report::{Code, Report, Result};
 
 /// Archive messages
@@ -55,7 +55,7 @@ pub(crate) struct ReadArgs {
     #[command(flatten)]
     ids: IdsArgs,
     #[command(flatten)]
-    recipient: RecipientArgs,
+    recipient: AgentArgs,
 }
 
 /// Mark messages as unread
@@ -67,18 +67,18 @@ pub(crate) struct UnreadArgs {
     #[command(flatten)]
     ids: IdsArgs,
     #[command(flatten)]
-    recipient: RecipientArgs,
+    recipient: AgentArgs,
 }
 
 #[derive(Debug, clap::Args)]
 struct IdsArgs {
     /// Message ids or id prefixes
     #[arg(value_name = "ID", required = true, add = complete_ids())]
-    ids: Vec<SaidId>,
+    ids: Vec<TypedId>,
 }
 
 #[derive(Debug, clap::Args)]
-struct RecipientArgs {
+struct AgentArgs {
     /// Change nothing if a message is not to this agent
     #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
     agent: Option<AgentName>,
@@ -90,16 +90,16 @@ pub(crate) fn archive(context: &mut Context, args: &ArchiveArgs) -> Result<Code>
         Order::Archive,
         &args.ids,
         |outcome| match outcome {
-            Outcome::Changed | Outcome::Unchanged => "archived",
-            Outcome::AlreadyArchived => "already archived",
+            OrderEffect::Changed | OrderEffect::Unchanged => "archived",
+            OrderEffect::AlreadyArchived => "already archived",
         },
     )
 }
 
 pub(crate) fn cancel(context: &mut Context, args: &CancelArgs) -> Result<Code> {
     order(context, Order::Cancel, &args.ids, |outcome| match outcome {
-        Outcome::Changed => "cancelled",
-        Outcome::Unchanged | Outcome::AlreadyArchived => "already cancelled",
+        OrderEffect::Changed => "cancelled",
+        OrderEffect::Unchanged | OrderEffect::AlreadyArchived => "already cancelled",
     })
 }
 
@@ -114,8 +114,8 @@ pub(crate) fn mark_read(context: &mut Context, args: &ReadArgs) -> Result<Code> 
         Order::MarkRead,
         &args.ids,
         |outcome| match outcome {
-            Outcome::Changed => "marked as read",
-            Outcome::Unchanged | Outcome::AlreadyArchived => "already read",
+            OrderEffect::Changed => "marked as read",
+            OrderEffect::Unchanged | OrderEffect::AlreadyArchived => "already read",
         },
     )
 }
@@ -127,14 +127,14 @@ pub(crate) fn mark_unread(context: &mut Context, args: &UnreadArgs) -> Result<Co
         Order::MarkUnread,
         &args.ids,
         |outcome| match outcome {
-            Outcome::Changed => "marked as unread",
-            Outcome::Unchanged | Outcome::AlreadyArchived => "already unread",
+            OrderEffect::Changed => "marked as unread",
+            OrderEffect::Unchanged | OrderEffect::AlreadyArchived => "already unread",
         },
     )
 }
 
 /// Refuse messages to another recipient than `--agent`.
-fn check_recipient(context: &Context, args: &IdsArgs, recipient: &RecipientArgs) -> Result<()> {
+fn check_recipient(context: &Context, args: &IdsArgs, recipient: &AgentArgs) -> Result<()> {
     let Some(agent) = &recipient.agent else {
         return Ok(());
     };
@@ -160,7 +160,7 @@ fn order(
     context: &mut Context,
     order: Order,
     args: &IdsArgs,
-    word: fn(Outcome) -> &'static str,
+    word: fn(OrderEffect) -> &'static str,
 ) -> Result<Code> {
     Mailbox::open(context)?.order(context, order, &args.ids, word)
 }

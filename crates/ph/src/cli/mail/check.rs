@@ -1,7 +1,7 @@
 use crate::cli::loop_::worklist;
 use crate::cli::mail::mailbox::{self, Mailbox};
 use crate::cli::names::{AddressParser, complete_agents};
-use crate::context::{Context, Said};
+use crate::context::{Context, GlobalOptions};
 use crate::output::{self, note};
 use posthaste_client::mail;
 use posthaste_client::roster::Address;
@@ -20,11 +20,12 @@ const PRINTED: &str = "its hook has printed it whole";
 /// Prints the number of unread messages and exits with 0, or prints nothing and exits with 1 if
 /// there are none. Changes nothing.
 ///
-/// With --inject, for an agent's hook: prints new mail as a reminder for the agent, most urgent
+/// --inject is for an agent's hook. It prints new mail as a reminder for the agent, most urgent
 /// first, each message once, and always exits with 0. Each message is 'offering' before it is
 /// printed and 'offered' afterwards. If the hook is killed in between, or cannot print, the message
-/// is offered again, marked as a repeat. If a person runs it, --inject prints the agent's mail and
-/// records nothing.
+/// is offered again, marked as a repeat.
+///
+/// If the person runs it, --inject prints the agent's mail and records nothing.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -54,7 +55,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
 }
 
 /// Run `ph check --inject` for a hook. Always succeeds: an agent must never fail because of its mail.
-pub(crate) fn inject(args: &Args, said: &Said) -> Code {
+pub(crate) fn inject(args: &Args, said: &GlobalOptions) -> Code {
     if let Err(report) = try_inject(args, said)
         && report.is_failure()
     {
@@ -63,7 +64,7 @@ pub(crate) fn inject(args: &Args, said: &Said) -> Code {
     Code::Ok
 }
 
-fn try_inject(args: &Args, said: &Said) -> Result<()> {
+fn try_inject(args: &Args, said: &GlobalOptions) -> Result<()> {
     let mut context = Context::new(said)?;
     let name = context.owner(args.name.as_ref())?;
     let Some(reminder) = reminder(&mut context, &name, Caller::Anybody, note)? else {

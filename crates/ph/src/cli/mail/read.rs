@@ -1,5 +1,5 @@
 use crate::cli::mail::mailbox::{Entry, Located, Mailbox, Marking};
-use crate::cli::names::{SaidId, complete_ids};
+use crate::cli::names::{TypedId, complete_ids};
 use crate::context::Context;
 use crate::output::message_text;
 use crate::output::note;
@@ -12,8 +12,7 @@ use posthaste_store::report::{Code, Result};
 
 /// Print a message and mark it as read
 ///
-/// If an agent reads another agent's mail, the message is not marked. If the person reads it, it
-/// is.
+/// A message is marked as read only if its recipient or the person reads it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -22,8 +21,8 @@ Examples:
 pub(crate) struct Args {
     /// Message id or id prefix
     #[arg(value_name = "ID", add = complete_ids())]
-    id: SaidId,
-    /// Print only the text; unchanged byte for byte unless the output is a terminal
+    id: TypedId,
+    /// Print only the text; its bytes are unchanged unless the output is a terminal
     #[arg(long, conflicts_with = "json")]
     body: bool,
 }

@@ -1,5 +1,5 @@
 use crate::cli::mail::mailbox::{Entry, EntryJson, Located, Mailbox};
-use crate::cli::names::{SaidId, complete_ids};
+use crate::cli::names::{TypedId, complete_ids};
 use crate::context::Context;
 use crate::output::message_text::{self, field};
 use posthaste_client::mail;
@@ -18,7 +18,7 @@ Examples:
 pub(crate) struct Args {
     /// Message id or id prefix
     #[arg(value_name = "ID", add = complete_ids())]
-    id: SaidId,
+    id: TypedId,
 }
 
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
@@ -63,7 +63,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         field(context, name, &value)?;
     }
     let receipts = state.receipts.iter().map(Receipt::new).collect();
-    message_text::journey(context, receipts)?;
+    message_text::receipts(context, receipts)?;
     message_text::text(context, &body, "")?;
     Ok(Code::Ok)
 }
@@ -86,7 +86,7 @@ fn show_script_message(context: &mut Context, entry: &Entry) -> Result<Code> {
     if let Some(copy) = copy {
         field(context, "here", &copy.message.id.to_string())?;
     }
-    message_text::journey(context, shown.receipts)?;
+    message_text::receipts(context, shown.receipts)?;
     message_text::text(context, &shown.body, "")?;
     Ok(Code::Ok)
 }

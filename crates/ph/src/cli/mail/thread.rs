@@ -1,5 +1,5 @@
 use crate::cli::mail::mailbox::{self, Mailbox};
-use crate::cli::names::{SaidId, complete_ids};
+use crate::cli::names::{TypedId, complete_ids};
 use crate::context::Context;
 use posthaste_store::report::{Code, Result};
 
@@ -15,7 +15,7 @@ Examples:
 pub(crate) struct Args {
     /// Id or id prefix of the thread or of a message in it
     #[arg(value_name = "ID", add = complete_ids())]
-    id: SaidId,
+    id: TypedId,
 }
 
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {

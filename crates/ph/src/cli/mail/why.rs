@@ -1,5 +1,5 @@
 use crate::cli::mail::mailbox::{self, Mailbox};
-use crate::cli::names::{SaidId, complete_ids};
+use crate::cli::names::{TypedId, complete_ids};
 use crate::context::Context;
 use crate::output::message_text::field;
 use posthaste_client::mail;
@@ -15,7 +15,7 @@ Examples:
 pub(crate) struct Args {
     /// Message id or id prefix
     #[arg(value_name = "ID", add = complete_ids())]
-    id: SaidId,
+    id: TypedId,
 }
 
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {

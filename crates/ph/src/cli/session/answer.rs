@@ -1,11 +1,11 @@
 use crate::cli::mail::compose::body::not_empty;
-use crate::cli::mail::compose::send::{self, Answer, Outgoing};
+use crate::cli::mail::compose::send::{self, Outgoing, SentFormat};
 use crate::cli::mail::compose::wait::WaitArgs;
 use crate::cli::mail::mailbox::Mailbox;
 use crate::cli::names::{NameParser, complete_agents};
 use crate::cli::session::status;
 use crate::context::Context;
-use posthaste_client::session::client::{Client, NoAnswer, UNHURRIED};
+use posthaste_client::session::client::{CallError, Client, TYPING_TIMEOUT};
 use posthaste_core::{AgentName, MessageId};
 use posthaste_store::report::{Code, Report, Result};
 use posthaste_wire::method::{self, GOOD_FOR};
@@ -54,7 +54,7 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
         },
     };
     let mailbox = Mailbox::Journal;
-    send::post(context, &mailbox, &outgoing, Answer::Id, &args.wait)
+    send::post(context, &mailbox, &outgoing, SentFormat::Id, &args.wait)
 }
 
 /// Send an answer to the recipient's session. There is no fallback through the journal: an answer
@@ -64,15 +64,15 @@ pub(crate) fn hand_over(
     name: &AgentName,
     send: &method::Send,
 ) -> Result<method::Sent> {
-    let Some(mut client) = Client::awake(&context.home, name) else {
+    let Some(mut client) = Client::connect_responsive(&context.home, name) else {
         return Err(unreachable(context, name));
     };
     // This timeout is longer than the time within which the session may start to type the answer.
-    client.call(send, UNHURRIED).map_err(|error| match error {
-        NoAnswer::Refused(failure) => Report::refused(failure.message).hint(format!(
+    client.call(send, TYPING_TIMEOUT).map_err(|error| match error {
+        CallError::Refused(failure) => Report::refused(failure.message).hint(format!(
             "'ph peek {name}' shows its screen; 'ph send {name}' leaves a message"
         )),
-        NoAnswer::Silence => Report::storage(format!("the session of {name} does not answer"))
+        CallError::NoReply => Report::storage(format!("the session of {name} does not answer"))
             .hint(format!(
                 "'ph show {}' shows whether it was stored; it is not typed later than {} s after sending",
                 send.id.map(MessageId::id8).unwrap_or_default(),

@@ -21,7 +21,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
-    let mut sessions = sessions::living(&context.home, context.config.patience, context.now)?;
+    let mut sessions = sessions::running(&context.home, context.config.patience, context.now)?;
     let crashed = add_ended(context, &mut sessions, args.all)?;
     if context.json {
         context.out.json(&sessions)?;

@@ -312,7 +312,7 @@ pub(crate) fn words(said: Vec<OsString>) -> Result<Vec<String>> {
 
 /// Refuse a name that a session cannot have.
 pub(crate) fn check_name(context: &Context, name: &AgentName) -> Result<()> {
-    if context.config.book.has(name) {
+    if context.config.roster.has(name) {
         return Err(Report::usage(format!(
             "'{name}' is an alias or a group in the settings: mail to it would go to other agents"
         ))

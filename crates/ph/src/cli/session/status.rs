@@ -22,7 +22,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
-    let name = context.config.book.agent(&args.name)?;
+    let name = context.config.roster.agent(&args.name)?;
     print(context, &name)
 }
 

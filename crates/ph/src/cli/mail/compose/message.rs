@@ -1,6 +1,6 @@
 use crate::cli::mail::compose::body::not_empty;
 use crate::cli::mail::compose::recipients::{self, Agents};
-use crate::cli::mail::compose::send::{Answer, Outgoing, post};
+use crate::cli::mail::compose::send::{Outgoing, SentFormat, post};
 use crate::cli::mail::compose::wait::WaitArgs;
 use crate::cli::mail::mailbox::Mailbox;
 use crate::cli::names::complete_agents;
@@ -49,5 +49,5 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
         },
     };
     let wait = WaitArgs::default();
-    post(context, &mailbox, &outgoing, Answer::Sentence, &wait)
+    post(context, &mailbox, &outgoing, SentFormat::Sentence, &wait)
 }

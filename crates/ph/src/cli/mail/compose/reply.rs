@@ -1,8 +1,8 @@
 use crate::cli::mail::compose::body::{BodyArgs, one_line};
-use crate::cli::mail::compose::send::{Answer, Outgoing, post};
+use crate::cli::mail::compose::send::{Outgoing, SentFormat, post};
 use crate::cli::mail::compose::wait::WaitArgs;
 use crate::cli::mail::mailbox::{self, Located, Mailbox};
-use crate::cli::names::{NameParser, SaidId, complete_agents, complete_ids, priority};
+use crate::cli::names::{NameParser, TypedId, complete_agents, complete_ids, priority};
 use crate::context::Context;
 use posthaste_core::{AgentName, Priority};
 use posthaste_store::report::{Code, Result};
@@ -23,7 +23,7 @@ Examples:
 pub(crate) struct Args {
     /// Message to reply to: its id or an id prefix
     #[arg(value_name = "ID", add = complete_ids())]
-    id: SaidId,
+    id: TypedId,
     #[command(flatten)]
     body: BodyArgs,
     /// Subject line [default: 'Re: ' and the subject of the original message]
@@ -59,7 +59,7 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
                 body: args.body.read()?,
             };
             let sent = parent.reply(context, &text)?;
-            mailbox::print_script_messages(context, &[sent], Answer::Id)?;
+            mailbox::print_script_messages(context, &[sent], SentFormat::Id)?;
             return Ok(Code::Ok);
         }
     };
@@ -91,7 +91,7 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
         },
     };
     let mailbox = Mailbox::Journal;
-    post(context, &mailbox, &outgoing, Answer::Id, &args.wait)
+    post(context, &mailbox, &outgoing, SentFormat::Id, &args.wait)
 }
 
 fn reply_subject(subject: &str) -> String {

@@ -1,5 +1,5 @@
 use crate::cli::mail::compose::body::{BodyArgs, one_line};
-use crate::cli::mail::compose::recipients::{Agents, Whom};
+use crate::cli::mail::compose::recipients::{Agents, RecipientArgs};
 use crate::cli::mail::compose::wait::{self, Wait, WaitArgs};
 use crate::cli::mail::mailbox::{self, Mailbox};
 use crate::cli::names::{IdParser, NameParser, complete_agents, complete_ids, priority};
@@ -9,7 +9,7 @@ use crate::output::message_text;
 use crate::output::note;
 use jiff::SignedDuration;
 use posthaste_client::mail;
-use posthaste_client::session::client::{Client, PROMPT};
+use posthaste_client::session::client::{Client, FALLBACK_TIMEOUT};
 use posthaste_core::message::INLINE_LIMIT;
 use posthaste_core::{AgentName, Evidence, IdPrefix, MessageId, Priority, ReceiptState, Timestamp};
 use posthaste_store::Journal;
@@ -23,8 +23,8 @@ use posthaste_wire::method::{self, Resolved};
 ///
 /// Prints one message id per recipient, after the message is on disk. A recipient need not be
 /// running, and need never have run: every name has an inbox. Nothing is sent if a recipient is
-/// '@NAME' without such an alias or group, or an unknown name that is one character away from an alias or
-/// group.
+/// '@NAME' and no alias or group has that name, or if it is an unknown name that differs from an alias
+/// or group by one character.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -40,7 +40,7 @@ Examples:
   ph send coder-1 --wait offered --timeout 30s 'Are you there?'")]
 pub(crate) struct Args {
     #[command(flatten)]
-    whom: Whom,
+    recipients: RecipientArgs,
     #[command(flatten)]
     body: BodyArgs,
     /// Subject line
@@ -74,11 +74,10 @@ pub(crate) struct Args {
     /// Remind the recipient, each time it becomes idle, until it has replied
     #[arg(long)]
     expects_reply: bool,
-    /// Message that no longer expects a reply
+    /// Stop expecting a reply to this message
     #[arg(long, value_name = "ID", value_parser = IdParser, add = complete_ids())]
     closes: Option<IdPrefix>,
-    /// Type the text without a header, then press Enter, to answer the program's question (see 'ph
-    /// answer')
+    /// Type the text as an answer to the program's question, without a header (like 'ph answer')
     #[arg(long, conflicts_with_all = ["subject", "priority", "reply_to", "ttl", "at", "after", "deadline", "expects_reply", "closes"])]
     raw: bool,
     /// Allow a message to oneself
@@ -90,7 +89,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
     let (from, from_evidence) = context.sender(args.from.as_ref())?;
-    args.whom.check()?;
+    args.recipients.check()?;
     // An answer goes to the program's terminal, even if a script keeps the mail.
     let mailbox = match args.raw {
         true => Mailbox::Journal,
@@ -108,11 +107,11 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
         ("--closes", args.closes.is_some()),
         ("--wait", args.wait.begin().is_some()),
     ])?;
-    let body = args.whom.body(args.body)?;
+    let body = args.recipients.body(args.body)?;
     // Reading the text may have taken a while.
     context.now = times::now();
     let not_before = not_before(args.at.as_deref(), args.after, context.now)?;
-    let Agents { names: to, is_list } = args.whom.agents(context, &from, args.allow_self)?;
+    let Agents { names: to, is_list } = args.recipients.agents(context, &from, args.allow_self)?;
     if args.raw && to.len() > 1 {
         return Err(Report::usage("--raw takes only one recipient"));
     }
@@ -122,7 +121,11 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
                 .hint("make --deadline shorter than --ttl"),
         );
     }
-    let answer = if is_list { Answer::Ids } else { Answer::Id };
+    let format = if is_list {
+        SentFormat::Ids
+    } else {
+        SentFormat::Id
+    };
     let millis = |d: SignedDuration| u64::try_from(d.as_millis()).unwrap_or(u64::MAX);
     let outgoing = Outgoing {
         from,
@@ -144,9 +147,9 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
         },
     };
     let wait = args.wait.begin();
-    let (sent_to, sent) = send(context, &mailbox, &outgoing, answer, wait.is_some());
-    args.whom.notify(context, &outgoing.from, &sent_to);
-    await_all(context, wait, &sent?, answer)
+    let (sent_to, sent) = send(context, &mailbox, &outgoing, format, wait.is_some());
+    args.recipients.notify(context, &outgoing.from, &sent_to);
+    await_all(context, wait, &sent?, format)
 }
 
 /// Return the earliest time of delivery that --at or --in gives.
@@ -170,7 +173,7 @@ fn not_before(
 
 /// The form in which stored messages are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum SentFormat {
     /// The id; in JSON the message.
     Id,
     /// One id per line; in JSON an array.
@@ -206,12 +209,12 @@ pub(crate) fn post(
     context: &mut Context,
     mailbox: &Mailbox,
     outgoing: &Outgoing,
-    answer: Answer,
+    format: SentFormat,
     wait: &WaitArgs,
 ) -> Result<Code> {
     let wait = wait.begin();
-    let (_, sent) = send(context, mailbox, outgoing, answer, wait.is_some());
-    await_all(context, wait, &sent?, answer)
+    let (_, sent) = send(context, mailbox, outgoing, format, wait.is_some());
+    await_all(context, wait, &sent?, format)
 }
 
 /// Send a message and print the ids. Return the agents to nudge, even if not all copies could be
@@ -220,14 +223,14 @@ fn send(
     context: &mut Context,
     mailbox: &Mailbox,
     outgoing: &Outgoing,
-    answer: Answer,
+    format: SentFormat,
     is_awaited: bool,
 ) -> (Vec<AgentName>, Result<Vec<(MessageId, AgentName)>>) {
     if let Mailbox::Script(script) = mailbox {
-        let (names, sent) = mailbox::through_script(context, script, outgoing, answer);
+        let (names, sent) = mailbox::through_script(context, script, outgoing, format);
         return (names, sent.map(|()| Vec::new()));
     }
-    match store(context, outgoing, answer, is_awaited) {
+    match store(context, outgoing, format, is_awaited) {
         Ok(sent) => {
             let messages = outgoing.to.iter().zip(sent);
             // The recipients of a repeated message were nudged the first time.
@@ -244,10 +247,10 @@ fn await_all(
     context: &mut Context,
     wait: Option<Wait>,
     sent: &[(MessageId, AgentName)],
-    answer: Answer,
+    format: SentFormat,
 ) -> Result<Code> {
     match wait {
-        Some(wait) => wait::until(context, wait, sent, answer == Answer::Ids),
+        Some(wait) => wait::until(context, wait, sent, format == SentFormat::Ids),
         None => Ok(Code::Ok),
     }
 }
@@ -282,7 +285,7 @@ impl Stored {
 fn store(
     context: &mut Context,
     outgoing: &Outgoing,
-    answer: Answer,
+    format: SentFormat,
     is_awaited: bool,
 ) -> Result<Vec<Stored>> {
     let requests = outgoing.requests();
@@ -299,7 +302,7 @@ fn store(
     let has_failed = stored.iter().any(|one| one.failure().is_some());
     // With --wait, JSON is printed after the wait.
     if !is_awaited || !context.json || has_failed {
-        print(context, outgoing, &stored, answer)?;
+        print(context, outgoing, &stored, format)?;
     }
     if let Some(journal) = journal {
         mail::leave(journal);
@@ -330,8 +333,8 @@ fn through_session(
     if request.body.len() > INLINE_LIMIT {
         return Ok(None);
     }
-    let client = Client::of(&context.home, to);
-    Ok(client.and_then(|mut client| client.call(request, PROMPT).ok()))
+    let client = Client::connect_to(&context.home, to);
+    Ok(client.and_then(|mut client| client.call(request, FALLBACK_TIMEOUT).ok()))
 }
 
 fn store_in_journal(
@@ -395,7 +398,7 @@ fn print(
     context: &mut Context,
     outgoing: &Outgoing,
     stored: &[Stored],
-    answer: Answer,
+    format: SentFormat,
 ) -> Result<()> {
     let repeats = stored.iter().zip(&outgoing.to);
     for (Stored { reply, .. }, to) in repeats.filter(|(one, _)| one.is_repeat) {
@@ -417,7 +420,7 @@ fn print(
     }
     let messages: Vec<_> = stored.iter().map(|one| &one.reply.message).collect();
     let ids: Vec<_> = messages.iter().map(|one| one.id.to_string()).collect();
-    mailbox::print_sent(context, &ids, &messages, answer)
+    mailbox::print_sent(context, &ids, &messages, format)
         .map_err(|report| report.after(&format!("stored as {}, but", ids.join(", "))))
 }
 

@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct WaitArgs {
-    /// Wait until the message is offered, accepted or read; exit with 1 if that state is not
-    /// reached
+    /// Wait until the message is offered, accepted or read; exits with 1 if that state is not
+    /// reached in time
     #[arg(long, value_name = "RECEIPT", value_parser = goal(), hide_possible_values = true)]
     wait: Option<Goal>,
     /// Maximum time to wait [default: no limit]

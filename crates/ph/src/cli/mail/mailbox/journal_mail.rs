@@ -5,7 +5,7 @@
 use super::Located;
 use super::local_copies::{self, Copies};
 use super::script_message::ScriptMessage;
-use crate::cli::names::SaidId;
+use crate::cli::names::TypedId;
 use crate::context::Context;
 use posthaste_core::{AgentName, MessageState};
 use posthaste_provider::import;
@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 pub(super) fn locate<'a>(
     context: &Context,
     script: &'a Script,
-    id: &SaidId,
+    id: &TypedId,
 ) -> Result<Located<'a>> {
     let found = |id: &str, got, copy| {
         let found = ScriptMessage::new(script, id.to_owned(), got, copy);

@@ -1,13 +1,13 @@
 //! The journal's copies of a script's messages: imports messages, and finds the copy of one.
 
 use super::Entry;
-use crate::cli::names::SaidId;
+use crate::cli::names::TypedId;
 use crate::context::Context;
 use crate::output::note;
 use posthaste_client::mail;
 use posthaste_client::session::client::Client;
 use posthaste_core::{AgentName, IdPrefix, MessageState, Order};
-use posthaste_provider::import::{self, Found};
+use posthaste_provider::import::{self, ImportState};
 use posthaste_provider::recursion_guard;
 use posthaste_provider::script::Script;
 use posthaste_session::pty::child::kill_with_parent;
@@ -31,13 +31,13 @@ pub(crate) fn import_new(context: &Context, name: &AgentName) -> Result<()> {
         return Ok(());
     };
     recursion_guard::refuse(&context.home)?;
-    if Client::of(&context.home, name).is_some() {
+    if Client::connect_to(&context.home, name).is_some() {
         return Ok(());
     }
     let timeout = settings.timeout.min(HOOK_TIMEOUT);
     let script = Script::new(settings.path, timeout, kill_with_parent)
         .asked_by(&context.home)
-        .in_all(HOOK_TIMEOUT);
+        .within_total(HOOK_TIMEOUT);
     let listed = listed(&script, Op::Check, name)?;
     let patience = Patience::HOOK.0.min(context.config.patience.0);
     import(context, &script, name, &listed, Patience(patience))
@@ -68,8 +68,8 @@ pub(super) fn import(
         return Ok(());
     }
     let mut journal = Journal::open(context.home.clone(), patience)?;
-    let sorted = import::sort(script.path(), name, listed, |id| journal.state(id))?;
-    for draft in sorted.new {
+    let plan = import::plan(script.path(), name, listed, |id| journal.state(id))?;
+    for draft in plan.new {
         let id = draft.id.id8();
         let post = Post {
             now: context.now,
@@ -80,7 +80,7 @@ pub(super) fn import(
         }
     }
     let script = script.path().display();
-    for why in sorted.odd.into_iter().chain(sorted.noted) {
+    for why in plan.rejected.into_iter().chain(plan.notes) {
         note(format!("{script} lists {why}"));
     }
     mail::leave(journal);
@@ -90,7 +90,7 @@ pub(super) fn import(
 /// Find what the journal has under one of our ids.
 pub(super) fn find(
     context: &Context,
-    SaidId(id): &SaidId,
+    TypedId(id): &TypedId,
 ) -> Result<Option<(Journal, MessageState)>> {
     let digits = |prefix: &IdPrefix| prefix.as_str().chars().filter(|c| *c != '-').count();
     let prefix = IdPrefix::parse(id).ok();
@@ -127,8 +127,8 @@ impl<'a> Copies<'a> {
         let journal = self.journal.as_mut()?;
         let found = import::find(self.script.path(), &to, message, |id| journal.state(id));
         match found.ok()? {
-            Found::Known(state) | Found::Retimed(state) => Some(state),
-            Found::New(_) | Found::Again(_) => None,
+            ImportState::Known(state) | ImportState::TimeChanged(state) => Some(state),
+            ImportState::New(_) | ImportState::IdReused(_) => None,
         }
     }
 

@@ -17,7 +17,7 @@ pub(crate) use local_copies::import_new;
 pub(crate) use send::{print_script_messages, print_sent, through_script};
 pub(crate) use why::explain;
 
-use crate::cli::names::SaidId;
+use crate::cli::names::TypedId;
 use crate::context::Context;
 use local_copies::Copies;
 use posthaste_core::{AgentName, MessageState};
@@ -93,7 +93,7 @@ impl Mailbox {
     }
 
     /// Find a message by any of its ids, or by a prefix of our id.
-    pub(crate) fn find(&self, context: &Context, id: &SaidId) -> Result<Located<'_>> {
+    pub(crate) fn find(&self, context: &Context, id: &TypedId) -> Result<Located<'_>> {
         match self {
             Self::Script(script) => journal_mail::locate(context, script, id),
             Self::Journal => {
@@ -108,7 +108,7 @@ impl Mailbox {
     }
 
     /// Find the message that a reply is to.
-    pub(crate) fn find_parent(&self, context: &Context, id: &SaidId) -> Result<Located<'_>> {
+    pub(crate) fn find_parent(&self, context: &Context, id: &TypedId) -> Result<Located<'_>> {
         match (self, self.find(context, id)?) {
             // A reply in the journal would not reach the sender, and the script would take a reply
             // for one to another message.
@@ -126,7 +126,7 @@ impl Mailbox {
     }
 
     /// Return all messages of a thread, by its id or the id of a message in it.
-    pub(crate) fn thread(&self, context: &Context, id: &SaidId) -> Result<Vec<Entry>> {
+    pub(crate) fn thread(&self, context: &Context, id: &TypedId) -> Result<Vec<Entry>> {
         if let Self::Script(script) = self
             && let Located::Script(found) = journal_mail::locate(context, script, id)?
         {

@@ -2,12 +2,12 @@
 
 use super::local_copies::{Copies, apply_order};
 use super::{Located, Mailbox, ScriptMessage, cannot};
-use crate::cli::names::SaidId;
+use crate::cli::names::TypedId;
 use crate::context::Context;
 use posthaste_client::mail;
 use posthaste_core::{Order, text};
 use posthaste_provider::script::Script;
-use posthaste_store::operation::Outcome;
+use posthaste_store::operation::OrderEffect;
 use posthaste_store::report::{Code, Report, Result};
 use posthaste_wire::provider::{Message, Op};
 use serde::Serialize;
@@ -16,7 +16,7 @@ use serde::Serialize;
 struct Ordered {
     id: String,
     shown_id: String,
-    outcome: Outcome,
+    outcome: OrderEffect,
 }
 
 #[derive(Serialize)]
@@ -33,8 +33,8 @@ impl Mailbox {
         &self,
         context: &mut Context,
         order: Order,
-        ids: &[SaidId],
-        word: fn(Outcome) -> &'static str,
+        ids: &[TypedId],
+        word: fn(OrderEffect) -> &'static str,
     ) -> Result<Code> {
         if let Self::Script(script) = self {
             let (mut in_script, mut is_in_journal) = (Vec::new(), false);
@@ -59,7 +59,7 @@ impl Mailbox {
                 ));
             }
         }
-        let prefixes = ids.iter().map(SaidId::prefix);
+        let prefixes = ids.iter().map(TypedId::prefix);
         let prefixes = prefixes.collect::<Result<Vec<_>>>()?;
         let mut journal = context.reader()?;
         let mut ids = Vec::with_capacity(prefixes.len());
@@ -105,8 +105,8 @@ fn order_in_script(
         let copy = found.copy.take();
         let copy = copy.or_else(|| Copies::open(context, script).find(&message?));
         let outcome = match script.order(op, &found.id) {
-            Ok(()) => Outcome::Changed,
-            Err(error) if error.is_already_archived() => Outcome::AlreadyArchived,
+            Ok(()) => OrderEffect::Changed,
+            Err(error) if error.is_already_archived() => OrderEffect::AlreadyArchived,
             Err(error) => return Err(error.into()),
         };
         if let Some(state) = copy {
@@ -146,13 +146,13 @@ fn check_owner(
 fn print(
     context: &mut Context,
     ordered: &[Ordered],
-    word: fn(Outcome) -> &'static str,
+    word: fn(OrderEffect) -> &'static str,
 ) -> Result<()> {
     if context.json && !ordered.is_empty() {
         let ordered = ordered.iter().map(|one| OrderedJson {
             id: &one.id,
             outcome: word(one.outcome),
-            changed: one.outcome == Outcome::Changed,
+            changed: one.outcome == OrderEffect::Changed,
         });
         let ordered: Vec<_> = ordered.collect();
         context.out.json(&ordered)?;

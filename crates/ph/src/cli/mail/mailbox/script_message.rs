@@ -5,7 +5,7 @@ use super::send;
 use super::{Entry, Marking};
 use crate::context::Context;
 use posthaste_core::{MessageState, Order};
-use posthaste_provider::error::Trouble;
+use posthaste_provider::error::ScriptError;
 use posthaste_provider::script::Script;
 use posthaste_store::report::{Report, Result};
 use posthaste_wire::provider::{Message, Text};
@@ -36,7 +36,7 @@ impl<'a> ScriptMessage<'a> {
         }
     }
 
-    pub(super) fn get(&mut self) -> std::result::Result<Message, Trouble> {
+    pub(super) fn get(&mut self) -> std::result::Result<Message, ScriptError> {
         match self.got.take() {
             Some(message) => Ok(message),
             None => self.script.get(&self.id),

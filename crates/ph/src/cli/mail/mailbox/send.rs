@@ -1,8 +1,8 @@
 //! Sends through a script, one call per recipient, and prints what was sent.
 
-use crate::cli::mail::compose::send::{Answer, Outgoing};
+use crate::cli::mail::compose::send::{Outgoing, SentFormat};
 use crate::context::Context;
-use posthaste_client::session::client::{Client, PROMPT};
+use posthaste_client::session::client::{Client, FALLBACK_TIMEOUT};
 use posthaste_core::{AgentName, text};
 use posthaste_provider::script::Script;
 use posthaste_store::report::{Report, Result};
@@ -16,10 +16,10 @@ pub(crate) fn through_script(
     context: &mut Context,
     script: &Script,
     outgoing: &Outgoing,
-    answer: Answer,
+    format: SentFormat,
 ) -> (Vec<AgentName>, Result<()>) {
     let mut sent = Vec::with_capacity(outgoing.to.len());
-    let result = send_each(context, script, outgoing, answer, &mut sent);
+    let result = send_each(context, script, outgoing, format, &mut sent);
     let names = outgoing.to.iter().take(sent.len());
     (names.cloned().collect(), result)
 }
@@ -28,7 +28,7 @@ fn send_each(
     context: &mut Context,
     script: &Script,
     outgoing: &Outgoing,
-    answer: Answer,
+    format: SentFormat,
     sent: &mut Vec<Message>,
 ) -> Result<()> {
     let (from, message) = (&outgoing.from, &outgoing.message);
@@ -55,7 +55,7 @@ fn send_each(
         }
     }
     if failed.is_none() || !sent.is_empty() {
-        print_script_messages(context, sent, answer)?;
+        print_script_messages(context, sent, format)?;
     }
     let Some((to, error)) = failed else {
         return Ok(());
@@ -75,23 +75,23 @@ fn send_each(
 /// Let the recipient's live session ask the script for mail now instead of at its next tick.
 pub(super) fn wake(context: &Context, to: &str) {
     if let Ok(to) = AgentName::parse(to)
-        && let Some(mut session) = Client::of(&context.home, &to)
+        && let Some(mut session) = Client::connect_to(&context.home, &to)
     {
-        let _ = session.call(&method::CheckMail {}, PROMPT);
+        let _ = session.call(&method::CheckMail {}, FALLBACK_TIMEOUT);
     }
 }
 
 pub(crate) fn print_script_messages(
     context: &mut Context,
     sent: &[Message],
-    answer: Answer,
+    format: SentFormat,
 ) -> Result<()> {
     let ids = sent
         .iter()
         .map(|message| text::one_line(&message.id, usize::MAX));
     let ids: Vec<_> = ids.collect();
     let shown: Vec<_> = sent.iter().map(Message::shown).collect();
-    print_sent(context, &ids, &shown, answer)
+    print_sent(context, &ids, &shown, format)
 }
 
 /// Print ids, or in JSON the messages.
@@ -99,18 +99,20 @@ pub(crate) fn print_sent(
     context: &mut Context,
     ids: &[String],
     messages: &[impl Serialize],
-    answer: Answer,
+    format: SentFormat,
 ) -> Result<()> {
     if context.json {
-        match (answer, messages) {
-            (Answer::Id | Answer::Sentence, [message]) => context.out.json(message)?,
-            (Answer::Id | Answer::Ids | Answer::Sentence, several) => context.out.json(&several)?,
+        match (format, messages) {
+            (SentFormat::Id | SentFormat::Sentence, [message]) => context.out.json(message)?,
+            (SentFormat::Id | SentFormat::Ids | SentFormat::Sentence, several) => {
+                context.out.json(&several)?
+            }
         }
     } else {
         for id in ids {
-            match answer {
-                Answer::Id | Answer::Ids => context.out.line(id)?,
-                Answer::Sentence => context.out.line(format!("Message sent: {id}"))?,
+            match format {
+                SentFormat::Id | SentFormat::Ids => context.out.line(id)?,
+                SentFormat::Sentence => context.out.line(format!("Message sent: {id}"))?,
             }
         }
     }

@@ -2,10 +2,10 @@
 
 use super::local_copies::{self, Copies};
 use super::{Located, Mailbox};
-use crate::cli::names::SaidId;
+use crate::cli::names::TypedId;
 use crate::context::Context;
 use crate::output::message_text::field;
-use posthaste_client::session::client::{Client, PROMPT};
+use posthaste_client::session::client::{Client, FALLBACK_TIMEOUT};
 use posthaste_core::{AgentName, MessageState, Timestamp};
 use posthaste_provider::script::Script;
 use posthaste_store::report::Result;
@@ -18,7 +18,7 @@ use serde_json::json;
 pub(crate) fn explain(
     context: &mut Context,
     mailbox: &Mailbox,
-    id: &SaidId,
+    id: &TypedId,
 ) -> Result<Option<MessageState>> {
     let Mailbox::Script(script) = mailbox else {
         return match mailbox.find(context, id)? {
@@ -79,8 +79,8 @@ struct Hold {
 fn hold(context: &Context, script: &Script, message: &Message) -> Hold {
     let trouble = AgentName::parse(&message.to)
         .ok()
-        .and_then(|to| Client::of(&context.home, &to))
-        .and_then(|mut session| session.call(&method::Session {}, PROMPT).ok())
+        .and_then(|to| Client::connect_to(&context.home, &to))
+        .and_then(|mut session| session.call(&method::Session {}, FALLBACK_TIMEOUT).ok())
         .map(|session| session.mail_trouble);
     let evidence = format!("{} keeps it", script.path().display());
     let (reason, since, release) = match trouble {
