@@ -68,10 +68,7 @@ fn a_hanging_script_is_killed() {
     );
     assert!(begun.elapsed() < Duration::from_secs(100));
     // A script that closes its output is killed too.
-    check_hanging(
-        "#!/bin/sh\nexec >&- 2>&-\nsleep 1000\n",
-        &["timed out"],
-    );
+    check_hanging("#!/bin/sh\nexec >&- 2>&-\nsleep 1000\n", &["timed out"]);
 }
 
 #[test]
@@ -96,16 +93,8 @@ fn an_invalid_reply_is_quoted() {
         5,
         &["'{\"id\":\"1\",'", "invalid reply of"],
     );
-    check(
-        "#!/bin/sh\necho '\"fine\"'\n",
-        5,
-        &["invalid reply of"],
-    );
-    check(
-        "#!/bin/sh\nprintf '\\377\\376'\n",
-        5,
-        &["invalid reply of"],
-    );
+    check("#!/bin/sh\necho '\"fine\"'\n", 5, &["invalid reply of"]);
+    check("#!/bin/sh\nprintf '\\377\\376'\n", 5, &["invalid reply of"]);
     let hidden = "#!/bin/sh\nprintf '\\033]0;owned\\007' >&2\nprintf '\\033[2J'\n";
     let ph = Ph::new();
     script(ph.dir(), "sly", hidden);
@@ -118,10 +107,8 @@ fn an_invalid_reply_is_quoted() {
     // No output instead of a message.
     script(ph.dir(), "mute", "#!/bin/sh\n");
     keep_by(&ph, "../mute", "");
-    ph.run("send bob hi")
-        .fails(5, "to 'send': no output");
-    ph.run("count bob")
-        .fails(5, "to 'count': no output");
+    ph.run("send bob hi").fails(5, "to 'send': no output");
+    ph.run("count bob").fails(5, "to 'count': no output");
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub(super) fn locate<'a>(
 ) -> Result<Located<'a>> {
     let found = |id: &str, got, copy| {
         let found = ScriptMessage::new(script, id.to_owned(), got, copy);
-        Ok(Located::Script(Box::new(found)))
+        Ok(Located::Script(found))
     };
     let script_id = id.for_script()?;
     let Some((journal, state)) = local_copies::find(context, id)? else {
@@ -37,14 +37,14 @@ pub(super) fn locate<'a>(
         Ok(message) => {
             let copy = Copies::open(context, script).find(&message);
             if copy.is_some_and(|copy| copy.message.id == state.message.id) {
-                found(outside, Some(message), Some(state.clone()))
+                found(outside, Some(message), Some(Box::new(state.clone())))
             } else {
                 Ok(Located::Journal(journal, Box::new(state)))
             }
         }
         Err(error) if error.is_not_found() => Ok(Located::Journal(journal, Box::new(state))),
         // Without 'get' the script cannot be asked, and the copy is trusted.
-        Err(error) if error.is_unknown_op() => found(outside, None, Some(state.clone())),
+        Err(error) if error.is_unknown_op() => found(outside, None, Some(Box::new(state.clone()))),
         Err(error) => Err(error.into()),
     }
 }

@@ -53,7 +53,7 @@ pub(crate) enum Part {
 pub(crate) enum Located<'a> {
     /// In the journal alone: its own, or the copy of a message that the script no longer has.
     Journal(Journal, Box<MessageState>),
-    Script(Box<ScriptMessage<'a>>),
+    Script(ScriptMessage<'a>),
 }
 
 /// Whether a message is to be marked as read.

@@ -40,7 +40,7 @@ impl Mailbox {
             let (mut in_script, mut is_in_journal) = (Vec::new(), false);
             for id in ids {
                 match self.find(context, id)? {
-                    Located::Script(message) => in_script.push(*message),
+                    Located::Script(message) => in_script.push(message),
                     Located::Journal(..) => is_in_journal = true,
                 }
             }
@@ -103,7 +103,8 @@ fn order_in_script(
     for mut found in messages {
         let message = check_owner(context, &mut found, op)?;
         let copy = found.copy.take();
-        let copy = copy.or_else(|| Copies::open(context, script).find(&message?));
+        let find = || Copies::open(context, script).find(&message?);
+        let copy = copy.or_else(|| find().map(Box::new));
         let outcome = match script.order(op, &found.id) {
             Ok(()) => OrderEffect::Changed,
             Err(error) if error.is_already_archived() => OrderEffect::AlreadyArchived,

@@ -18,7 +18,7 @@ pub(crate) struct ScriptMessage<'a> {
     /// The message, if the script was asked for it already.
     got: Option<Message>,
     /// Our copy, if the message was named by our id.
-    pub(super) copy: Option<MessageState>,
+    pub(super) copy: Option<Box<MessageState>>,
 }
 
 impl<'a> ScriptMessage<'a> {
@@ -26,7 +26,7 @@ impl<'a> ScriptMessage<'a> {
         script: &'a Script,
         id: String,
         got: Option<Message>,
-        copy: Option<MessageState>,
+        copy: Option<Box<MessageState>>,
     ) -> Self {
         Self {
             script,
@@ -71,7 +71,8 @@ impl<'a> ScriptMessage<'a> {
     pub(crate) fn mark_read(&self, context: &Context) -> Result<Message> {
         let message = self.script.read(&self.id)?;
         let copy = self.copy.clone();
-        let copy = copy.or_else(|| Copies::open(context, self.script).find(&message));
+        let find = || Copies::open(context, self.script).find(&message);
+        let copy = copy.or_else(|| find().map(Box::new));
         if let Some(state) = copy {
             apply_order(context, &state, Order::MarkRead);
         }

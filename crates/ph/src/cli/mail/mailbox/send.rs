@@ -102,18 +102,18 @@ pub(crate) fn print_sent(
     format: SentFormat,
 ) -> Result<()> {
     if context.json {
-        match (format, messages) {
-            (SentFormat::Id | SentFormat::Sentence, [message]) => context.out.json(message)?,
+        return match (format, messages) {
+            (SentFormat::Id | SentFormat::Sentence, [message]) => context.out.json(message),
             (SentFormat::Id | SentFormat::Ids | SentFormat::Sentence, several) => {
-                context.out.json(&several)?
+                context.out.json(&several)
             }
         }
-    } else {
-        for id in ids {
-            match format {
-                SentFormat::Id | SentFormat::Ids => context.out.line(id)?,
-                SentFormat::Sentence => context.out.line(format!("Message sent: {id}"))?,
-            }
+        .and_then(|()| context.out.flush());
+    }
+    for id in ids {
+        match format {
+            SentFormat::Id | SentFormat::Ids => context.out.line(id)?,
+            SentFormat::Sentence => context.out.line(format!("Message sent: {id}"))?,
         }
     }
     context.out.flush()
