@@ -388,7 +388,7 @@ mod tests {
                 assert_eq!((plan.notes.len(), plan.mark_read.len()), (1, done));
             }
         }
-        // The same holds within one list.
+        // Within one list, such a message is stored once too.
         let [mut first, mut other] = both;
         let once = [first.clone(), other.clone()];
         first.created_at = Timestamp::from_second(1).unwrap();

@@ -73,7 +73,7 @@ fn valid_line() -> impl Strategy<Value = String> {
     ]
 }
 
-/// The same line, damaged.
+/// Damage a line.
 fn mutated_line() -> impl Strategy<Value = Vec<u8>> {
     let accident = (any::<prop::sample::Index>(), 0..4_u8, any::<u8>());
     (valid_line(), prop::collection::vec(accident, 0..6)).prop_map(|(line, accidents)| {

@@ -76,7 +76,7 @@ fn why_works_without_the_script() {
     let why = ph.run("why x-1 --json").json();
     assert_eq!(why["held"], true, "{why}");
     ph.run("why x-2").fails(5, "the door is shut");
-    // The same if the script no longer has the message.
+    // Nor does it need the script to have the message.
     there.lists("");
     assert_eq!(ph.run("why x-1").code, 0);
     ph.run("why x-2").fails(3, "did not find the message");

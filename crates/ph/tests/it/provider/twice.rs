@@ -136,7 +136,7 @@ fn our_id_never_names_another_message() {
         assert_eq!(count(call), 0, "{call}");
     }
     assert_eq!(stage.show(&second)["read"], false);
-    // The same if the script no longer has the message.
+    // Our copy is also used if the script no longer has the message.
     std::fs::remove_file(&file).unwrap();
     assert_eq!(stage.show(&second)["body"], "the second");
     stage.run(&format!("delete {second}")).ok();
@@ -173,7 +173,7 @@ fn the_same_id_of_two_scripts_is_two_messages() {
         agent.until_heard(body);
         stage.run("stop bot --kill");
     }
-    // The same holds for equal messages.
+    // Equal messages of two scripts are two messages too.
     let third = Listed::behind(&stage, "third");
     third.lists(&one("1", 1, "from one"));
     stage.agent("bot", "");
