@@ -1,10 +1,9 @@
-//! What every face of Posthaste uses: find and ask sessions, send and answer mail, and know the
-//! names that the settings give to agents.
+//! Library for commands and user interfaces: finds and calls sessions, changes mail, and resolves
+//! aliases and groups.
 //!
-//! Prints nothing and starts nothing. Works with nothing running: what no session answers, the
-//! journal does.
+//! Prints nothing and starts nothing. Works without running sessions: the journal answers instead.
 
-pub mod mailbox;
+pub mod mail;
 pub mod roster;
 pub mod session;
 pub mod settings;

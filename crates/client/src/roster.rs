@@ -9,10 +9,10 @@
 //! nudge = "Check your mail: ph inbox"
 //! ```
 //!
-//! Every name has an inbox, so a plain name need not be in the book. A name written as `@name` must
+//! Every name has an inbox, so a plain name need not be in the roster. A name written as `@name` must
 //! be an alias or a group.
 
-use crate::settings::{Row, Source};
+use crate::settings::{NamedSetting, SettingSource};
 use posthaste_core::AgentName;
 use posthaste_store::report::{Report, Result};
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ const MIN_TYPO_NAME_BYTES: usize = 4;
 const MAX_NUDGE_BYTES: usize = 1_000;
 
 #[derive(Debug, Clone, Default)]
-pub struct Book {
+pub struct Roster {
     aliases: BTreeMap<AgentName, Entry<Address>>,
     groups: BTreeMap<AgentName, Entry<Vec<Address>>>,
     nudges: BTreeMap<AgentName, Entry<String>>,
@@ -35,14 +35,14 @@ pub struct Book {
 #[derive(Debug, Clone)]
 struct Entry<T> {
     value: T,
-    source: Source,
+    source: SettingSource,
 }
 
 /// A recipient as it was typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
     pub name: AgentName,
-    /// Written as `@name`: it must be in the book.
+    /// Written as `@name`: it must be in the roster.
     pub is_listed: bool,
 }
 
@@ -55,12 +55,12 @@ impl From<AgentName> for Address {
     }
 }
 
-/// Return whether a table of a settings file belongs to the book.
+/// Return whether a table of a settings file belongs to the roster.
 pub fn is_section(name: &str) -> bool {
     matches!(name, "aliases" | "groups" | "agents")
 }
 
-impl Book {
+impl Roster {
     /// Add a table of a settings file. Its values replace those of earlier files.
     pub fn add(&mut self, path: &Path, section: &str, value: &toml::Value) -> Result<()> {
         let Some(table) = value.as_table() else {
@@ -70,7 +70,7 @@ impl Book {
             let key = format!("{section}.{name}");
             let name = AgentName::parse(name)
                 .map_err(|error| wrong(path, &key, &format!("is invalid: {error}")))?;
-            let source = Source::File(path.to_owned());
+            let source = SettingSource::File(path.to_owned());
             match section {
                 "agents" => self.add_agent(path, &key, &name, value)?,
                 _ if name.is_human() => {
@@ -120,7 +120,7 @@ impl Book {
             let value = text
                 .ok_or_else(|| wrong(path, &key, "must be a text of one line"))?
                 .to_owned();
-            let source = Source::File(path.to_owned());
+            let source = SettingSource::File(path.to_owned());
             self.nudges.insert(name.clone(), Entry { value, source });
         }
         Ok(())
@@ -246,13 +246,13 @@ impl Book {
         self.nudges.get(name).map(|entry| entry.value.as_str())
     }
 
-    pub fn rows(&self) -> Vec<Row> {
-        let aliases = self.aliases.iter().map(|(name, entry)| Row {
+    pub fn rows(&self) -> Vec<NamedSetting> {
+        let aliases = self.aliases.iter().map(|(name, entry)| NamedSetting {
             key: format!("aliases.{name}"),
             value: entry.value.name.to_string(),
             source: entry.source.clone(),
         });
-        let groups = self.groups.iter().map(|(name, entry)| Row {
+        let groups = self.groups.iter().map(|(name, entry)| NamedSetting {
             key: format!("groups.{name}"),
             value: entry
                 .value
@@ -262,7 +262,7 @@ impl Book {
                 .join(", "),
             source: entry.source.clone(),
         });
-        let nudges = self.nudges.iter().map(|(name, entry)| Row {
+        let nudges = self.nudges.iter().map(|(name, entry)| NamedSetting {
             key: format!("agents.{name}.nudge"),
             value: entry.value.clone(),
             source: entry.source.clone(),
@@ -297,17 +297,17 @@ fn wrong(path: &Path, key: &str, what: &str) -> Report {
 mod tests {
     use super::*;
 
-    fn book(text: &str) -> Result<Book> {
+    fn roster(text: &str) -> Result<Roster> {
         let table: toml::Table = text.parse().unwrap();
-        let mut book = Book::default();
+        let mut roster = Roster::default();
         for (section, value) in &table {
-            book.add(Path::new("config.toml"), section, value)?;
+            roster.add(Path::new("config.toml"), section, value)?;
         }
-        book.check()?;
-        Ok(book)
+        roster.check()?;
+        Ok(roster)
     }
 
-    fn found(book: &Book, words: &[&str]) -> std::result::Result<Vec<String>, String> {
+    fn found(roster: &Roster, words: &[&str]) -> std::result::Result<Vec<String>, String> {
         let addresses: Vec<_> = words
             .iter()
             .map(|word| Address {
@@ -315,7 +315,7 @@ mod tests {
                 is_listed: word.starts_with('@'),
             })
             .collect();
-        let names = book.resolve(&addresses);
+        let names = roster.resolve(&addresses);
         names
             .map(|names| names.iter().map(ToString::to_string).collect())
             .map_err(|report| report.message().to_owned())
@@ -323,31 +323,31 @@ mod tests {
 
     #[test]
     fn addresses_resolve_to_agents_without_duplicates() {
-        let book = book(
+        let roster = roster(
             "[aliases]\nlead = 'a'\n[groups]\nteam = ['lead', 'b']\nall-of-us = ['@team', 'a', 'c']\n",
         )
         .unwrap();
         let check = |words: &[&str], want: &[&str]| {
             let want: Vec<String> = want.iter().map(ToString::to_string).collect();
-            assert_eq!(found(&book, words), Ok(want), "{words:?}");
+            assert_eq!(found(&roster, words), Ok(want), "{words:?}");
         };
         check(&["x"], &["x"]);
         check(&["lead"], &["a"]);
         check(&["@team"], &["a", "b"]);
         check(&["all-of-us", "b", "human"], &["a", "b", "c", "human"]);
         assert_eq!(
-            found(&book, &["@teem"]),
+            found(&roster, &["@teem"]),
             Err("no alias or group is named 'teem'".to_owned())
         );
-        assert!(book.nearest(&AgentName::parse("teem").unwrap()).is_some());
-        assert!(book.nearest(&AgentName::parse("team").unwrap()).is_none());
-        assert!(book.nearest(&AgentName::parse("tea").unwrap()).is_none());
+        assert!(roster.nearest(&AgentName::parse("teem").unwrap()).is_some());
+        assert!(roster.nearest(&AgentName::parse("team").unwrap()).is_none());
+        assert!(roster.nearest(&AgentName::parse("tea").unwrap()).is_none());
     }
 
     #[test]
     fn an_error_names_the_invalid_setting() {
         let check = |text: &str, want: &str| {
-            let report = book(text).unwrap_err();
+            let report = roster(text).unwrap_err();
             assert!(report.message().contains(want), "{}", report.message());
         };
         check("aliases = 3\n", "aliases in config.toml must be a table");

@@ -1,17 +1,17 @@
-//! A value of the settings, and where it came from.
+//! A value of the settings, and its origin.
 
 use std::path::PathBuf;
 
-/// Where a value came from.
+/// The origin of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source {
+pub enum SettingSource {
     Default,
     File(PathBuf),
     Env(&'static str),
     Flag(&'static str),
 }
 
-impl std::fmt::Display for Source {
+impl std::fmt::Display for SettingSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Default => f.write_str("default"),
@@ -24,8 +24,8 @@ impl std::fmt::Display for Source {
 
 /// A setting that has a name in its key, for `ph config show`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
+pub struct NamedSetting {
     pub key: String,
     pub value: String,
-    pub source: Source,
+    pub source: SettingSource,
 }

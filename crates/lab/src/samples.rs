@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use posthaste_core::{AgentName, Draft, MessageId, Order, Started};
-use posthaste_store::operation::{ApplyOrder, Outcome, Post, Posted};
+use posthaste_store::operation::{ApplyOrder, OrderEffect, Post, Posted};
 use posthaste_store::{Decided, Denied, Error, Journal, Operation, Writer};
 use std::sync::mpsc;
 use uuid::Uuid;
@@ -71,7 +71,7 @@ pub fn order(
     who: &str,
     order: Order,
     ids: &[MessageId],
-) -> Vec<Outcome> {
+) -> Vec<OrderEffect> {
     let operation = ApplyOrder {
         now,
         who: name(who),

@@ -4,6 +4,7 @@ use crate::config::{Config, Layers, SettingsFile};
 use crate::output::{Output, Sink, note};
 use etcetera::BaseStrategy;
 use jiff::Timestamp;
+use posthaste_client::roster::Address;
 use posthaste_core::{AgentName, Evidence, IdPrefix, MessageState};
 use posthaste_store::home::find::{self as home, Found, HomeSource};
 use posthaste_store::live::place;
@@ -14,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// The global options.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Said {
+pub(crate) struct GlobalOptions {
     pub(crate) home: Option<PathBuf>,
     pub(crate) json: bool,
     pub(crate) color: Option<String>,
@@ -35,7 +36,7 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    pub(crate) fn new(said: &Said) -> Result<Self> {
+    pub(crate) fn new(said: &GlobalOptions) -> Result<Self> {
         let mut context = Self::with_any_settings(said)?;
         match context.trouble.take() {
             Some(trouble) => Err(trouble),
@@ -44,7 +45,7 @@ impl Context {
     }
 
     /// Like `new`, but with the default settings if the settings are invalid.
-    pub(crate) fn with_any_settings(said: &Said) -> Result<Self> {
+    pub(crate) fn with_any_settings(said: &GlobalOptions) -> Result<Self> {
         let Found {
             home,
             source: home_source,
@@ -132,6 +133,14 @@ impl Context {
             (_, Some(born)) => Ok((born, Evidence::Ancestry)),
             (Some(said), None) => Ok((said, Evidence::Env)),
             (None, None) => Ok((AgentName::human(), Evidence::Default)),
+        }
+    }
+
+    /// Return the owner of an inbox: the agent of an address, by default the caller.
+    pub(crate) fn owner(&self, address: Option<&Address>) -> Result<AgentName> {
+        match address {
+            Some(address) => self.config.roster.agent(address),
+            None => Ok(self.me()?.0),
         }
     }
 

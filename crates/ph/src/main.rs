@@ -13,7 +13,7 @@ mod mcp;
 mod output;
 
 use clap::CommandFactory;
-use context::{Context, Said};
+use context::{Context, GlobalOptions};
 use output::Sink;
 use posthaste_session::{host, loop_};
 use posthaste_store::report::Result;
@@ -26,7 +26,7 @@ fn main() -> ExitCode {
         .first()
         .is_some_and(|name| cli::admin::provider::answer::is_called(name))
     {
-        return cli::admin::provider::answer::main(&words[1..], &Said::default());
+        return cli::admin::provider::answer::main(&words[1..], &GlobalOptions::default());
     }
     match words.get(1).and_then(|word| word.to_str()) {
         Some(host::start::SESSION_ARGUMENT) => return ended(host::main()),
@@ -46,9 +46,9 @@ fn main() -> ExitCode {
 
 /// Run a loop: the program in its session.
 fn run_loop() -> Result<ExitCode> {
-    let context = Context::new(&Said {
+    let context = Context::new(&GlobalOptions {
         sink: Sink::Memory,
-        ..Said::default()
+        ..GlobalOptions::default()
     })?;
     loop_::main(context.home, context.config.patience)
 }

@@ -1,26 +1,25 @@
-//! Mail providers: scripts that keep the mail instead of the journal.
+//! Mail provider scripts, which keep the mail instead of the journal: runs one, imports its mail, and
+//! tests one.
 //!
-//! `call` runs a script once (`stream` reads its output, `stop` ends it), `script` defines the
-//! operations, and `trouble` describes failures. `intake` turns its messages into facts, `asking`
-//! keeps a home from calling itself, and `suite` tests whether a script follows the protocol. The
-//! other side of the protocol, `ph provider`, is in `ph/cli/admin/provider/`. A script is one
-//! executable: no shell is involved, and its output is never run, used as a path, or shown
-//! unfiltered.
+//! `process` runs a script once, `script` gives its operations types, `import` converts its messages
+//! to drafts, `recursion_guard` keeps a home from calling itself, and `suite` tests a script. The other
+//! side of the protocol, `ph provider`, is in `ph/cli/admin/provider/`. No shell is involved, and the
+//! output of a script is never executed, used as a path, or shown unfiltered.
 
-pub mod asking;
-pub mod call;
-pub mod intake;
+pub mod error;
+pub mod import;
+mod pipes;
+pub mod process;
+pub mod recursion_guard;
 pub mod script;
-mod stop;
-mod stream;
+mod signals;
 pub mod suite;
-pub mod trouble;
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A script, and how it is called.
+/// The settings of a script.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScriptSettings {
     pub path: PathBuf,

@@ -1,12 +1,14 @@
-//! A script that keeps the mail: its operations, what they answer, and what went wrong.
+//! A mail provider script: its operations with typed results.
 //!
-//! Nothing is taken for success that was not: an exit other than 0, an answer that is not whole,
-//! or none where one is due is an error that names the script, the operation and what it said.
+//! A result counts only with exit status 0 and a complete reply. Anything else is an error that names
+//! the script, the operation and the end of standard error.
 
-use super::asking;
-use super::call::{self, Call, Children, Cut, Left, Place, Prepare, Said};
-use super::stop::Signals;
-use super::trouble::{Trouble, What};
+use super::error::{ScriptError, ScriptErrorKind};
+use super::process::{
+    self, Call, CallFailure, CallOutput, Children, Environment, LeftGroup, Prepare,
+};
+use super::recursion_guard;
+use super::signals::Signals;
 use posthaste_core::text;
 use posthaste_store::Home;
 use posthaste_wire::Count;
@@ -22,32 +24,32 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-/// How much of what a script said stands in an error.
-const SHOWN: usize = 300;
-/// How much of an id will do for the whole of it.
-const BEGINNING: usize = 8;
-/// How long a UUID is, as it is mostly written.
-const UUID: usize = 36;
-/// How a shell ends that misses a command.
-const NO_COMMAND: i32 = 127;
+/// Maximum length of a quotation from the script in an error.
+const MAX_QUOTED_CHARS: usize = 300;
+/// Minimum length of the prefix of a UUID that stands for the UUID.
+const MIN_ID_PREFIX: usize = 8;
+/// Length of a UUID with hyphens.
+const UUID_CHARS: usize = 36;
+/// Exit status of a shell if a command does not exist.
+const EXIT_COMMAND_NOT_FOUND: i32 = 127;
 
 #[derive(Debug)]
 pub struct Script {
     path: PathBuf,
     timeout: Duration,
     prepare: Prepare,
-    /// When all of it must be over, however many calls it takes.
+    /// Deadline of all calls together.
     deadline: Option<Instant>,
-    place: Option<Place>,
-    /// Which homes ask it.
-    asking: Option<String>,
-    /// Whether it was asked to see to it that its system runs.
-    is_asked: Cell<bool>,
-    /// What ends a call, where it is not a signal.
+    environment: Option<Environment>,
+    /// The calling homes, for the recursion guard.
+    callers: Option<String>,
+    /// Whether `ensure-running` was called.
+    is_woken: Cell<bool>,
+    /// Cancels calls when it becomes readable; without it, signals do.
     stop: Option<UnixStream>,
 }
 
-type Result<T> = std::result::Result<T, Trouble>;
+type Result<T> = std::result::Result<T, ScriptError>;
 
 impl Script {
     pub fn new(path: PathBuf, timeout: Duration, prepare: Prepare) -> Self {
@@ -56,33 +58,33 @@ impl Script {
             timeout,
             prepare,
             deadline: None,
-            place: None,
-            asking: None,
-            is_asked: Cell::new(false),
+            environment: None,
+            callers: None,
+            is_woken: Cell::new(false),
             stop: None,
         }
     }
 
-    /// The same, with calls cut off as soon as there is something to read here, or its end.
+    /// Cancel calls once `stop` is readable or closed.
     pub fn until(mut self, stop: UnixStream) -> Self {
         self.stop = Some(stop);
         self
     }
 
-    /// The same, asked for the mail of this home.
+    /// Name `home` to the script as the caller.
     pub fn asked_by(mut self, home: &Home) -> Self {
-        self.asking = Some(asking::with(home));
+        self.callers = Some(recursion_guard::callers_with(home));
         self
     }
 
-    /// The same in another directory and environment.
-    pub fn within(mut self, place: Place) -> Self {
-        self.place = Some(place);
+    /// Run the script in another directory, with additional variables.
+    pub fn within(mut self, environment: Environment) -> Self {
+        self.environment = Some(environment);
         self
     }
 
-    /// The same with so much time for all calls together.
-    pub fn in_all(mut self, time: Duration) -> Self {
+    /// Limit all calls together to `time`.
+    pub fn within_total(mut self, time: Duration) -> Self {
         self.deadline = Some(Instant::now() + time);
         self
     }
@@ -98,7 +100,7 @@ impl Script {
         Ok(sent)
     }
 
-    /// Answers a message. Where it is known, the answer goes to who wrote it.
+    /// Reply to a message. If `answered` is known, check that the reply goes to its sender.
     pub fn reply(&self, id: &str, text: &Text, answered: Option<&Message>) -> Result<Message> {
         let sent: Message = self.ask(Op::Reply, id, Some(text))?;
         let is_right = is_id(&sent.reply_to, id);
@@ -109,7 +111,7 @@ impl Script {
         Ok(sent)
     }
 
-    /// What was sent is what was to be sent.
+    /// Check that the script stored the message that was sent.
     fn expect_text(&self, op: Op, sent: &Message, text: &Text) -> Result<()> {
         self.expect(op, "sender", &sent.from, sent.from == text.from)?;
         let is_right = sent
@@ -117,7 +119,7 @@ impl Script {
             .split_whitespace()
             .eq(text.subject.split_whitespace());
         self.expect(op, "subject", &sent.subject, is_right)?;
-        // Some end lines in their own way, and every text with one.
+        // Some scripts change line ends, or add one at the end of the text.
         let is_right = sent
             .body
             .trim_end()
@@ -134,10 +136,10 @@ impl Script {
         self.list_of(Op::Check, who)
     }
 
-    /// Mail of this agent as far as it can be understood, and what is wrong with the rest: one bad
-    /// message must not keep the others from their agent.
+    /// Return the valid messages of an agent, and what is wrong with the others: an invalid message
+    /// must not hide the others.
     pub fn each(&self, op: Op, who: &str) -> Result<(Vec<Message>, Vec<String>)> {
-        let (listed, said) = self.list(op, who)?;
+        let (listed, output) = self.list(op, who)?;
         let (mut messages, mut odd) = (Vec::with_capacity(listed.len()), Vec::new());
         for value in listed {
             let id = named(&value);
@@ -147,9 +149,9 @@ impl Script {
                 Err(why) => odd.push(why),
             }
         }
-        // Of a list with nothing good in it nobody can say that it is one.
+        // If no entry is valid, the output is probably not a list of messages.
         match odd.first() {
-            Some(why) if messages.is_empty() => Err(self.wrong(op, why, &said)),
+            Some(why) if messages.is_empty() => Err(self.invalid(op, why, &output)),
             Some(_) | None => Ok((messages, odd)),
         }
     }
@@ -159,10 +161,10 @@ impl Script {
     }
 
     pub fn thread(&self, id: &str) -> Result<Vec<Message>> {
-        let (listed, said) = self.list(Op::Thread, id)?;
+        let (listed, output) = self.list(Op::Thread, id)?;
         let messages = listed.into_iter().map(message);
         let messages: std::result::Result<_, _> = messages.collect();
-        messages.map_err(|why| self.wrong(Op::Thread, &why, &said))
+        messages.map_err(|why| self.invalid(Op::Thread, &why, &output))
     }
 
     pub fn get(&self, id: &str) -> Result<Message> {
@@ -174,151 +176,151 @@ impl Script {
     }
 
     pub fn count(&self, who: &str) -> Result<Count> {
-        let said = self.say(Op::Count, who, None)?;
-        let value = self.understand(Op::Count, &said)?;
-        object(value).map_err(|why| self.wrong(Op::Count, &why, &said))
+        let output = self.call_operation(Op::Count, who, None)?;
+        let value = self.parse(Op::Count, &output)?;
+        object(value).map_err(|why| self.invalid(Op::Count, &why, &output))
     }
 
-    /// One of the operations that answer nothing.
+    /// Call an operation that has no output.
     pub fn order(&self, op: Op, id: &str) -> Result<()> {
-        self.say(op, id, None).map(drop)
+        self.call_operation(op, id, None).map(drop)
     }
 
-    /// The message that an operation answers with.
+    /// Call an operation that returns a message.
     fn ask(&self, op: Op, arg: &str, text: Option<&Text>) -> Result<Message> {
-        let said = self.say(op, arg, text)?;
-        let value = self.understand(op, &said)?;
-        message(value).map_err(|why| self.wrong(op, &why, &said))
+        let output = self.call_operation(op, arg, text)?;
+        let value = self.parse(op, &output)?;
+        message(value).map_err(|why| self.invalid(op, &why, &output))
     }
 
-    /// The message of this id, and no other.
+    /// Call an operation that returns the message with this id.
     fn one(&self, op: Op, id: &str) -> Result<Message> {
         let message = self.ask(op, id, None)?;
         self.expect(op, "id", &message.id, is_id(&message.id, id))?;
         Ok(message)
     }
 
-    /// Mail of this agent, and of no other.
+    /// Return an agent's messages. One invalid message is an error.
     fn list_of(&self, op: Op, who: &str) -> Result<Vec<Message>> {
-        let (listed, said) = self.list(op, who)?;
+        let (listed, output) = self.list(op, who)?;
         let messages = listed.into_iter().map(message);
         let messages = messages.map(|message| belongs(message?, who));
         let messages: std::result::Result<_, _> = messages.collect();
-        messages.map_err(|why| self.wrong(op, &why, &said))
+        messages.map_err(|why| self.invalid(op, &why, &output))
     }
 
-    /// A list; no output at all is an empty one, and so is null.
-    fn list(&self, op: Op, arg: &str) -> Result<(Vec<Value>, Said)> {
-        let said = self.say(op, arg, None)?;
-        if said.stdout.trim_ascii().is_empty() {
-            return Ok((Vec::new(), said));
+    /// Return a list. No output is an empty list, and so is null.
+    fn list(&self, op: Op, arg: &str) -> Result<(Vec<Value>, CallOutput)> {
+        let output = self.call_operation(op, arg, None)?;
+        if output.stdout.trim_ascii().is_empty() {
+            return Ok((Vec::new(), output));
         }
-        let list: Option<_> = self.understand(op, &said)?;
-        Ok((list.unwrap_or_default(), said))
+        let list: Option<_> = self.parse(op, &output)?;
+        Ok((list.unwrap_or_default(), output))
     }
 
-    fn understand<T: DeserializeOwned>(&self, op: Op, said: &Said) -> Result<T> {
-        serde_json::from_slice(&said.stdout).map_err(|error| {
-            let why = if said.stdout.trim_ascii().is_empty() {
-                "nothing".to_owned()
+    fn parse<T: DeserializeOwned>(&self, op: Op, output: &CallOutput) -> Result<T> {
+        serde_json::from_slice(&output.stdout).map_err(|error| {
+            let why = if output.stdout.trim_ascii().is_empty() {
+                "no output".to_owned()
             } else {
-                format!("'{}' ({error})", shown(&said.stdout, 80))
+                format!("'{}' ({error})", shown(&output.stdout, 80))
             };
-            let said = end_of(&said.stderr);
-            self.trouble(op.as_str(), What::Wrong { why, said })
+            let stderr = stderr_end(&output.stderr);
+            self.error(op.as_str(), ScriptErrorKind::InvalidReply { why, stderr })
         })
     }
 
-    /// An answer of another shape.
-    fn wrong(&self, op: Op, why: &str, said: &Said) -> Trouble {
-        let why = format!("'{}' ({why})", shown(&said.stdout, 80));
-        let said = end_of(&said.stderr);
-        self.trouble(op.as_str(), What::Wrong { why, said })
+    /// Return the error for output of another shape.
+    fn invalid(&self, op: Op, why: &str, output: &CallOutput) -> ScriptError {
+        let why = format!("'{}' ({why})", shown(&output.stdout, 80));
+        let stderr = stderr_end(&output.stderr);
+        self.error(op.as_str(), ScriptErrorKind::InvalidReply { why, stderr })
     }
 
-    /// An answer to another question.
+    /// Return an error if a field of the reply has another value than the request implies.
     fn expect(&self, op: Op, what: &str, got: &str, is_right: bool) -> Result<()> {
         if is_right {
             return Ok(());
         }
         let why = format!("a message whose {what} is '{}'", text::one_line(got, 80));
-        let said = String::new();
-        Err(self.trouble(op.as_str(), What::Wrong { why, said }))
+        let stderr = String::new();
+        Err(self.error(op.as_str(), ScriptErrorKind::InvalidReply { why, stderr }))
     }
 
-    fn say(&self, op: Op, arg: &str, text: Option<&Text>) -> Result<Said> {
+    fn call_operation(&self, op: Op, arg: &str, text: Option<&Text>) -> Result<CallOutput> {
         self.wake();
         let stdin = match text {
             Some(text) => serde_json::to_vec(text)
-                .map_err(|error| self.trouble(op.as_str(), What::Io(error.into())))?,
+                .map_err(|error| self.error(op.as_str(), ScriptErrorKind::Io(error.into())))?,
             None => Vec::new(),
         };
-        let said = self.call(op.as_str(), Some(OsStr::new(arg)), &stdin)?;
-        if said.status.success() && said.is_told_all {
-            return Ok(said);
+        let output = self.call(op.as_str(), Some(OsStr::new(arg)), &stdin)?;
+        if output.status.success() && output.is_input_sent {
+            return Ok(output);
         }
-        if said.status.success() {
-            let said = end_of(&said.stderr);
-            return Err(self.trouble(op.as_str(), What::Deaf { said }));
+        if output.status.success() {
+            let stderr = stderr_end(&output.stderr);
+            return Err(self.error(op.as_str(), ScriptErrorKind::InputUnread { stderr }));
         }
-        let complaint = String::from_utf8_lossy(&said.stderr).to_lowercase();
-        let words = end_of(&said.stderr);
-        let how = call::how(said.status);
-        let what = if said.status.code().is_none() {
-            What::Killed { how, said: words }
-        } else if said.status.code() == Some(UNKNOWN) {
-            What::Unknown(words)
+        let complaint = String::from_utf8_lossy(&output.stderr).to_lowercase();
+        let stderr = stderr_end(&output.stderr);
+        let how = process::describe_exit(output.status);
+        let kind = if output.status.code().is_none() {
+            ScriptErrorKind::Killed { how, stderr }
+        } else if output.status.code() == Some(UNKNOWN) {
+            ScriptErrorKind::UnknownOperation(stderr)
         } else if op == Op::Archive && complaint.contains(ALREADY_ARCHIVED) {
-            What::AlreadyArchived
-        } else if is_not_found(op, said.status, &complaint) {
-            What::NotFound(words)
+            ScriptErrorKind::AlreadyArchived
+        } else if is_not_found(op, output.status, &complaint) {
+            ScriptErrorKind::NotFound(stderr)
         } else {
-            What::Failed { how, said: words }
+            ScriptErrorKind::Failed { how, stderr }
         };
-        Err(self.trouble(op.as_str(), what))
+        Err(self.error(op.as_str(), kind))
     }
 
-    /// Has it see to it, once, that its system runs, and gives back what runs since. Whether that
-    /// works is seen by what follows.
-    pub(crate) fn wake(&self) -> Option<Left> {
-        if self.is_asked.replace(true) {
+    /// Call `ensure-running` once, and return the processes that it leaves. Later calls show whether
+    /// it worked.
+    pub(crate) fn wake(&self) -> Option<LeftGroup> {
+        if self.is_woken.replace(true) {
             return None;
         }
-        let said = self.call(Op::EnsureRunning.as_str(), None, &[]);
-        said.ok().and_then(|said| said.left)
+        let output = self.call(Op::EnsureRunning.as_str(), None, &[]);
+        output.ok().and_then(|output| output.left)
     }
 
-    /// Calls it with any words, and gives back whatever it said and however it ended.
-    pub(crate) fn call(&self, op: &str, arg: Option<&OsStr>, stdin: &[u8]) -> Result<Said> {
+    /// Call the script with any operation and argument, and return its output and exit status.
+    pub(crate) fn call(&self, op: &str, arg: Option<&OsStr>, stdin: &[u8]) -> Result<CallOutput> {
         if let Some(stop) = &self.stop {
-            let answer = if is_over(stop) {
-                Err(Cut::Stopped)
+            let answer = if is_cancelled(stop) {
+                Err(CallFailure::Cancelled)
             } else {
                 self.run(op, arg, stdin, Some(stop.as_fd()))
             };
-            return answer.map_err(|cut| self.cut(op, cut));
+            return answer.map_err(|failure| self.error_of(op, failure));
         }
-        let signals = Signals::ours();
+        let signals = Signals::installed();
         let answer = match signals {
-            Some(signals) => signals.during(|stop| self.run(op, arg, stdin, Some(stop))),
+            Some(signals) => signals.redirect_during(|stop| self.run(op, arg, stdin, Some(stop))),
             None => self.run(op, arg, stdin, None),
         };
-        if matches!(answer, Err(Cut::Stopped))
+        if matches!(answer, Err(CallFailure::Cancelled))
             && let Some(signals) = signals
         {
-            signals.obey();
+            signals.exit_by_signal();
         }
-        answer.map_err(|cut| self.cut(op, cut))
+        answer.map_err(|failure| self.error_of(op, failure))
     }
 
-    /// The same, until `stop` can be read.
+    /// Run the script until it exits or `stop` becomes readable.
     fn run(
         &self,
         op: &str,
         arg: Option<&OsStr>,
         stdin: &[u8],
         stop: Option<BorrowedFd<'_>>,
-    ) -> std::result::Result<Said, Cut> {
+    ) -> std::result::Result<CallOutput, CallFailure> {
         let is_first = op == Op::EnsureRunning.as_str();
         let call = Call {
             script: &self.path,
@@ -332,14 +334,14 @@ impl Script {
             } else {
                 Children::End
             },
-            place: self.place.as_ref(),
-            asking: self.asking.as_deref(),
-            stop,
+            environment: self.environment.as_ref(),
+            callers: self.callers.as_deref(),
+            cancel: stop,
         };
         call.run()
     }
 
-    /// How long a call may take. The first leaves half of what there is to what is wanted.
+    /// Return the timeout of the next call. `ensure-running` may use half of the remaining time.
     fn left(&self, is_first: bool) -> Duration {
         let Some(deadline) = self.deadline else {
             return self.timeout;
@@ -348,45 +350,46 @@ impl Script {
         self.timeout.min(if is_first { left / 2 } else { left })
     }
 
-    fn cut(&self, op: &str, cut: Cut) -> Trouble {
-        let what = match cut {
-            Cut::NotStarted(error) => What::NotStarted(error),
-            Cut::TooLong { stderr } => What::TooLong {
+    fn error_of(&self, op: &str, failure: CallFailure) -> ScriptError {
+        let kind = match failure {
+            CallFailure::NotStarted(error) => ScriptErrorKind::NotStarted(error),
+            CallFailure::TimedOut { stderr } => ScriptErrorKind::TimedOut {
                 timeout: self.timeout,
-                said: end_of(&stderr),
+                stderr: stderr_end(&stderr),
             },
-            Cut::TooMuch { stderr } => What::TooMuch {
-                said: end_of(&stderr),
+            CallFailure::OutputTooLarge { stderr } => ScriptErrorKind::OutputTooLarge {
+                stderr: stderr_end(&stderr),
             },
-            Cut::Left {
+            CallFailure::LeftProcesses {
                 status,
                 left,
                 stderr,
-            } => What::Left {
-                how: call::how(status),
-                left: text::one_line(&left.join(", "), SHOWN),
-                said: end_of(&stderr),
+            } => ScriptErrorKind::LeftProcesses {
+                how: process::describe_exit(status),
+                left: text::one_line(&left.join(", "), MAX_QUOTED_CHARS),
+                stderr: stderr_end(&stderr),
             },
-            Cut::Stopped => What::Stopped,
-            Cut::Io(error) => What::Io(error),
+            CallFailure::Cancelled => ScriptErrorKind::Cancelled,
+            CallFailure::Io(error) => ScriptErrorKind::Io(error),
         };
-        self.trouble(op, what)
+        self.error(op, kind)
     }
 
-    fn trouble(&self, op: &str, what: What) -> Trouble {
-        Trouble::new(self.path.clone(), op, what)
+    fn error(&self, op: &str, kind: ScriptErrorKind) -> ScriptError {
+        ScriptError::new(self.path.clone(), op, kind)
     }
 }
 
-/// What is said in braces: a list in the same order would pass for it otherwise.
+/// Parse a JSON object. serde would also accept an array with the fields in order.
 fn object<T: DeserializeOwned>(value: Value) -> std::result::Result<T, String> {
     if !value.is_object() {
-        return Err("it is no object".to_owned());
+        return Err("not a JSON object".to_owned());
     }
-    serde_json::from_value(value).map_err(|error| text::one_line(&error.to_string(), SHOWN))
+    serde_json::from_value(value)
+        .map_err(|error| text::one_line(&error.to_string(), MAX_QUOTED_CHARS))
 }
 
-/// A message, which has an id.
+/// Parse a message and check that it has an id.
 fn message(value: Value) -> std::result::Result<Message, String> {
     let message: Message = object(value)?;
     if message.id.is_empty() {
@@ -403,7 +406,7 @@ fn belongs(message: Message, who: &str) -> std::result::Result<Message, String> 
     Err(format!("'{id}' is a message to '{to}', not to {who}"))
 }
 
-/// What an entry of a list is called, whatever it is.
+/// Describe an entry of a list, even an invalid one.
 fn named(value: &Value) -> String {
     match value.get("id") {
         Some(Value::String(id)) => format!("message '{}'", text::one_line(id, 80)),
@@ -412,19 +415,18 @@ fn named(value: &Value) -> String {
     }
 }
 
-/// Whether an id is the one that was asked for. Of a UUID some take the beginning; one that merely
-/// begins like another is another.
+/// Return whether `id` is `asked`, or a UUID that begins with it. Other ids must be equal.
 fn is_id(id: &str, asked: &str) -> bool {
-    let is_uuid = id.len() == UUID && uuid::Uuid::try_parse(id).is_ok();
+    let is_uuid = id.len() == UUID_CHARS && uuid::Uuid::try_parse(id).is_ok();
     let head = id.as_bytes().get(..asked.len());
     let is_begun = is_uuid
-        && asked.len() >= BEGINNING
+        && asked.len() >= MIN_ID_PREFIX
         && head.is_some_and(|head| head.eq_ignore_ascii_case(asked.as_bytes()));
     id == asked || is_begun
 }
 
-/// Whether an answer to this message goes to `to`: to who wrote it, by its name or its address;
-/// one's own may be carried on.
+/// Return whether `to` is the sender of `answered`, by name or address, or its recipient if the sender
+/// replies to itself.
 fn is_answer(to: &str, from: &str, answered: &Message) -> bool {
     let sender = answered.from.as_str();
     let address = sender.rsplit_once('<').map_or(sender, |(_, end)| end);
@@ -434,34 +436,34 @@ fn is_answer(to: &str, from: &str, answered: &Message) -> bool {
     is_sender || (from == sender && to == answered.to)
 }
 
-/// Whether a complaint says that there is no such message. Some use words of their own; so does a
-/// shell that misses a command.
-fn is_not_found(op: Op, status: ExitStatus, complaint: &str) -> bool {
+/// Return whether standard error reports a missing message. A shell uses similar words for a missing
+/// command.
+fn is_not_found(op: Op, status: ExitStatus, stderr: &str) -> bool {
     let is_of_one = match op {
         Op::Reply | Op::Get | Op::Read | Op::MarkRead | Op::MarkUnread => true,
         Op::Archive | Op::Delete | Op::Thread => true,
         Op::EnsureRunning | Op::Send | Op::Inbox | Op::Check | Op::All | Op::Count => false,
     };
-    let is_said = complaint.contains("not found") && status.code() != Some(NO_COMMAND);
-    is_of_one && (is_said || complaint.contains(NOT_FOUND))
+    let is_reported = stderr.contains("not found") && status.code() != Some(EXIT_COMMAND_NOT_FOUND);
+    is_of_one && (is_reported || stderr.contains(NOT_FOUND))
 }
 
-/// The end of what a script complained of, which is where the cause stands.
-fn end_of(bytes: &[u8]) -> String {
-    let said = text::one_line(&String::from_utf8_lossy(bytes), usize::MAX);
-    match said.char_indices().rev().nth(SHOWN) {
-        Some((at, c)) => format!("…{}", &said[at + c.len_utf8()..]),
-        None => said,
+/// Return the end of standard error, where the cause is.
+fn stderr_end(bytes: &[u8]) -> String {
+    let output = text::one_line(&String::from_utf8_lossy(bytes), usize::MAX);
+    match output.char_indices().rev().nth(MAX_QUOTED_CHARS) {
+        Some((at, c)) => format!("…{}", &output[at + c.len_utf8()..]),
+        None => output,
     }
 }
 
-/// What a script said, as it can be shown to anybody.
+/// Filter output for display.
 fn shown(bytes: &[u8], most: usize) -> String {
     text::one_line(&String::from_utf8_lossy(bytes), most)
 }
 
-/// Whether calls are to be cut off: then none begins.
-fn is_over(stop: &UnixStream) -> bool {
+/// Return whether calls are cancelled; then none is started.
+fn is_cancelled(stop: &UnixStream) -> bool {
     let mut fds = [PollFd::new(stop, PollFlags::IN)];
     let at_once = Timespec::default();
     poll(&mut fds, Some(&at_once)).is_ok_and(|ready| ready > 0)

@@ -1,13 +1,13 @@
-//! Whether a script keeps to the protocol: a row of cases, each in a temporary state of its own
-//! and under names that nobody else uses, so that one can be run on a service that others use too.
+//! Tests a script against the provider protocol.
 //!
-//! What each case looks at stands in `cases`; here is what they are run with. Says nothing itself.
+//! Each case uses a temporary state directory and unique names, so that it can run against a live
+//! service. `cases` has the cases. Prints nothing.
 
 mod cases;
 
-use super::call::{Left, Place, Prepare, Said};
+use super::error::ScriptError;
+use super::process::{CallOutput, Environment, LeftGroup, Prepare};
 use super::script::Script;
-use super::trouble::Trouble;
 use posthaste_store::report::{Report, Result};
 use posthaste_wire::provider::{Message, Text};
 use serde::Serialize;
@@ -17,12 +17,11 @@ use std::path::Path;
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// The directory that a script is told to keep its state in, while it is tested.
-const STATE: &str = "PH_PROVIDER_STATE";
-/// After so many cases in a row in which it hangs, nobody waits for the others.
-const HANGS: u32 = 3;
+/// Environment variable with the directory for the state of a script under test.
+const STATE_VARIABLE: &str = "PH_PROVIDER_STATE";
+/// Number of consecutive cases with a timeout after which the others are skipped.
+const MAX_HANGING_CASES: u32 = 3;
 
-/// What a case is called, and what it looks at.
 struct Case {
     name: &'static str,
     run: fn(&Bench) -> Verdict,
@@ -30,49 +29,48 @@ struct Case {
 
 type Verdict = std::result::Result<(), String>;
 
-/// How a case went.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Outcome {
+pub struct CaseResult {
     pub name: &'static str,
     pub passed: bool,
-    /// Why it did not.
+    /// Why the case failed.
     pub reason: Option<String>,
 }
 
-/// Runs all cases, and tells each as soon as it is over.
+/// Run all cases, and report each as soon as it has finished.
 pub fn run(
     script: &Path,
     timeout: Duration,
     prepare: Prepare,
-    mut tell: impl FnMut(&Outcome) -> Result<()>,
-) -> Result<Vec<Outcome>> {
-    let mut outcomes = Vec::with_capacity(cases::CASES.len());
+    mut report: impl FnMut(&CaseResult) -> Result<()>,
+) -> Result<Vec<CaseResult>> {
+    let mut results = Vec::with_capacity(cases::CASES.len());
     let mut hung = 0;
     for case in &cases::CASES {
-        let verdict = if hung >= HANGS {
-            Err("not tried: it hangs".to_owned())
+        let verdict = if hung >= MAX_HANGING_CASES {
+            Err("skipped: the script hangs".to_owned())
         } else {
             let bench = Bench::new(script, timeout, prepare)?;
             let verdict = (case.run)(&bench);
             hung = if bench.has_hung.get() { hung + 1 } else { 0 };
             verdict
         };
-        let outcome = Outcome {
+        let result = CaseResult {
             name: case.name,
             passed: verdict.is_ok(),
             reason: verdict.err(),
         };
-        tell(&outcome)?;
-        outcomes.push(outcome);
+        report(&result)?;
+        results.push(result);
     }
-    Ok(outcomes)
+    Ok(results)
 }
 
-/// What a case has: the script with nothing in it, and two agents and a third.
+/// The set-up of one case: a script without mail, and the names of three agents.
 struct Bench {
     script: Script,
-    /// What 'ensure-running' has started for this case, as far as it can be seen.
-    servers: RefCell<Vec<Left>>,
+    /// Processes that `ensure-running` has left.
+    servers: RefCell<Vec<LeftGroup>>,
     alice: String,
     bob: String,
     carol: String,
@@ -84,10 +82,10 @@ impl Bench {
     fn new(script: &Path, timeout: Duration, prepare: Prepare) -> Result<Self> {
         let cannot = |error| Report::storage(format!("cannot make a temporary directory: {error}"));
         let state = tempfile::tempdir().map_err(cannot)?;
-        let place = Place {
+        let place = Environment {
             dir: state.path().to_owned(),
             env: vec![
-                (STATE, state.path().join("state").into()),
+                (STATE_VARIABLE, state.path().join("state").into()),
                 ("PH_HOME", state.path().join("home").into()),
                 ("PH_AGENT", "".into()),
             ],
@@ -108,17 +106,20 @@ impl Bench {
         })
     }
 
-    /// What an operation answered, or in words why it did not.
-    fn told<T>(&self, answer: std::result::Result<T, Trouble>) -> std::result::Result<T, String> {
-        answer.map_err(|trouble| {
-            if trouble.is_time_out() {
+    /// Convert an error to text, and note a timeout.
+    fn check_call<T>(
+        &self,
+        answer: std::result::Result<T, ScriptError>,
+    ) -> std::result::Result<T, String> {
+        answer.map_err(|error| {
+            if error.is_timeout() {
                 self.has_hung.set(true);
             }
-            trouble.to_string()
+            error.to_string()
         })
     }
 
-    /// A message from alice to bob.
+    /// Send a message from alice to bob.
     fn send(&self, body: &str) -> std::result::Result<Message, String> {
         self.send_to(&self.bob, "", body)
     }
@@ -129,79 +130,81 @@ impl Bench {
             subject: subject.to_owned(),
             body: body.to_owned(),
         };
-        self.told(self.script.send(to, &text))
+        self.check_call(self.script.send(to, &text))
     }
 
-    /// Bob's answer.
+    /// Reply as bob.
     fn reply(&self, id: &str, body: &str) -> std::result::Result<Message, String> {
         let text = Text {
             from: self.bob.clone(),
             subject: "Re: hello".to_owned(),
             body: body.to_owned(),
         };
-        self.told(self.script.reply(id, &text, None))
+        self.check_call(self.script.reply(id, &text, None))
     }
 
-    fn call(&self, op: &str, arg: Option<&str>) -> std::result::Result<Said, String> {
-        let mut said = self.told(self.script.call(op, arg.map(OsStr::new), &[]))?;
-        self.servers.borrow_mut().extend(said.left.take());
-        Ok(said)
+    fn call(&self, op: &str, arg: Option<&str>) -> std::result::Result<CallOutput, String> {
+        let mut output = self.check_call(self.script.call(op, arg.map(OsStr::new), &[]))?;
+        self.servers.borrow_mut().extend(output.left.take());
+        Ok(output)
     }
 
-    /// Bob's unread mail is these, in any order.
+    /// Check that these are bob's unread messages, in any order.
     fn expect_inbox(&self, want: &[&Message]) -> Verdict {
-        let got = self.told(self.script.inbox(&self.bob))?;
+        let got = self.check_call(self.script.inbox(&self.bob))?;
         expect_ids("inbox", &got, want)
     }
 
-    /// Says no: an exit that is neither success nor 'unknown operation'.
-    fn expect_failure(&self, op: &str, arg: &str) -> std::result::Result<Said, String> {
-        let said = self.call(op, Some(arg))?;
-        is_no(op, arg, &said)?;
-        Ok(said)
+    /// Check that a call fails, and not with "unknown operation".
+    fn expect_failure(&self, op: &str, arg: &str) -> std::result::Result<CallOutput, String> {
+        let output = self.call(op, Some(arg))?;
+        is_no(op, arg, &output)?;
+        Ok(output)
     }
 
-    /// Succeeds, and says nothing: that is what an empty list is.
+    /// Check that a call succeeds without output, which is an empty list.
     fn expect_nothing(&self, op: &str, arg: &str) -> Verdict {
-        let said = self.call(op, Some(arg))?;
-        expect("exit code", said.status.code(), Some(0))?;
-        is_nothing(op, &said)
+        let output = self.call(op, Some(arg))?;
+        expect("exit code", output.status.code(), Some(0))?;
+        is_nothing(op, &output)
     }
 
-    /// Says no, or nothing: what is no name has no mail.
+    /// Check that a call fails or has no output: an invalid name has no mail.
     fn expect_no_or_nothing(&self, op: &str, arg: &str) -> Verdict {
-        let said = self.call(op, Some(arg))?;
-        match said.status.code() {
-            Some(0) => is_nothing(op, &said),
-            Some(_) | None => is_no(op, arg, &said),
+        let output = self.call(op, Some(arg))?;
+        match output.status.code() {
+            Some(0) => is_nothing(op, &output),
+            Some(_) | None => is_no(op, arg, &output),
         }
     }
 }
 
 impl Drop for Bench {
     fn drop(&mut self) {
-        self.servers.borrow().iter().for_each(Left::end);
+        self.servers.borrow().iter().for_each(LeftGroup::end);
     }
 }
 
-fn is_no(op: &str, arg: &str, said: &Said) -> Verdict {
-    match said.status.code() {
+fn is_no(op: &str, arg: &str, output: &CallOutput) -> Verdict {
+    match output.status.code() {
         Some(0) => Err(format!("{op} '{arg}' succeeded; it should fail")),
         Some(2) => Err(format!(
-            "{op} '{arg}' ended with exit 2, which says that the operation is not known"
+            "{op} '{arg}' exited with 2, which means that the operation is unknown"
         )),
         Some(_) => Ok(()),
         None => Err(format!("{op} '{arg}' was ended by a signal")),
     }
 }
 
-fn is_nothing(op: &str, said: &Said) -> Verdict {
-    let out = String::from_utf8_lossy(&said.stdout).trim().to_owned();
+fn is_nothing(op: &str, output: &CallOutput) -> Verdict {
+    let out = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     if out.is_empty() || out == "null" {
         return Ok(());
     }
     let shown = posthaste_core::text::one_line(&out, 40);
-    Err(format!("{op} said '{shown}'; an empty list is no output"))
+    Err(format!(
+        "{op} printed '{shown}'; an empty list must print nothing"
+    ))
 }
 
 fn expect<T: PartialEq + std::fmt::Debug>(what: &str, got: T, want: T) -> Verdict {

@@ -166,7 +166,7 @@ impl From<Denied> for Report {
             Denied::Refused { id, refusal } => {
                 let hint = match &refusal {
                     posthaste_core::Refusal::ToSelf(_) => {
-                        Some("'ph send --allow-self' sends it".to_owned())
+                        Some("'ph send --allow-self' sends a message to yourself".to_owned())
                     }
                     posthaste_core::Refusal::OutOfReach(_) | posthaste_core::Refusal::Ended(_) => {
                         id.map(|id| format!("'ph show {}' shows its receipts", id.id8()))

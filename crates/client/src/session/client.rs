@@ -1,4 +1,6 @@
-//! A session's socket, from the side of a command: blocking, one question at a time.
+//! Blocking JSON-RPC client for one session's socket, for short-lived commands.
+//!
+//! Sends one request at a time. Never reconnects or retries: the caller decides what a timeout means.
 
 use posthaste_core::AgentName;
 use posthaste_store::Home;
@@ -12,28 +14,29 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long a live session may take to answer before a sender goes its own way.
-pub const PROMPT: Duration = Duration::from_millis(100);
-/// How long a session may take for what it does at once, unless it hangs.
-pub const UNHURRIED: Duration = Duration::from_secs(5);
-/// How long a session that lives may take to say so.
-pub const AWAKE: Duration = Duration::from_secs(2);
-/// How long a question that nothing else can answer may take.
-pub const PATIENT: Duration = Duration::from_secs(10);
+/// Timeout for requests that have a fallback: a sender can write to the journal itself.
+pub const FALLBACK_TIMEOUT: Duration = Duration::from_millis(100);
+/// Time within which a session that is alive responds.
+pub const LIVENESS_TIMEOUT: Duration = Duration::from_secs(2);
+/// Timeout for requests after which the session may first have to type.
+pub const TYPING_TIMEOUT: Duration = Duration::from_secs(5);
+/// Timeout for requests that only the session can answer.
+pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
 pub struct Client {
     stream: UnixStream,
-    rest: Vec<u8>,
-    asked: u64,
+    /// Bytes that were received after the last whole line.
+    received: Vec<u8>,
+    last_id: u64,
 }
 
-/// Why there is no answer.
+/// Why a call has no result.
 #[derive(Debug)]
-pub enum NoAnswer {
-    /// Nobody is there, or not in time: it is not known whether it was done.
-    Silence,
-    /// The session says no.
+pub enum CallError {
+    /// No reply arrived in time. The request may still have been carried out.
+    NoReply,
+    /// The session refused the request.
     Refused(Failure),
 }
 
@@ -42,38 +45,30 @@ impl Client {
         let stream = reach(socket).ok()?;
         Some(Self {
             stream,
-            rest: Vec::new(),
-            asked: 0,
+            received: Vec::new(),
+            last_id: 0,
         })
     }
 
-    /// The live session of an agent, if it has one.
-    pub fn of(home: &Home, name: &AgentName) -> Option<Self> {
-        let record = Place::of(home, name).record()?;
+    /// Connect to the live session of `agent`, if it has one.
+    pub fn connect_to(home: &Home, agent: &AgentName) -> Option<Self> {
+        let record = Place::of(home, agent).record()?;
         Self::connect(&record.socket)
     }
 
-    /// The same if it answers at all: what hangs is told soon, whatever it was to be asked.
-    pub fn awake(home: &Home, name: &AgentName) -> Option<Self> {
-        let mut client = Self::of(home, name)?;
-        let is_awake = client.call(&method::Session {}, AWAKE).is_ok();
-        is_awake.then_some(client)
+    /// Connect to the live session of `agent` and check that it responds within
+    /// [`LIVENESS_TIMEOUT`].
+    pub fn connect_responsive(home: &Home, agent: &AgentName) -> Option<Self> {
+        let mut client = Self::connect_to(home, agent)?;
+        let is_responsive = client.call(&method::Session {}, LIVENESS_TIMEOUT).is_ok();
+        is_responsive.then_some(client)
     }
 
-    /// Asks without waiting for the answer.
-    pub(crate) fn ask<M: Method>(&mut self, question: &M) -> std::io::Result<()> {
-        self.ask_within(question, PATIENT)
-    }
-
-    /// The same for who cannot wait until it is read.
-    pub fn ask_within<M: Method>(
-        &mut self,
-        question: &M,
-        patience: Duration,
-    ) -> std::io::Result<()> {
-        self.asked += 1;
-        let line = client::request(self.asked, question);
-        let deadline = Instant::now() + patience;
+    /// Send `request`, giving up if it cannot be written within `timeout`.
+    pub fn send<M: Method>(&mut self, request: &M, timeout: Duration) -> std::io::Result<()> {
+        self.last_id += 1;
+        let line = client::request(self.last_id, request);
+        let deadline = Instant::now() + timeout;
         let mut rest = &line[..];
         while !rest.is_empty() {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -90,44 +85,45 @@ impl Client {
         Ok(())
     }
 
-    /// The answer to the last question.
-    pub fn answer<M: Method>(&mut self, patience: Duration) -> Result<M::Answer, NoAnswer> {
-        let deadline = Instant::now() + patience;
+    /// Receive the reply to the last request. Skips events and late replies to earlier requests.
+    pub fn receive<M: Method>(&mut self, timeout: Duration) -> Result<M::Reply, CallError> {
+        let deadline = Instant::now() + timeout;
         loop {
-            let line = self.line(deadline).ok_or(NoAnswer::Silence)?;
+            let line = self.receive_line(deadline).ok_or(CallError::NoReply)?;
             match client::hear(&line) {
-                Ok(Heard::Reply(reply)) if reply.is_to(self.asked) || reply.id.is_none() => {
-                    return reply.read::<M>().map_err(NoAnswer::Refused);
+                Ok(Heard::Reply(reply)) if reply.is_to(self.last_id) || reply.id.is_none() => {
+                    return reply.read::<M>().map_err(CallError::Refused);
                 }
                 Ok(Heard::Reply(_) | Heard::Event(_) | Heard::Unknown) => {}
-                Err(_) => return Err(NoAnswer::Silence),
+                Err(_) => return Err(CallError::NoReply),
             }
         }
     }
 
+    /// Send `request` and receive its reply within `timeout`.
     pub fn call<M: Method>(
         &mut self,
-        question: &M,
-        patience: Duration,
-    ) -> Result<M::Answer, NoAnswer> {
-        self.ask(question).map_err(|_| NoAnswer::Silence)?;
-        self.answer::<M>(patience)
+        request: &M,
+        timeout: Duration,
+    ) -> Result<M::Reply, CallError> {
+        let sent = self.send(request, REQUEST_TIMEOUT);
+        sent.map_err(|_| CallError::NoReply)?;
+        self.receive::<M>(timeout)
     }
 
-    /// The next line, before the deadline.
-    fn line(&mut self, deadline: Instant) -> Option<Vec<u8>> {
+    fn receive_line(&mut self, deadline: Instant) -> Option<Vec<u8>> {
         let mut buffer = [0; 16 * 1024];
         loop {
-            if let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
-                let rest = self.rest.split_off(end + 1);
-                return Some(std::mem::replace(&mut self.rest, rest));
+            if let Some(end) = self.received.iter().position(|byte| *byte == b'\n') {
+                let rest = self.received.split_off(end + 1);
+                return Some(std::mem::replace(&mut self.received, rest));
             }
             let left = deadline.checked_duration_since(Instant::now())?;
             let left = left.max(Duration::from_millis(1));
             self.stream.set_read_timeout(Some(left)).ok()?;
             match self.stream.read(&mut buffer) {
                 Ok(0) => return None,
-                Ok(count) => self.rest.extend_from_slice(&buffer[..count]),
+                Ok(count) => self.received.extend_from_slice(&buffer[..count]),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(_) => return None,
             }

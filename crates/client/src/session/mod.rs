@@ -1,4 +1,4 @@
-//! Sessions from outside: a connection to one, and the list of them all.
+//! Sessions as other processes see them: a connection to one, and the list of all.
 
 pub mod client;
-pub mod roll;
+pub mod sessions;

@@ -13,7 +13,7 @@ mod session;
 
 pub(crate) use mail::check::{Caller, reminder};
 
-use crate::context::{Context, Said};
+use crate::context::{Context, GlobalOptions};
 use crate::output::{Sink, note};
 use admin::{
     config, demo, doctor, export, harness, hook, hooks, import, log, mcp, provider, trust,
@@ -21,7 +21,7 @@ use admin::{
 use clap::{Args as _, Command, CommandFactory, Parser, Subcommand};
 use help::{completions, groups, man, misread};
 use loop_::{build, checkpoint, inject, interactive, note, task};
-use mail::change::{archive, cancel, delete, mark};
+use mail::change;
 use mail::compose::{message, reply, send};
 use mail::{check, count, inbox, read, search, show, thread, why};
 use posthaste_store::report::{Code, Result};
@@ -120,14 +120,14 @@ enum Verb {
     Show(show::Args),
     Reply(reply::Args),
     Thread(thread::Args),
-    Archive(archive::Args),
-    Delete(delete::Args),
-    MarkRead(mark::ReadArgs),
-    MarkUnread(mark::UnreadArgs),
+    Archive(change::ArchiveArgs),
+    Delete(change::DeleteArgs),
+    MarkRead(change::ReadArgs),
+    MarkUnread(change::UnreadArgs),
     Count(count::Args),
     Search(search::Args),
     Check(check::Args),
-    Cancel(cancel::Args),
+    Cancel(change::CancelArgs),
     Why(why::Args),
     Task(task::Args),
     Note(note::Args),
@@ -157,11 +157,11 @@ pub(crate) fn parse() -> std::result::Result<Cli, ExitCode> {
 }
 
 pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
-    let said = Said {
+    let said = GlobalOptions {
         home: cli.global.home,
         json: cli.global.json,
         color: cli.global.color,
-        ..Said::default()
+        ..GlobalOptions::default()
     };
     match cli.verb {
         // Bare `ph` prints its help.
@@ -172,7 +172,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
     }
 }
 
-fn run_verb(verb: Verb, said: &Said) -> Result<Code> {
+fn run_verb(verb: Verb, said: &GlobalOptions) -> Result<Code> {
     if let Verb::Hook(args) = verb {
         return Ok(hook::run(args));
     }
@@ -211,10 +211,10 @@ pub(crate) struct Captured {
 }
 
 /// Run the command line `ph WORDS` in this process and return its output.
-pub(crate) fn capture(words: &[String], said: &Said) -> Result<Captured> {
+pub(crate) fn capture(words: &[String], said: &GlobalOptions) -> Result<Captured> {
     let words = std::iter::once("ph").chain(words.iter().map(String::as_str));
     let cli = Cli::try_parse_from(words).map_err(|error| misread::report(&error))?;
-    let mut context = Context::new(&Said {
+    let mut context = Context::new(&GlobalOptions {
         sink: Sink::Memory,
         ..said.clone()
     })?;
@@ -252,14 +252,14 @@ fn carry_out(context: &mut Context, verb: Verb) -> Result<Code> {
         Verb::Show(args) => show::run(context, &args),
         Verb::Reply(args) => reply::run(context, args),
         Verb::Thread(args) => thread::run(context, &args),
-        Verb::Archive(args) => archive::run(context, &args),
-        Verb::Delete(args) => delete::run(context, &args),
-        Verb::MarkRead(args) => mark::read(context, &args),
-        Verb::MarkUnread(args) => mark::unread(context, &args),
+        Verb::Archive(args) => change::archive(context, &args),
+        Verb::Delete(args) => change::delete(context, &args),
+        Verb::MarkRead(args) => change::mark_read(context, &args),
+        Verb::MarkUnread(args) => change::mark_unread(context, &args),
         Verb::Count(args) => count::run(context, &args),
         Verb::Search(args) => search::run(context, &args),
         Verb::Check(args) => check::run(context, &args),
-        Verb::Cancel(args) => cancel::run(context, &args),
+        Verb::Cancel(args) => change::cancel(context, &args),
         Verb::Why(args) => why::run(context, &args),
         Verb::Task(args) => task::run(context, args),
         Verb::Note(args) => note::run(context, args),

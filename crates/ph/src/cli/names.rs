@@ -1,6 +1,6 @@
 //! Parsers and shell completion for names and ids on the command line.
 
-use crate::context::{Context, Said};
+use crate::context::{Context, GlobalOptions};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use posthaste_client::roster::Address;
@@ -88,9 +88,9 @@ fn parse_id(text: &str, tip: &str) -> std::result::Result<IdPrefix, Invalid> {
 
 /// An id as it was typed. If a script keeps the mail, an id may be any text.
 #[derive(Debug, Clone)]
-pub(super) struct SaidId(pub(super) String);
+pub(super) struct TypedId(pub(super) String);
 
-impl SaidId {
+impl TypedId {
     /// Parse this as the id of a message in the journal, or a prefix of it.
     pub(super) fn prefix(&self) -> Result<IdPrefix> {
         IdPrefix::parse(&self.0).map_err(|error| {
@@ -99,9 +99,17 @@ impl SaidId {
                 .hint("'ph inbox' lists ids")
         })
     }
+
+    /// Return this as an id for a script.
+    pub(super) fn for_script(&self) -> Result<&str> {
+        match self.0.as_str() {
+            id if id.is_empty() || id.contains('\0') => Err(Report::usage("an id cannot be empty")),
+            id => Ok(id),
+        }
+    }
 }
 
-impl From<String> for SaidId {
+impl From<String> for TypedId {
     fn from(said: String) -> Self {
         Self(said)
     }
@@ -131,7 +139,7 @@ pub(super) fn priority() -> impl TypedValueParser<Value = Priority> {
 /// Complete the name of a harness.
 pub(super) fn complete_harnesses() -> ArgValueCompleter {
     complete(|| {
-        let context = Context::with_any_settings(&Said::default()).ok()?;
+        let context = Context::with_any_settings(&GlobalOptions::default()).ok()?;
         let status_rows = context.config.harnesses.status_rows();
         let catalogue = Catalogue::load(&context.home, &status_rows).ok()?;
         let names = catalogue.entries().iter().map(|entry| entry.name.clone());
@@ -149,8 +157,8 @@ pub(super) fn complete_agents() -> ArgValueCompleter {
             .map_or(("", &*current), |comma| current.split_at(comma + 1));
         let names = journal().and_then(|mut journal| journal.agents().ok());
         let mut names = names.unwrap_or_default();
-        let context = Context::new(&Said::default());
-        names.extend(context.map_or_else(|_| Vec::new(), |context| context.config.book.names()));
+        let context = Context::new(&GlobalOptions::default());
+        names.extend(context.map_or_else(|_| Vec::new(), |context| context.config.roster.names()));
         if !names.contains(&AgentName::human()) {
             names.push(AgentName::human());
         }
@@ -205,6 +213,6 @@ fn caller() -> AgentName {
 
 /// Open the journal of the default home. A completion never waits long for it.
 fn journal() -> Option<Journal> {
-    let context = Context::new(&Said::default()).ok()?;
+    let context = Context::new(&GlobalOptions::default()).ok()?;
     Journal::open_existing(context.home, Patience::HOOK).ok()?
 }

@@ -9,7 +9,7 @@
 //! allowed row weakens the check before typing. The names are not checked here: the harnesses
 //! are files of their own, which few commands read.
 
-use posthaste_client::settings::{Row, Source};
+use posthaste_client::settings::{NamedSetting, SettingSource};
 use posthaste_core::text;
 use posthaste_session::harness::StatusRows;
 use posthaste_store::report::{Report, Result};
@@ -32,7 +32,7 @@ pub(crate) struct Harnesses {
 #[derive(Debug, Clone)]
 struct RowCount {
     count: usize,
-    source: Source,
+    source: SettingSource,
 }
 
 impl Harnesses {
@@ -56,7 +56,7 @@ impl Harnesses {
                 let count = count.and_then(|count| usize::try_from(count).ok());
                 let what = format!("must be a whole number from 0 to {MAX_STATUS_ROWS}");
                 let count = count.ok_or_else(|| wrong(path, &key, &what))?;
-                let source = Source::File(path.to_owned());
+                let source = SettingSource::File(path.to_owned());
                 let rows = RowCount { count, source };
                 self.status_rows.insert(name.clone(), rows);
             }
@@ -77,8 +77,8 @@ impl Harnesses {
     }
 
     /// The settings, for `ph config show`.
-    pub(crate) fn rows(&self) -> Vec<Row> {
-        let rows = self.status_rows.iter().map(|(name, rows)| Row {
+    pub(crate) fn rows(&self) -> Vec<NamedSetting> {
+        let rows = self.status_rows.iter().map(|(name, rows)| NamedSetting {
             key: format!("{SECTION}.{}.{STATUS_ROWS}", text::one_line(name, 40)),
             value: rows.count.to_string(),
             source: rows.source.clone(),

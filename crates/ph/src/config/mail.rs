@@ -4,7 +4,7 @@
 //! only the mail.
 
 use super::Layers;
-use posthaste_client::settings::Source;
+use posthaste_client::settings::SettingSource;
 use posthaste_provider::ScriptSettings;
 use posthaste_store::report::{Report, Result};
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ pub(crate) enum Mail {
 pub(crate) struct Named {
     key: &'static str,
     said: String,
-    source: Source,
+    source: SettingSource,
     timeout: Duration,
     tick: Duration,
 }
@@ -63,7 +63,10 @@ impl Mail {
         Ok(Self::Script(Named {
             key,
             said: script,
-            source: layers.source(key).cloned().unwrap_or(Source::Default),
+            source: layers
+                .source(key)
+                .cloned()
+                .unwrap_or(SettingSource::Default),
             timeout: layers.length("mail.timeout")?,
             tick: layers.length("mail.tick")?,
         }))
@@ -96,8 +99,8 @@ impl Named {
             });
         }
         let beside = match &self.source {
-            Source::File(file) => file.parent(),
-            Source::Default | Source::Env(_) | Source::Flag(_) => None,
+            SettingSource::File(file) => file.parent(),
+            SettingSource::Default | SettingSource::Env(_) | SettingSource::Flag(_) => None,
         };
         let path = beside.map_or_else(|| PathBuf::from(said), |dir| dir.join(said));
         let path = std::path::absolute(&path).map_err(|error| {

@@ -11,8 +11,8 @@ pub(crate) use mail::Mail;
 
 use crate::output::note;
 use anstream::ColorChoice;
-use posthaste_client::roster::{self as book, Book};
-use posthaste_client::settings::{Row, Source};
+use posthaste_client::roster::{self, Roster};
+use posthaste_client::settings::{NamedSetting, SettingSource};
 use posthaste_core::{Limits, Priority, text};
 use posthaste_store::Patience;
 use posthaste_store::data_file;
@@ -135,17 +135,17 @@ impl SettingsFile {
 #[derive(Debug, Clone)]
 pub(crate) struct Value {
     pub(crate) text: String,
-    pub(crate) source: Source,
+    pub(crate) source: SettingSource,
 }
 
 /// All settings with their sources, in the order of [`SETTINGS`].
 #[derive(Debug, Clone)]
 pub(crate) struct Layers {
     values: Vec<Value>,
-    book: Book,
+    roster: Roster,
     harnesses: Harnesses,
     /// Settings of a project's file that only a person's own file can make.
-    ignored: Vec<Row>,
+    ignored: Vec<NamedSetting>,
 }
 
 /// Parsed settings.
@@ -159,7 +159,7 @@ pub(crate) struct Config {
     /// Time for which a session continues without its home.
     pub(crate) without_home: Duration,
     pub(crate) mail: Mail,
-    pub(crate) book: Book,
+    pub(crate) roster: Roster,
     pub(crate) harnesses: Harnesses,
 }
 
@@ -167,11 +167,11 @@ impl Layers {
     pub(crate) fn defaults() -> Self {
         let values = SETTINGS.iter().map(|s| Value {
             text: s.default.to_owned(),
-            source: Source::Default,
+            source: SettingSource::Default,
         });
         Self {
             values: values.collect(),
-            book: Book::default(),
+            roster: Roster::default(),
             harnesses: Harnesses::default(),
             ignored: Vec::new(),
         }
@@ -209,23 +209,27 @@ impl Layers {
                 }
             }
         }
-        layers.book.check()?;
+        layers.roster.check()?;
         for (index, setting) in SETTINGS.iter().enumerate() {
             if let Some(text) = std::env::var_os(setting.env).filter(|text| !text.is_empty()) {
                 let text = text.to_string_lossy().into_owned();
                 layers.values[index] = Value {
                     text,
-                    source: Source::Env(setting.env),
+                    source: SettingSource::Env(setting.env),
                 };
             }
         }
         if let Some(color) = color_flag {
-            layers.set("output.color", color.to_owned(), Source::Flag("--color"));
+            layers.set(
+                "output.color",
+                color.to_owned(),
+                SettingSource::Flag("--color"),
+            );
         }
         Ok(layers)
     }
 
-    fn set(&mut self, key: &str, text: String, source: Source) -> bool {
+    fn set(&mut self, key: &str, text: String, source: SettingSource) -> bool {
         match SETTINGS.iter().position(|setting| setting.key == key) {
             Some(index) => {
                 self.values[index] = Value { text, source };
@@ -240,7 +244,7 @@ impl Layers {
         let mut trial = self.clone();
         let added = trial
             .add_file(file, text)
-            .and_then(|()| trial.book.check())
+            .and_then(|()| trial.roster.check())
             .and_then(|()| Config::of(&trial).map(drop));
         match added {
             Ok(()) => *self = trial,
@@ -272,9 +276,9 @@ impl Layers {
             self.ignore_person_only(path, &mut table);
         }
         let sections: Vec<_> = table.keys().cloned().collect();
-        for section in sections.iter().filter(|name| book::is_section(name)) {
+        for section in sections.iter().filter(|name| roster::is_section(name)) {
             if let Some(value) = table.remove(section) {
-                self.book.add(path, section, &value)?;
+                self.roster.add(path, section, &value)?;
             }
         }
         if let Some(value) = table.remove(harness::SECTION) {
@@ -291,15 +295,15 @@ impl Layers {
                     path.display()
                 )));
             };
-            if !self.set(&key, text, Source::File(path.to_owned())) {
+            if !self.set(&key, text, SettingSource::File(path.to_owned())) {
                 return Err(unknown(&key, path));
             }
         }
         Ok(())
     }
 
-    pub(crate) fn book(&self) -> &Book {
-        &self.book
+    pub(crate) fn roster(&self) -> &Roster {
+        &self.roster
     }
 
     /// Record the settings in a project's table that only a person's own file can make, and remove
@@ -312,10 +316,10 @@ impl Layers {
             if !PERSON_ONLY_SECTIONS.contains(&section) && !is_person_only(&key) {
                 continue;
             }
-            self.ignored.push(Row {
+            self.ignored.push(NamedSetting {
                 key: text::one_line(&key, 80),
                 value: value.unwrap_or_else(|| "not a plain value".to_owned()),
-                source: Source::File(path.to_owned()),
+                source: SettingSource::File(path.to_owned()),
             });
         }
         for section in PERSON_ONLY_SECTIONS {
@@ -324,7 +328,7 @@ impl Layers {
     }
 
     /// Settings that have no effect, because a project's file made them.
-    pub(crate) fn ignored(&self) -> &[Row] {
+    pub(crate) fn ignored(&self) -> &[NamedSetting] {
         &self.ignored
     }
 
@@ -346,7 +350,7 @@ impl Layers {
     }
 
     /// Return the source of a setting.
-    pub(crate) fn source(&self, key: &str) -> Option<&Source> {
+    pub(crate) fn source(&self, key: &str) -> Option<&SettingSource> {
         let mut rows = self.rows();
         rows.find(|(setting, _)| setting.key == key)
             .map(|(_, value)| &value.source)
@@ -398,7 +402,7 @@ impl Config {
             },
             without_home: layers.length("session.without_home")?,
             mail: Mail::of(layers)?,
-            book: layers.book.clone(),
+            roster: layers.roster.clone(),
             harnesses: layers.harnesses.clone(),
         })
     }
@@ -497,7 +501,7 @@ mod tests {
         let layers = load("[output]\ntime = 'utc'\n").unwrap();
         let (_, value) = layers.rows().find(|(s, _)| s.key == "output.time").unwrap();
         assert_eq!(value.text, "utc");
-        assert!(matches!(value.source, Source::File(_)));
+        assert!(matches!(value.source, SettingSource::File(_)));
         assert_eq!(Config::of(&layers).unwrap().time, TimeStyle::Utc);
     }
 
@@ -564,7 +568,7 @@ mod tests {
             std::fs::write(&path, format!("{} = '{}'\n", setting.key, setting.default)).unwrap();
             let layers = Layers::load(&[SettingsFile::Project(path.clone())], None).unwrap();
             let source = layers.source(setting.key).unwrap();
-            let is_set = matches!(source, Source::File(_));
+            let is_set = matches!(source, SettingSource::File(_));
             assert_eq!(is_set, is_of_project, "{}", setting.key);
             assert_eq!(
                 layers.ignored().is_empty(),

@@ -3,7 +3,7 @@
 
 use super::Call;
 use crate::cli::{self, Caller};
-use crate::context::{Context, Said};
+use crate::context::{Context, GlobalOptions};
 use crate::output;
 use posthaste_core::AgentName;
 use posthaste_session::harness::Catalogue;
@@ -29,7 +29,7 @@ fn agent_name(call: &Call) -> Result<Option<AgentName>, String> {
 }
 
 fn try_inject(call: &Call, agent: &AgentName, event: &str, payload: &str) -> Result<(), Report> {
-    let mut context = Context::new(&Said::default())?;
+    let mut context = Context::new(&GlobalOptions::default())?;
     let manifest = Catalogue::load(&context.home, &context.config.harnesses.status_rows())?
         .take(&call.harness)?;
     let hooks = &manifest.hook;

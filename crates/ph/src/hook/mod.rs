@@ -7,7 +7,7 @@ mod alone;
 mod stdin;
 
 use crate::output;
-use posthaste_client::session::client::{Client, NoAnswer};
+use posthaste_client::session::client::{CallError, Client};
 use posthaste_core::text;
 use posthaste_session::routes::hook_env::{HOOKS_INJECTED, HOOKS_VARIABLE, RUN_VARIABLE};
 use posthaste_wire::method;
@@ -84,12 +84,12 @@ fn ask(socket: &Path, question: &method::HookEvent) -> Result<(), String> {
     let left = || deadline.saturating_duration_since(Instant::now());
     let mut client = Client::connect(socket).ok_or("cannot reach the session")?;
     client
-        .ask_within(question, left())
+        .send(question, left())
         .map_err(|_| "cannot reach the session")?;
-    let hooked = match client.answer::<method::HookEvent>(left()) {
+    let hooked = match client.receive::<method::HookEvent>(left()) {
         Ok(hooked) => hooked,
-        Err(NoAnswer::Silence) => return Err("the session does not respond".to_owned()),
-        Err(NoAnswer::Refused(failure)) => return Err(text::one_line(&failure.message, 200)),
+        Err(CallError::NoReply) => return Err("the session does not respond".to_owned()),
+        Err(CallError::Refused(failure)) => return Err(text::one_line(&failure.message, 200)),
     };
     if let Some(output) = hooked.output {
         output::all_to_stdout(output.as_bytes())
@@ -98,7 +98,7 @@ fn ask(socket: &Path, question: &method::HookEvent) -> Result<(), String> {
     if let Some(offer) = hooked.offer {
         // The session reads this later, even after this process has exited.
         client
-            .ask_within(&method::HookTaken { offer }, SESSION_TIMEOUT)
+            .send(&method::HookTaken { offer }, SESSION_TIMEOUT)
             .map_err(|_| "cannot confirm to the session that the agent got its mail")?;
     }
     Ok(())

@@ -1,10 +1,10 @@
-//! The tools for mail. Each runs a verb of the command line in this process, so that tools and verbs
-//! have the same rules and the same place of the mail.
+//! Tools for mail. Each runs a verb of the command line in this process, so that tools and verbs follow
+//! the same rules and use the same mailbox.
 
 use super::Reply;
 use super::tool::{Given, USUAL_FINDS, USUAL_READ};
 use crate::cli::{Captured, capture};
-use crate::context::{Context, Said};
+use crate::context::{Context, GlobalOptions};
 use posthaste_core::{AgentName, Evidence, MessageId, text};
 use posthaste_store::report::{Code, Report, Result};
 use serde::Deserialize;
@@ -81,7 +81,7 @@ fn plain(text: &str) -> String {
 }
 
 /// Run a verb.
-fn verb(said: &Said, words: &[&str]) -> Result<Captured> {
+fn verb(said: &GlobalOptions, words: &[&str]) -> Result<Captured> {
     let words: Vec<_> = words.iter().map(|word| (*word).to_owned()).collect();
     capture(&words, said)
 }
@@ -92,11 +92,11 @@ fn parse<T: for<'a> Deserialize<'a>>(captured: &Captured) -> Result<T> {
 }
 
 /// Return the caller's unread mail.
-pub(super) fn unread(said: &Said) -> Result<Vec<ShownMessage>> {
+pub(super) fn unread(said: &GlobalOptions) -> Result<Vec<ShownMessage>> {
     parse(&verb(said, &["inbox"])?)
 }
 
-pub(super) fn list(said: &Said) -> Result<Reply> {
+pub(super) fn list(said: &GlobalOptions) -> Result<Reply> {
     Ok(listed(&unread(said)?))
 }
 
@@ -126,13 +126,13 @@ fn one_a_line(values: impl Iterator<Item = Value>) -> String {
     format!("[\n{}\n]", lines.join(",\n"))
 }
 
-pub(super) fn mark_read(said: &Said, given: &Given) -> Result<Reply> {
+pub(super) fn mark_read(said: &GlobalOptions, given: &Given) -> Result<Reply> {
     let id = given.must("id");
     verb(said, &["mark-read", "--", id])?;
     Ok(format!("Message {} marked as read", text::one_line(id, 80)).into())
 }
 
-pub(super) fn send(said: &Said, given: &Given) -> Result<Reply> {
+pub(super) fn send(said: &GlobalOptions, given: &Given) -> Result<Reply> {
     let body = format!("--body={}", given.must("body"));
     let subject = given
         .text("subject")
@@ -153,7 +153,7 @@ pub(super) fn send(said: &Said, given: &Given) -> Result<Reply> {
     sent(&verb(said, &words)?)
 }
 
-pub(super) fn reply(said: &Said, given: &Given) -> Result<Reply> {
+pub(super) fn reply(said: &GlobalOptions, given: &Given) -> Result<Reply> {
     let body = format!("--body={}", given.must("body"));
     let mut words = vec!["reply", &body];
     words.extend(given.flag("expects_reply").then_some("--expects-reply"));
@@ -179,7 +179,7 @@ fn sent(captured: &Captured) -> Result<Reply> {
     })
 }
 
-pub(super) fn read(said: &Said, given: &Given) -> Result<Reply> {
+pub(super) fn read(said: &GlobalOptions, given: &Given) -> Result<Reply> {
     let message: ShownMessage = parse(&verb(said, &["read", "--", given.must("id")])?)?;
     let all = message.body.len();
     let from = usize::try_from(given.number("offset").unwrap_or(0)).unwrap_or(usize::MAX);
@@ -210,7 +210,7 @@ pub(super) fn read(said: &Said, given: &Given) -> Result<Reply> {
     Ok(Reply(blocks))
 }
 
-pub(super) fn search(said: &Said, given: &Given) -> Result<Reply> {
+pub(super) fn search(said: &GlobalOptions, given: &Given) -> Result<Reply> {
     let from = given.text("from").map(|name| format!("--from={name}"));
     let to = given.text("to").map(|name| format!("--to={name}"));
     let limit = given.number("limit").unwrap_or(USUAL_FINDS);
@@ -237,7 +237,7 @@ struct Running {
     unread: u64,
 }
 
-pub(super) fn agents(said: &Said) -> Result<Reply> {
+pub(super) fn agents(said: &GlobalOptions) -> Result<Reply> {
     let running: Vec<Running> = parse(&verb(said, &["ls"])?)?;
     let context = Context::new(said)?;
     let mut names = match context.reader()? {

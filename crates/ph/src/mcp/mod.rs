@@ -13,7 +13,7 @@ mod wait;
 mod work;
 
 use crate::cli::loop_::worklist;
-use crate::context::{Context, Said};
+use crate::context::{Context, GlobalOptions};
 use crate::output::{Sink, note};
 use posthaste_core::{AgentName, text};
 use posthaste_store::report::{Code, Report, Result};
@@ -24,8 +24,8 @@ use tool::{Given, Tool};
 const MAX_THREADS: usize = 18;
 
 /// Serve the protocol on standard input and output until the input ends or a signal arrives.
-pub(crate) fn serve(said: &Said) -> Result<Code> {
-    let said = Said {
+pub(crate) fn serve(said: &GlobalOptions) -> Result<Code> {
+    let said = GlobalOptions {
         json: true,
         sink: Sink::Memory,
         ..said.clone()
@@ -93,7 +93,7 @@ fn by_tools(hint: &str) -> String {
 }
 
 /// Run a tool on a thread that may block.
-fn call(said: &Said, tool: Tool, given: &Given) -> Result<Reply> {
+fn call(said: &GlobalOptions, tool: Tool, given: &Given) -> Result<Reply> {
     match tool {
         Tool::InboxList => mail::list(said),
         Tool::InboxMarkRead => mail::mark_read(said, given),
@@ -115,7 +115,7 @@ fn call(said: &Said, tool: Tool, given: &Given) -> Result<Reply> {
 
 /// Return the calling agent, and refuse another `session_name`. A blank name is an error of a caller
 /// that does not know its session.
-fn expect_own(said: &Said, given: &Given) -> Result<AgentName> {
+fn expect_own(said: &GlobalOptions, given: &Given) -> Result<AgentName> {
     let (me, _) = Context::new(said)?.me()?;
     let Some(name) = given.text("session_name") else {
         return Ok(me);

@@ -122,7 +122,7 @@ impl Tool {
         let found = Self::ALL.into_iter().find(|tool| tool.row().name == name);
         found.ok_or_else(|| {
             let all: Vec<_> = Self::ALL.iter().map(|tool| tool.row().name).collect();
-            Report::usage(format!("there is no tool '{}'", text::one_line(name, 80)))
+            Report::usage(format!("unknown tool '{}'", text::one_line(name, 80)))
                 .hint(format!("the tools are: {}", all.join(", ")))
         })
     }

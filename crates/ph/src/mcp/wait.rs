@@ -4,7 +4,7 @@
 use super::mail::{self, ShownMessage};
 use super::tool::{Given, USUAL_WAIT};
 use super::{Reply, server};
-use crate::context::{Context, Said, agent_name};
+use crate::context::{Context, GlobalOptions, agent_name};
 use posthaste_core::{AgentName, IdPrefix};
 use posthaste_store::bell::{TICK, Watch};
 use posthaste_store::report::{Report, Result};
@@ -55,7 +55,7 @@ fn whole(context: &Context, said: &str) -> Result<String> {
 }
 
 /// Wait for unread mail of `me` until the given timeout.
-pub(super) async fn wait(said: &Arc<Said>, given: Given, me: AgentName) -> Result<Reply> {
+pub(super) async fn wait(said: &Arc<GlobalOptions>, given: Given, me: AgentName) -> Result<Reply> {
     let seconds = given.number("timeout_seconds").unwrap_or(USUAL_WAIT);
     let deadline = Instant::now() + Duration::from_secs(seconds);
     // One pending ring is enough.

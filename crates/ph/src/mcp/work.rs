@@ -3,8 +3,8 @@
 use super::Reply;
 use super::tool::Given;
 use crate::cli::loop_::worklist;
-use crate::context::{Context, Said};
-use posthaste_client::mailbox;
+use crate::context::{Context, GlobalOptions};
+use posthaste_client::mail;
 use posthaste_core::{IdPrefix, NoteType, TaskStatus, prompt, text};
 use posthaste_store::Error;
 use posthaste_store::report::{Report, Result};
@@ -12,7 +12,7 @@ use posthaste_store::report::{Report, Result};
 /// Number of characters of a note that its confirmation repeats.
 const PREVIEW_CHARS: usize = 50;
 
-pub(super) fn add_task(said: &Said, given: &Given) -> Result<Reply> {
+pub(super) fn add_task(said: &GlobalOptions, given: &Given) -> Result<Reply> {
     let context = Context::new(said)?;
     let (me, _) = context.me()?;
     let status = given
@@ -26,11 +26,11 @@ pub(super) fn add_task(said: &Said, given: &Given) -> Result<Reply> {
     )?;
     let mut journal = context.journal()?;
     let task = worklist::add_task(&context, &mut journal, me, task)?;
-    mailbox::leave(journal);
+    mail::leave(journal);
     Ok(format!("Task {} added as {}", task.id.id8(), task.status).into())
 }
 
-pub(super) fn set_status(said: &Said, given: &Given) -> Result<Reply> {
+pub(super) fn set_status(said: &GlobalOptions, given: &Given) -> Result<Reply> {
     let context = Context::new(said)?;
     let said = given.must("id");
     let id = IdPrefix::parse(said).map_err(|error| {
@@ -49,7 +49,7 @@ pub(super) fn set_status(said: &Said, given: &Given) -> Result<Reply> {
         status,
         worklist::iteration(None)?,
     )?;
-    mailbox::leave(journal);
+    mail::leave(journal);
     Ok(format!("Task {} marked as {status}", text::one_line(said, 80)).into())
 }
 
@@ -58,7 +58,7 @@ fn status(word: &str) -> Result<TaskStatus> {
     parsed.map_err(Report::usage)
 }
 
-pub(super) fn tasks(said: &Said) -> Result<Reply> {
+pub(super) fn tasks(said: &GlobalOptions) -> Result<Reply> {
     let context = Context::new(said)?;
     let (me, _) = context.me()?;
     let open: Vec<_> = TaskStatus::ALL
@@ -74,7 +74,7 @@ pub(super) fn tasks(said: &Said) -> Result<Reply> {
     })
 }
 
-pub(super) fn add_note(said: &Said, given: &Given) -> Result<Reply> {
+pub(super) fn add_note(said: &GlobalOptions, given: &Given) -> Result<Reply> {
     let context = Context::new(said)?;
     let (me, _) = context.me()?;
     let kind = kind(given.must("type"))?;
@@ -86,7 +86,7 @@ pub(super) fn add_note(said: &Said, given: &Given) -> Result<Reply> {
     )?;
     let mut journal = context.journal()?;
     let note = worklist::add_note(&context, &mut journal, me, note)?;
-    mailbox::leave(journal);
+    mail::leave(journal);
     let preview = text::one_line(&note.text, PREVIEW_CHARS);
     Ok(format!("Note added: [{kind}] {preview}").into())
 }
@@ -96,7 +96,7 @@ fn kind(word: &str) -> Result<NoteType> {
     parsed.map_err(Report::usage)
 }
 
-pub(super) fn notes(said: &Said, given: &Given) -> Result<Reply> {
+pub(super) fn notes(said: &GlobalOptions, given: &Given) -> Result<Reply> {
     let context = Context::new(said)?;
     let (me, _) = context.me()?;
     let asked = given.text("type").map(kind).transpose()?;
@@ -114,13 +114,13 @@ pub(super) fn notes(said: &Said, given: &Given) -> Result<Reply> {
     })
 }
 
-pub(super) fn complete(said: &Said) -> Result<Reply> {
+pub(super) fn complete(said: &GlobalOptions) -> Result<Reply> {
     let context = Context::new(said)?;
     let (me, _) = context.me()?;
     let mut journal = context.journal()?;
     worklist::complete(&context, &mut journal, &me, worklist::iteration(None)?)?;
     let open = journal.task_counts(&me)?.open();
-    mailbox::leave(journal);
+    mail::leave(journal);
     let still = match open {
         0 => String::new(),
         1 => " (1 task is still open)".to_owned(),

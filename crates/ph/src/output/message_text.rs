@@ -1,4 +1,4 @@
-//! Prints messages: lists, headers, texts and receipts.
+//! Prints messages: rows of a list, fields, receipts and texts.
 
 use crate::context::Context;
 use crate::output::note;
@@ -10,11 +10,11 @@ use posthaste_store::{Error, Home, files};
 use posthaste_wire as wire;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Width of a message's text in a list if the output is not a terminal, in columns.
-const SUMMARY_COLUMNS: usize = 100;
+/// Width of the text in a list if the output is not a terminal.
+const DEFAULT_TEXT_COLUMNS: usize = 100;
 
-/// Return a message's text. If it is lost, print a note and return the error in parentheses, so
-/// that one lost body does not hide the rest of an inbox.
+/// Return the text of a message, or the reason why it is lost: a lost body must not hide the other
+/// messages of an inbox.
 pub(crate) fn text_or_loss(home: &Home, message_state: &MessageState) -> Result<String> {
     match files::body(home, &message_state.message) {
         Err(error @ Error::BodyLost { .. }) => {
@@ -25,21 +25,7 @@ pub(crate) fn text_or_loss(home: &Home, message_state: &MessageState) -> Result<
     }
 }
 
-pub(crate) fn all_as_json(
-    home: &Home,
-    messages: &[MessageState],
-    now: Timestamp,
-) -> Result<Vec<wire::Message>> {
-    messages
-        .iter()
-        .map(|message_state| {
-            let body = text_or_loss(home, message_state)?;
-            Ok(wire::Message::new(message_state, body, now))
-        })
-        .collect()
-}
-
-/// One line of a list of messages.
+/// A row of a list.
 #[derive(Debug)]
 pub(crate) struct Row {
     pub(crate) id: String,
@@ -50,16 +36,6 @@ pub(crate) struct Row {
     pub(crate) is_waiting: bool,
     pub(crate) subject: Option<String>,
     pub(crate) body: String,
-}
-
-/// Print a list with one line per message.
-pub(crate) fn list(context: &mut Context, messages: &[MessageState]) -> Result<()> {
-    let now = context.now;
-    let messages: Vec<_> = messages
-        .iter()
-        .map(|message_state| row(message_state, now))
-        .collect();
-    rows(context, &messages)
 }
 
 pub(crate) fn row(message_state: &MessageState, now: Timestamp) -> Row {
@@ -73,7 +49,7 @@ pub(crate) fn row(message_state: &MessageState, now: Timestamp) -> Row {
         is_waiting: message_state.is_waiting(now),
         subject: message.envelope.subject.clone(),
         body: match &message.envelope.body {
-            Body::Inline(body) => text::head(body, 4 * SUMMARY_COLUMNS).to_owned(),
+            Body::Inline(body) => text::head(body, 4 * DEFAULT_TEXT_COLUMNS).to_owned(),
             Body::Filed { bytes, .. } => format!("({bytes} bytes)"),
         },
     }
@@ -100,7 +76,9 @@ pub(crate) fn rows(context: &mut Context, rows: &[Row]) -> Result<()> {
             .unwrap_or(0)
     });
     let used: usize = widths.iter().sum::<usize>() + 2 * widths.len();
-    let room = screen_width().map_or(SUMMARY_COLUMNS, |width| width.saturating_sub(used).max(16));
+    let room = screen_width().map_or(DEFAULT_TEXT_COLUMNS, |width| {
+        width.saturating_sub(used).max(16)
+    });
     for (row, cells) in rows.iter().zip(&cells) {
         let style = if row.is_waiting {
             Style::new().bold()
@@ -139,7 +117,7 @@ fn status_word(message_state: &MessageState, now: Timestamp) -> String {
 }
 
 fn summary(row: &Row, room: usize) -> String {
-    let body = text::head(&row.body, 4 * SUMMARY_COLUMNS);
+    let body = text::head(&row.body, 4 * DEFAULT_TEXT_COLUMNS);
     let line = match &row.subject {
         Some(subject) => text::one_line(&format!("[{subject}] {body}"), room.saturating_sub(1)),
         None => text::one_line(body, room.saturating_sub(1)),
@@ -166,7 +144,7 @@ fn screen_width() -> Option<usize> {
     (size.ws_col > 0).then_some(usize::from(size.ws_col))
 }
 
-/// Print a message's text, each line after `indent`.
+/// Print a text, each line after `indent`.
 pub(crate) fn text(context: &mut Context, body: &str, indent: &str) -> Result<()> {
     let shown = text::visible(body.strip_suffix('\n').unwrap_or(body));
     context.out.line("")?;
@@ -206,8 +184,8 @@ pub(crate) fn head(context: &mut Context, message_state: &MessageState) -> Resul
     Ok(())
 }
 
-/// Print the receipts of a message, one per line.
-pub(crate) fn journey(context: &mut Context, receipts: Vec<wire::Receipt>) -> Result<()> {
+/// Print one line per receipt.
+pub(crate) fn receipts(context: &mut Context, receipts: Vec<wire::Receipt>) -> Result<()> {
     if !receipts.is_empty() {
         context.out.line("")?;
     }

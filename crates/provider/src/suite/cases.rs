@@ -1,5 +1,5 @@
-//! The cases, one function each. The first 32 are those of the system that the protocol comes
-//! from; the others are where scripts are known to go wrong.
+//! The cases of the test suite, one function each. The first 32 come from the system that has defined
+//! the protocol; the others cover known mistakes of scripts.
 
 use super::{Bench, Case, Verdict, expect, expect_ids};
 use jiff::SignedDuration;
@@ -7,24 +7,24 @@ use posthaste_wire::Count;
 use posthaste_wire::provider::{ALREADY_ARCHIVED, Message, Op, Text};
 use std::ffi::OsStr;
 
-/// An id that no provider has given.
-const NOBODYS: &str = "nonexistent";
-/// More than any pipe takes at once, and than a command line may hold.
-const LARGE: usize = 1 << 20;
+/// An id that no provider uses.
+const UNKNOWN_ID: &str = "nonexistent";
+/// More than a pipe or a command line can hold.
+const LARGE_BODY_BYTES: usize = 1 << 20;
 
 pub(super) const CASES: [Case; 44] = [
     case("send: the fields match", send_fields),
     case("send: ids are unique", send_unique),
     case("send: created_at is recent", send_recent),
-    case("inbox: an empty one is no output", inbox_empty),
+    case("inbox: an empty inbox prints nothing", inbox_empty),
     case("inbox: returns what was sent", inbox_returns),
-    case("inbox: holds one's own mail only", inbox_own),
-    case("inbox: leaves out what was read", inbox_unread),
-    case("check: returns what is unread", check_returns),
+    case("inbox: contains only the agent's own mail", inbox_own),
+    case("inbox: omits read messages", inbox_unread),
+    case("check: returns unread messages", check_returns),
     case("check: marks nothing", check_marks_nothing),
     case("read: returns the right message", read_returns),
     case("read: marks it read", read_marks),
-    case("read: it can still be got", read_keeps),
+    case("read: the message is still returned by get", read_keeps),
     case("read: an unknown id is an error", read_unknown),
     case("get: returns the message", get_returns),
     case("get: marks nothing", get_marks_nothing),
@@ -32,34 +32,34 @@ pub(super) const CASES: [Case; 44] = [
     case("mark-read: hides from the inbox", mark_read),
     case("mark-unread: restores to the inbox", mark_unread),
     case("reply: is in the same thread", reply_thread),
-    case("reply: says what it answers", reply_to),
+    case("reply: reply_to names the original", reply_to),
     case("reply: goes to the sender", reply_sender),
-    case("thread: has all of it", thread_all),
-    case("thread: an unknown one is empty", thread_unknown),
+    case("thread: contains all messages", thread_all),
+    case("thread: an unknown thread is empty", thread_unknown),
     case("count: total and unread", count),
     case("count: an empty inbox is 0 and 0", count_empty),
     case("delete: removes from the inbox", delete),
     case("archive: removes from the inbox", archive),
     case("archive: again is 'already archived'", archive_again),
     case("archive: an unknown id is an error", archive_unknown),
-    case("life: sent, read, gone from the inbox", life_read),
+    case("life: sent, read, not in the inbox", life_read),
     case("life: sent, archived, archived again", life_archived),
-    case("life: sent, answered, read", life_answered),
+    case("life: sent, replied to, read", life_answered),
     case("all: read and unread, not archived", all),
-    case("all: an empty one is no output", all_empty),
-    case("check: an empty one is no output", check_empty),
-    case("thread: in the order of time", thread_order),
-    case("an unknown operation ends with exit 2", unknown_operation),
+    case("all: an empty list prints nothing", all_empty),
+    case("check: an empty list prints nothing", check_empty),
+    case("thread: messages are in order of time", thread_order),
+    case("an unknown operation exits with 2", unknown_operation),
     case(
-        "ensure-running: exit 0, or 2 where it is not known",
+        "ensure-running: exits with 0, or with 2 if it is not supported",
         ensure_running,
     ),
-    case("text comes back to the byte", text_exact),
-    case("a large body comes back whole", large_body),
+    case("text is returned byte for byte", text_exact),
+    case("a large body is returned whole", large_body),
     case("unknown keys on standard input are ignored", unknown_keys),
-    case("an argument that looks like a flag is none", flags),
+    case("an argument that looks like a flag is not one", flags),
     case("an empty argument is an error or empty", empty_argument),
-    case("nothing is left running", nothing_left),
+    case("no process is left running", nothing_left),
 ];
 
 const fn case(name: &'static str, run: fn(&Bench) -> Verdict) -> Case {
@@ -107,7 +107,7 @@ fn inbox_empty(bench: &Bench) -> Verdict {
 
 fn inbox_returns(bench: &Bench) -> Verdict {
     let sent = bench.send("for bob")?;
-    let got = bench.told(bench.script.inbox(&bench.bob))?;
+    let got = bench.check_call(bench.script.inbox(&bench.bob))?;
     expect_ids("inbox", &got, &[&sent])?;
     expect_message(&got[0], bench, "", "for bob")
 }
@@ -120,22 +120,22 @@ fn inbox_own(bench: &Bench) -> Verdict {
 
 fn inbox_unread(bench: &Bench) -> Verdict {
     let [read, unread] = [bench.send("one")?, bench.send("two")?];
-    bench.told(bench.script.read(&read.id))?;
+    bench.check_call(bench.script.read(&read.id))?;
     bench.expect_inbox(&[&unread])
 }
 
 fn check_returns(bench: &Bench) -> Verdict {
     let sent = bench.send("look")?;
-    let got = bench.told(bench.script.check(&bench.bob))?;
+    let got = bench.check_call(bench.script.check(&bench.bob))?;
     expect_ids("check", &got, &[&sent])?;
-    // What is told twice is the same both times, or it is two messages to who takes it in.
+    // An importer would take a message whose content changes for two messages.
     expect_message(&got[0], bench, "", "look")?;
     expect("created_at", got[0].created_at, sent.created_at)
 }
 
 fn check_marks_nothing(bench: &Bench) -> Verdict {
     let sent = bench.send("look")?;
-    bench.told(bench.script.check(&bench.bob))?;
+    bench.check_call(bench.script.check(&bench.bob))?;
     bench.expect_inbox(&[&sent])
 }
 
@@ -146,56 +146,56 @@ fn check_empty(bench: &Bench) -> Verdict {
 fn read_returns(bench: &Bench) -> Verdict {
     let sent = bench.send_to(&bench.bob, "Sub", "read me")?;
     bench.send("another")?;
-    let got = bench.told(bench.script.read(&sent.id))?;
+    let got = bench.check_call(bench.script.read(&sent.id))?;
     expect("id", &got.id, &sent.id)?;
     expect_message(&got, bench, "Sub", "read me")
 }
 
 fn read_marks(bench: &Bench) -> Verdict {
     let sent = bench.send("once")?;
-    bench.told(bench.script.read(&sent.id))?;
+    bench.check_call(bench.script.read(&sent.id))?;
     bench.expect_inbox(&[])
 }
 
 fn read_keeps(bench: &Bench) -> Verdict {
     let sent = bench.send("still here")?;
-    bench.told(bench.script.read(&sent.id))?;
-    let got = bench.told(bench.script.get(&sent.id))?;
+    bench.check_call(bench.script.read(&sent.id))?;
+    let got = bench.check_call(bench.script.get(&sent.id))?;
     expect("body", got.body.as_str(), "still here")?;
     expect("read", got.read, true)
 }
 
 fn read_unknown(bench: &Bench) -> Verdict {
-    bench.expect_failure("read", NOBODYS).map(drop)
+    bench.expect_failure("read", UNKNOWN_ID).map(drop)
 }
 
 fn get_returns(bench: &Bench) -> Verdict {
     let sent = bench.send_to(&bench.bob, "Hi", "body")?;
-    let got = bench.told(bench.script.get(&sent.id))?;
+    let got = bench.check_call(bench.script.get(&sent.id))?;
     expect("id", &got.id, &sent.id)?;
     expect_message(&got, bench, "Hi", "body")
 }
 
 fn get_marks_nothing(bench: &Bench) -> Verdict {
     let sent = bench.send("look")?;
-    bench.told(bench.script.get(&sent.id))?;
+    bench.check_call(bench.script.get(&sent.id))?;
     bench.expect_inbox(&[&sent])
 }
 
 fn get_unknown(bench: &Bench) -> Verdict {
-    bench.expect_failure("get", NOBODYS).map(drop)
+    bench.expect_failure("get", UNKNOWN_ID).map(drop)
 }
 
 fn mark_read(bench: &Bench) -> Verdict {
     let sent = bench.send("mark me")?;
-    bench.told(bench.script.order(Op::MarkRead, &sent.id))?;
+    bench.check_call(bench.script.order(Op::MarkRead, &sent.id))?;
     bench.expect_inbox(&[])
 }
 
 fn mark_unread(bench: &Bench) -> Verdict {
     let sent = bench.send("there and back")?;
-    bench.told(bench.script.order(Op::MarkRead, &sent.id))?;
-    bench.told(bench.script.order(Op::MarkUnread, &sent.id))?;
+    bench.check_call(bench.script.order(Op::MarkRead, &sent.id))?;
+    bench.check_call(bench.script.order(Op::MarkUnread, &sent.id))?;
     bench.expect_inbox(&[&sent])
 }
 
@@ -219,7 +219,7 @@ fn reply_sender(bench: &Bench) -> Verdict {
     let reply = bench.reply(&sent.id, "second")?;
     expect("from", &reply.from, &bench.bob)?;
     expect("to", &reply.to, &bench.alice)?;
-    let got = bench.told(bench.script.inbox(&bench.alice))?;
+    let got = bench.check_call(bench.script.inbox(&bench.alice))?;
     expect_ids("the sender's inbox", &got, &[&reply])
 }
 
@@ -227,7 +227,7 @@ fn thread_all(bench: &Bench) -> Verdict {
     let sent = bench.send("first")?;
     let reply = bench.reply(&sent.id, "second")?;
     bench.send("another thread")?;
-    let got = bench.told(bench.script.thread(&sent.thread_id))?;
+    let got = bench.check_call(bench.script.thread(&sent.thread_id))?;
     expect_ids("thread", &got, &[&sent, &reply])
 }
 
@@ -235,7 +235,7 @@ fn thread_order(bench: &Bench) -> Verdict {
     let first = bench.send("first")?;
     let second = bench.reply(&first.id, "second")?;
     let third = bench.reply(&second.id, "third")?;
-    let got = bench.told(bench.script.thread(&first.thread_id))?;
+    let got = bench.check_call(bench.script.thread(&first.thread_id))?;
     let bodies: Vec<_> = got.iter().map(|message| message.body.as_str()).collect();
     let want: Vec<_> = [&first, &second, &third]
         .map(|message| message.body.as_str())
@@ -244,15 +244,15 @@ fn thread_order(bench: &Bench) -> Verdict {
 }
 
 fn thread_unknown(bench: &Bench) -> Verdict {
-    let got = bench.told(bench.script.thread("nonexistent-thread"))?;
+    let got = bench.check_call(bench.script.thread("nonexistent-thread"))?;
     expect_ids("thread", &got, &[])
 }
 
 fn count(bench: &Bench) -> Verdict {
     bench.send("one")?;
     let two = bench.send("two")?;
-    bench.told(bench.script.order(Op::MarkRead, &two.id))?;
-    let got = bench.told(bench.script.count(&bench.bob))?;
+    bench.check_call(bench.script.order(Op::MarkRead, &two.id))?;
+    let got = bench.check_call(bench.script.count(&bench.bob))?;
     expect(
         "count",
         got,
@@ -264,7 +264,7 @@ fn count(bench: &Bench) -> Verdict {
 }
 
 fn count_empty(bench: &Bench) -> Verdict {
-    let got = bench.told(bench.script.count(&bench.bob))?;
+    let got = bench.check_call(bench.script.count(&bench.bob))?;
     expect(
         "count",
         got,
@@ -277,40 +277,40 @@ fn count_empty(bench: &Bench) -> Verdict {
 
 fn delete(bench: &Bench) -> Verdict {
     let [gone, kept] = [bench.send("delete me")?, bench.send("keep me")?];
-    bench.told(bench.script.order(Op::Delete, &gone.id))?;
+    bench.check_call(bench.script.order(Op::Delete, &gone.id))?;
     bench.expect_inbox(&[&kept])?;
-    let got = bench.told(bench.script.all(&bench.bob))?;
+    let got = bench.check_call(bench.script.all(&bench.bob))?;
     expect_ids("all", &got, &[&kept])
 }
 
 fn archive(bench: &Bench) -> Verdict {
     let [gone, kept] = [bench.send("archive me")?, bench.send("keep me")?];
-    bench.told(bench.script.order(Op::Archive, &gone.id))?;
+    bench.check_call(bench.script.order(Op::Archive, &gone.id))?;
     bench.expect_inbox(&[&kept])
 }
 
 fn archive_again(bench: &Bench) -> Verdict {
     let sent = bench.send("twice")?;
-    bench.told(bench.script.order(Op::Archive, &sent.id))?;
-    let said = bench.expect_failure("archive", &sent.id)?;
-    let complaint = String::from_utf8_lossy(&said.stderr).to_lowercase();
-    if !complaint.contains(ALREADY_ARCHIVED) {
+    bench.check_call(bench.script.order(Op::Archive, &sent.id))?;
+    let output = bench.expect_failure("archive", &sent.id)?;
+    let stderr = String::from_utf8_lossy(&output.stderr).to_lowercase();
+    if !stderr.contains(ALREADY_ARCHIVED) {
         return Err(format!(
-            "standard error does not say '{ALREADY_ARCHIVED}' the second time"
+            "standard error does not contain '{ALREADY_ARCHIVED}' the second time"
         ));
     }
     Ok(())
 }
 
 fn archive_unknown(bench: &Bench) -> Verdict {
-    bench.expect_failure("archive", NOBODYS).map(drop)
+    bench.expect_failure("archive", UNKNOWN_ID).map(drop)
 }
 
 fn all(bench: &Bench) -> Verdict {
     let [read, unread, gone] = [bench.send("a")?, bench.send("b")?, bench.send("c")?];
-    bench.told(bench.script.read(&read.id))?;
-    bench.told(bench.script.order(Op::Archive, &gone.id))?;
-    let got = bench.told(bench.script.all(&bench.bob))?;
+    bench.check_call(bench.script.read(&read.id))?;
+    bench.check_call(bench.script.order(Op::Archive, &gone.id))?;
+    let got = bench.check_call(bench.script.all(&bench.bob))?;
     expect_ids("all", &got, &[&read, &unread])
 }
 
@@ -321,10 +321,10 @@ fn all_empty(bench: &Bench) -> Verdict {
 fn life_read(bench: &Bench) -> Verdict {
     let sent = bench.send("life")?;
     bench.expect_inbox(&[&sent])?;
-    let read = bench.told(bench.script.read(&sent.id))?;
+    let read = bench.check_call(bench.script.read(&sent.id))?;
     expect("body", read.body.as_str(), "life")?;
     bench.expect_nothing("inbox", &bench.bob)?;
-    let count = bench.told(bench.script.count(&bench.bob))?;
+    let count = bench.check_call(bench.script.count(&bench.bob))?;
     expect(
         "count",
         count,
@@ -338,29 +338,29 @@ fn life_read(bench: &Bench) -> Verdict {
 fn life_archived(bench: &Bench) -> Verdict {
     let sent = bench.send("life")?;
     bench.expect_inbox(&[&sent])?;
-    bench.told(bench.script.order(Op::Archive, &sent.id))?;
+    bench.check_call(bench.script.order(Op::Archive, &sent.id))?;
     bench.expect_nothing("check", &bench.bob)?;
     bench.expect_failure("archive", &sent.id).map(drop)
 }
 
 fn life_answered(bench: &Bench) -> Verdict {
     let sent = bench.send("question")?;
-    bench.told(bench.script.read(&sent.id))?;
+    bench.check_call(bench.script.read(&sent.id))?;
     let reply = bench.reply(&sent.id, "answer")?;
-    let got = bench.told(bench.script.read(&reply.id))?;
+    let got = bench.check_call(bench.script.read(&reply.id))?;
     expect("body", got.body.as_str(), "answer")?;
     bench.expect_nothing("inbox", &bench.alice)?;
     bench.expect_nothing("inbox", &bench.bob)
 }
 
 fn unknown_operation(bench: &Bench) -> Verdict {
-    let said = bench.call("no-such-operation", Some("x"))?;
-    expect("exit code", said.status.code(), Some(2))
+    let output = bench.call("no-such-operation", Some("x"))?;
+    expect("exit code", output.status.code(), Some(2))
 }
 
 fn ensure_running(bench: &Bench) -> Verdict {
-    let said = bench.call("ensure-running", None)?;
-    match said.status.code() {
+    let output = bench.call("ensure-running", None)?;
+    match output.status.code() {
         Some(0 | 2) => Ok(()),
         other => Err(format!("exit code {other:?}")),
     }
@@ -370,15 +370,15 @@ fn text_exact(bench: &Bench) -> Verdict {
     let body =
         "- a list\n\n<b>&amp;</b> \"quoted\" 'single' \\back\\ $HOME `x` %s\t漢字 \u{1f4ee}\n";
     let sent = bench.send_to(&bench.bob, "--flag <&> \"é\"", body)?;
-    let got = bench.told(bench.script.get(&sent.id))?;
+    let got = bench.check_call(bench.script.get(&sent.id))?;
     expect_message(&got, bench, "--flag <&> \"é\"", body)
 }
 
 fn large_body(bench: &Bench) -> Verdict {
     let body = "a line of a large body, with a number: 0123456789\n";
-    let body = body.repeat(LARGE / body.len());
+    let body = body.repeat(LARGE_BODY_BYTES / body.len());
     let sent = bench.send(&body)?;
-    let got = bench.told(bench.script.get(&sent.id))?;
+    let got = bench.check_call(bench.script.get(&sent.id))?;
     expect("length", got.body.len(), body.len())?;
     expect("body", got.body == body, true)
 }
@@ -393,9 +393,9 @@ fn unknown_keys(bench: &Bench) -> Verdict {
     value["x-unknown"] = serde_json::json!({"a": [1, 2]});
     let stdin = value.to_string();
     let arg = Some(OsStr::new(&bench.bob));
-    let said = bench.told(bench.script.call("send", arg, stdin.as_bytes()))?;
-    expect("exit code", said.status.code(), Some(0))?;
-    let got = bench.told(bench.script.inbox(&bench.bob))?;
+    let output = bench.check_call(bench.script.call("send", arg, stdin.as_bytes()))?;
+    expect("exit code", output.status.code(), Some(0))?;
+    let got = bench.check_call(bench.script.inbox(&bench.bob))?;
     expect("messages", got.len(), 1)
 }
 
@@ -423,7 +423,7 @@ fn nothing_left(bench: &Bench) -> Verdict {
         (Op::Get, &sent.id),
         (Op::MarkRead, &sent.id),
     ] {
-        // A call that leaves something is an error by itself.
+        // A call that leaves processes is an error by itself.
         bench.call(op.as_str(), Some(arg))?;
     }
     Ok(())

@@ -33,7 +33,7 @@ const REMOVED_VARIABLES: [&str; 11] = [
     // Configures the session's log: hooks of the program would log to the agent's screen.
     crate::host::log::VARIABLE,
     // Marks a process that asks a mail script; the program is not one.
-    posthaste_provider::asking::ASKING,
+    posthaste_provider::recursion_guard::CALLERS_VARIABLE,
 ];
 
 /// Start the program, and return the session's side of its terminal. The program gets the signal

@@ -8,10 +8,10 @@ use crate::Shared;
 use crate::host::log;
 use posthaste_core::{Draft, MessageId, Timestamp};
 use posthaste_provider::ScriptSettings;
-use posthaste_provider::call::Place;
-use posthaste_provider::intake::{self, Sorted};
+use posthaste_provider::error::ScriptError;
+use posthaste_provider::import::{self, ImportPlan};
+use posthaste_provider::process::Environment;
 use posthaste_provider::script::Script;
-use posthaste_provider::trouble::Trouble;
 use posthaste_store::Error;
 use posthaste_store::operation::Post;
 use posthaste_wire::MailTrouble;
@@ -43,8 +43,8 @@ type Listed = (Vec<Message>, Vec<String>);
 
 /// A call of the script, and the sender of its result.
 enum ScriptCall {
-    Check(oneshot::Sender<Result<Listed, Trouble>>),
-    MarkRead(String, oneshot::Sender<Result<(), Trouble>>),
+    Check(oneshot::Sender<Result<Listed, ScriptError>>),
+    MarkRead(String, oneshot::Sender<Result<(), ScriptError>>),
 }
 
 /// The tasks that exchange mail with a script.
@@ -91,7 +91,7 @@ impl ScriptMail {
         )
         .asked_by(&shared.home)
         .until(stopped)
-        .within(Place {
+        .within(Environment {
             dir: dir.to_owned(),
             env: Vec::new(),
         });
@@ -216,20 +216,20 @@ impl MailSync {
         let mut done = Vec::new();
         let mut remark = None;
         for page in listed.chunks(LOOKUP_PAGE) {
-            let sorted = match self.sort(page.to_vec()).await {
-                Ok(sorted) => sorted,
+            let plan = match self.sort(page.to_vec()).await {
+                Ok(plan) => plan,
                 Err(error) => return Checked::Failed(error.to_string()),
             };
-            for draft in sorted.new {
+            for draft in plan.new {
                 match self.store(draft).await {
                     Ok(None) => {}
                     Ok(Some(refusal)) => odd = odd.or(Some(refusal)),
                     Err(why) => return Checked::Failed(why),
                 }
             }
-            odd = odd.or(sorted.odd.into_iter().next());
-            remark = remark.or(sorted.noted.into_iter().next());
-            done.extend(sorted.done);
+            odd = odd.or(plan.rejected.into_iter().next());
+            remark = remark.or(plan.notes.into_iter().next());
+            done.extend(plan.mark_read);
         }
         self.log_remark(remark);
         self.mark_attempts
@@ -241,7 +241,7 @@ impl MailSync {
         match odd {
             Some(odd) => {
                 let script = self.script.display();
-                Checked::DoneWithTrouble(format!("{script} lists what cannot be taken: {odd}"))
+                Checked::DoneWithTrouble(format!("{script} lists an invalid message: {odd}"))
             }
             None => Checked::Done,
         }
@@ -260,18 +260,18 @@ impl MailSync {
     /// Call the script on the caller's thread. Return `None` if that thread has ended.
     async fn call<T>(
         &self,
-        call: impl FnOnce(oneshot::Sender<Result<T, Trouble>>) -> ScriptCall,
-    ) -> Option<Result<T, Trouble>> {
+        call: impl FnOnce(oneshot::Sender<Result<T, ScriptError>>) -> ScriptCall,
+    ) -> Option<Result<T, ScriptError>> {
         let (sender, receiver) = oneshot::channel();
         self.calls.try_send(call(sender)).ok()?;
         receiver.await.ok()
     }
 
-    async fn sort(&self, listed: Vec<Message>) -> Result<Sorted, Error> {
+    async fn sort(&self, listed: Vec<Message>) -> Result<ImportPlan, Error> {
         let (script, agent) = (self.script.clone(), self.shared.agent.clone());
         self.shared
             .journal
-            .ask(move |journal| intake::sort(&script, &agent, &listed, |id| journal.state(id)))
+            .ask(move |journal| import::plan(&script, &agent, &listed, |id| journal.state(id)))
             .await
     }
 
@@ -305,7 +305,7 @@ impl MailSync {
                 Some(Ok(())) => MARK_READ_ATTEMPTS,
                 Some(Err(trouble)) => {
                     failed.get_or_insert_with(|| trouble.to_string());
-                    if trouble.is_time_out() {
+                    if trouble.is_timeout() {
                         // Count it as an attempt: otherwise new mail would wait for it in every check.
                         self.mark_attempts.insert(id, previous + 1);
                         break;

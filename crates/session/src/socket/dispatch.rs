@@ -14,7 +14,7 @@ use posthaste_core::{IdPrefix, MessageState, Order};
 use posthaste_store::operation::ApplyOrder;
 use posthaste_store::{Denied, Error, Listing, files};
 use posthaste_wire::event::{Event, StateChange};
-use posthaste_wire::method::{self, Call, Method, Outcome};
+use posthaste_wire::method::{self, Call, Method, MethodResult};
 use posthaste_wire::rpc::{self, Failure, Id, Request};
 use posthaste_wire::topic::{Topic, Topics};
 use posthaste_wire::{Detail, Message};
@@ -80,7 +80,7 @@ impl Sink {
         Self::new(None, Target::None).0
     }
 
-    pub(crate) fn answer<M: Method>(mut self, answer: &M::Answer) {
+    pub(crate) fn answer<M: Method>(mut self, answer: &M::Reply) {
         self.send(&M::answer(answer));
     }
 
@@ -88,14 +88,14 @@ impl Sink {
         self.send(&Err(failure));
     }
 
-    fn outcome<M: Method>(self, outcome: Result<M::Answer, Failure>) {
+    fn outcome<M: Method>(self, outcome: Result<M::Reply, Failure>) {
         match outcome {
             Ok(answer) => self.answer::<M>(&answer),
             Err(failure) => self.refuse(failure),
         }
     }
 
-    fn send(&mut self, outcome: &Outcome) {
+    fn send(&mut self, outcome: &MethodResult) {
         let reply = rpc::respond(self.id.as_ref(), outcome);
         match (std::mem::replace(&mut self.to, Target::None), reply) {
             (Target::Outbox(outbox), Some(reply)) => outbox.push(&reply),

@@ -6,14 +6,13 @@ use crate::host::log;
 use crate::socket::dispatch::{denial, failure};
 use crate::socket::peer::{Peer, PeerLookup};
 use crate::state::StateRequest;
-use jiff::SignedDuration;
 use posthaste_core::why::{self, Why};
 use posthaste_core::{
     AgentName, Body, Draft, Evidence, IdPrefix, MessageId, Priority, Timestamp, pending_replies,
 };
 use posthaste_store::operation::{Post, Posted};
 use posthaste_store::{Error, files};
-use posthaste_wire::method::{Send, Sent};
+use posthaste_wire::method::{Resolved, Send, Sent};
 use posthaste_wire::rpc::Failure;
 use posthaste_wire::{Message, plain};
 use tokio::sync::oneshot;
@@ -47,8 +46,7 @@ fn sender(
 }
 
 fn draft(shared: &Shared, from: AgentName, from_evidence: Evidence, body: String) -> Draft {
-    let id = MessageId(Uuid::new_v4());
-    let mut draft = Draft::new(id, from, shared.agent.clone(), body);
+    let mut draft = Draft::new(new_id(), from, shared.agent.clone(), body);
     draft.from_evidence = from_evidence;
     draft.limits = shared.limits;
     draft
@@ -62,38 +60,29 @@ pub(crate) async fn post_from_person(shared: &Shared, text: String) -> Result<()
         .map(drop)
 }
 
-pub(crate) async fn send(shared: &Shared, peer: &Peer, send: Send) -> Result<Sent, Failure> {
-    let (from, evidence) = sender(shared, peer, send.from, send.from_evidence)?;
-    let mut draft = draft(shared, from, evidence, send.body);
-    draft.id = send.id.unwrap_or(draft.id);
-    draft.to = send.to.unwrap_or(draft.to);
-    draft.subject = send.subject;
-    draft.priority = send.priority.unwrap_or(Priority::Normal);
+pub(crate) async fn send(shared: &Shared, peer: &Peer, mut send: Send) -> Result<Sent, Failure> {
+    let (from, from_evidence) = sender(shared, peer, send.from.take(), send.from_evidence)?;
+    let to = send.to.take().unwrap_or_else(|| shared.agent.clone());
     let mut created_at = posthaste_store::times::now();
     if send.raw {
         if clock::has_expired(send.asked_at) {
-            let why = format!("{}: {}", draft.to, clock::TOO_LATE);
+            let why = format!("{to}: {}", clock::TOO_LATE);
             return Err(Failure::invalid_params(why));
         }
         // The answer is meant for the question that was open at the time of the request.
         created_at = send.asked_at.map_or(created_at, |at| at.min(created_at));
-        check_answer(shared, &draft.to, created_at).await?;
-        draft.priority = Priority::Interrupt;
+        check_answer(shared, &to, created_at).await?;
     }
-    draft.key = send.key;
-    draft.not_before = send.not_before;
-    draft.allow_self = send.allow_self;
-    draft.raw = send.raw;
-    draft.ttl = send.ttl_ms.map(millis);
-    draft.deadline = send.deadline_ms.map(millis);
-    draft.expects_reply = send.expects_reply;
-    if let Some(prefix) = send.reply_to {
-        draft.reply_to = Some(find(shared, prefix).await?);
-    }
-    if let Some(prefix) = send.closes {
-        draft.closes = Some(find(shared, prefix).await?);
-    }
-    let posted = store(shared, draft, created_at).await?;
+    let resolved = Resolved {
+        id: send.id.unwrap_or_else(new_id),
+        from,
+        from_evidence,
+        to,
+        reply_to: find(shared, send.reply_to.take()).await?,
+        closes: find(shared, send.closes.take()).await?,
+        limits: shared.limits,
+    };
+    let posted = store(shared, send.into_draft(resolved), created_at).await?;
     let message_state = &posted.state;
     let body = match &message_state.message.envelope.body {
         Body::Inline(text) => text.clone(),
@@ -108,16 +97,17 @@ pub(crate) async fn send(shared: &Shared, peer: &Peer, send: Send) -> Result<Sen
     })
 }
 
-fn millis(count: u64) -> SignedDuration {
-    SignedDuration::from_millis(i64::try_from(count).unwrap_or(i64::MAX))
+fn new_id() -> MessageId {
+    MessageId(Uuid::new_v4())
 }
 
-async fn find(shared: &Shared, prefix: IdPrefix) -> Result<MessageId, Failure> {
-    let found = shared
-        .journal
-        .ask(move |journal| journal.find(&prefix))
-        .await;
-    Ok(found.map_err(|error| failure(&error))?.message.id)
+async fn find(shared: &Shared, prefix: Option<IdPrefix>) -> Result<Option<MessageId>, Failure> {
+    let Some(prefix) = prefix else {
+        return Ok(None);
+    };
+    let found = shared.journal.ask(move |journal| journal.find(&prefix));
+    let found = found.await.map_err(|error| failure(&error))?;
+    Ok(Some(found.message.id))
 }
 
 /// Check that an answer would reach the question that was open when it was asked for. The driver

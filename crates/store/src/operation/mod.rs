@@ -14,7 +14,7 @@ pub use delivery::{
     Expire, Expired, Inject, Injection, MarkUncertain, OpenOffers, RecordDelivery, RecordedDelivery,
 };
 pub use loops::{ApplyLoopOrder, LoopChange};
-pub use order::{ApplyOrder, Ordered, Outcome};
+pub use order::{ApplyOrder, OrderEffect, Ordered};
 pub use post::{Post, Posted};
 pub use run::{EndRun, RecordConversation, StartRun};
 pub use work::{AddNote, AddTask, MoveTask, RecordCompletion, TaskChange};

@@ -20,11 +20,11 @@ pub struct ApplyOrder {
 #[derive(Debug, Clone)]
 pub struct Ordered {
     pub message: Message,
-    pub outcome: Outcome,
+    pub outcome: OrderEffect,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum OrderEffect {
     Changed,
     /// The message already had the state that was ordered.
     Unchanged,
@@ -48,7 +48,7 @@ impl Operation for ApplyOrder {
         decided: &mut Decided<Vec<Ordered>>,
     ) {
         if let (Order::Delete, Ok(ordered)) = (self.order, decided) {
-            let deleted = ordered.iter().filter(|o| o.outcome == Outcome::Changed);
+            let deleted = ordered.iter().filter(|o| o.outcome == OrderEffect::Changed);
             deleted.for_each(|deleted| files::remove_copy(home, &deleted.message));
         }
     }
@@ -62,12 +62,12 @@ impl ApplyOrder {
         let message = found.message;
         let decided = receipt::decide(self.now, self.order, &self.who, &message, found.status);
         let outcome = match decided {
-            Ok(events) if events.is_empty() => Outcome::Unchanged,
+            Ok(events) if events.is_empty() => OrderEffect::Unchanged,
             Ok(events) => {
                 tx.append_events(self.now, &message.to, events)?;
-                Outcome::Changed
+                OrderEffect::Changed
             }
-            Err(Refusal::AlreadyArchived) => Outcome::AlreadyArchived,
+            Err(Refusal::AlreadyArchived) => OrderEffect::AlreadyArchived,
             Err(refusal) => {
                 let id = Some(id);
                 return Ok(Err(Denied::Refused { id, refusal }));

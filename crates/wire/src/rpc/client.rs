@@ -2,7 +2,7 @@
 
 use crate::event::{self, Event};
 use crate::fields::{self, Fields};
-use crate::method::{Answer, Method, Outcome};
+use crate::method::{EncodedReply, Method, MethodResult};
 use crate::rpc::{self, Failure, Id};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -20,7 +20,7 @@ pub enum Heard {
 pub struct Reply {
     /// Id of the request; `None` if the session could not read it.
     pub id: Option<Id>,
-    pub outcome: Outcome,
+    pub outcome: MethodResult,
 }
 
 impl Reply {
@@ -31,7 +31,7 @@ impl Reply {
     }
 
     /// Decode the result of method `M`.
-    pub fn read<M: Method>(self) -> Result<M::Answer, Failure> {
+    pub fn read<M: Method>(self) -> Result<M::Reply, Failure> {
         serde_json::from_str(self.outcome?.get()).map_err(|error| {
             Failure::internal(format!(
                 "the result of {} is invalid: {}",
@@ -85,7 +85,7 @@ pub fn hear(line: &[u8]) -> Result<Heard, Garbled> {
         return Ok(Heard::Reply(Reply { id, outcome }));
     }
     if let Some(result) = fields.raw("result") {
-        let outcome = Ok(Answer(result.to_owned()));
+        let outcome = Ok(EncodedReply(result.to_owned()));
         return Ok(Heard::Reply(Reply { id, outcome }));
     }
     match (

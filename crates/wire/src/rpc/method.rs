@@ -8,8 +8,9 @@ use crate::param::{Dropped, Enabled, Events, Keys, Param, Payload, Prompt};
 use crate::rpc::Failure;
 use crate::topic::Interest;
 use crate::{Detail, Message, Status};
-use jiff::Timestamp;
-use posthaste_core::{AgentName, Evidence, IdPrefix, MessageId, Priority};
+use jiff::{SignedDuration, Timestamp};
+use posthaste_core::storm::Limits;
+use posthaste_core::{AgentName, Body, Draft, Evidence, IdPrefix, MessageId, Priority};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -18,39 +19,39 @@ use std::time::Duration;
 /// Parameters of a method.
 pub trait Method: Serialize {
     const NAME: &'static str;
-    type Answer: Serialize + DeserializeOwned;
+    type Reply: Serialize + DeserializeOwned;
 
     /// Encode a result.
-    fn answer(answer: &Self::Answer) -> Outcome {
+    fn answer(answer: &Self::Reply) -> MethodResult {
         match serde_json::value::to_raw_value(answer) {
-            Ok(json) => Ok(Answer(json)),
+            Ok(json) => Ok(EncodedReply(json)),
             Err(error) => Err(Failure::internal(error.to_string())),
         }
     }
 }
 
 /// Result of a call.
-pub type Outcome = Result<Answer, Failure>;
+pub type MethodResult = Result<EncodedReply, Failure>;
 
 /// Encoded result of a method.
 #[derive(Debug, Clone)]
-pub struct Answer(pub(crate) Box<RawValue>);
+pub struct EncodedReply(pub(crate) Box<RawValue>);
 
-impl Answer {
+impl EncodedReply {
     pub fn get(&self) -> &str {
         self.0.get()
     }
 }
 
-impl PartialEq for Answer {
+impl PartialEq for EncodedReply {
     fn eq(&self, other: &Self) -> bool {
         self.get() == other.get()
     }
 }
 
-impl Eq for Answer {}
+impl Eq for EncodedReply {}
 
-impl Serialize for Answer {
+impl Serialize for EncodedReply {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         self.0.serialize(to)
     }
@@ -74,7 +75,7 @@ macro_rules! methods {
 
             impl Method for $Method {
                 const NAME: &'static str = $name;
-                type Answer = $answer;
+                type Reply = $answer;
             }
 
             impl $Method {
@@ -261,6 +262,45 @@ impl Send {
             asked_at: None,
         }
     }
+
+    /// Convert to what is stored.
+    pub fn into_draft(self, resolved: Resolved) -> Draft {
+        let millis = |count| SignedDuration::from_millis(i64::try_from(count).unwrap_or(i64::MAX));
+        Draft {
+            id: resolved.id,
+            from: resolved.from,
+            from_evidence: resolved.from_evidence,
+            to: resolved.to,
+            subject: self.subject,
+            body: Body::Inline(self.body),
+            priority: match self.raw {
+                true => Priority::Interrupt,
+                false => self.priority.unwrap_or(Priority::Normal),
+            },
+            reply_to: resolved.reply_to,
+            key: self.key,
+            ttl: self.ttl_ms.map(millis),
+            not_before: self.not_before,
+            deadline: self.deadline_ms.map(millis),
+            expects_reply: self.expects_reply,
+            closes: resolved.closes,
+            allow_self: self.allow_self,
+            raw: self.raw,
+            limits: resolved.limits,
+        }
+    }
+}
+
+/// The parts of a [`Send`] that the request may omit or abbreviate.
+#[derive(Debug)]
+pub struct Resolved {
+    pub id: MessageId,
+    pub from: AgentName,
+    pub from_evidence: Evidence,
+    pub to: AgentName,
+    pub reply_to: Option<MessageId>,
+    pub closes: Option<MessageId>,
+    pub limits: Limits,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

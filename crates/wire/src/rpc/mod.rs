@@ -10,7 +10,7 @@ pub mod param;
 pub mod topic;
 
 use crate::fields::{Fields, Items};
-use crate::method::{Call, Outcome};
+use crate::method::{Call, MethodResult};
 use crate::plain;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -266,7 +266,7 @@ pub fn refusal(id: &Id, failure: &Failure) -> Vec<u8> {
 }
 
 /// Encode the reply to a request, if it has an id.
-pub fn respond(id: Option<&Id>, outcome: &Outcome) -> Option<Vec<u8>> {
+pub fn respond(id: Option<&Id>, outcome: &MethodResult) -> Option<Vec<u8>> {
     let id = id?;
     Some(match outcome {
         Ok(answer) => reply(id, answer),

@@ -19,7 +19,7 @@ fn prefix(text: &str) -> IdPrefix {
 fn check<M>(params: M, wrap: fn(M) -> Call, written: &str, answered: &str)
 where
     M: Method + Clone,
-    M::Answer: Debug,
+    M::Reply: Debug,
 {
     let line = client::request(7, &params);
     let head = format!(

@@ -2,8 +2,8 @@
 
 use super::{at, id, message_state, session, status};
 use crate::method::{
-    self, Call, Checkpointing, Injected, InteractiveMode, Killed, Marked, Method, Noted, Nudged,
-    Outcome, Paused, Screen, Sent, Stopping, Subscribed, Written,
+    self, Call, Checkpointing, Injected, InteractiveMode, Killed, Marked, Method, MethodResult,
+    Noted, Nudged, Paused, Screen, Sent, Stopping, Subscribed, Written,
 };
 use crate::rpc::{self, Request, Said};
 use crate::topic::Topics;
@@ -40,7 +40,7 @@ impl Server {
         rpc::respond(request.id.as_ref(), &outcome)
     }
 
-    fn carry_out(&mut self, call: Call) -> Outcome {
+    fn carry_out(&mut self, call: Call) -> MethodResult {
         let message_state = message_state(&[Step::Offering, Step::Offered]);
         let message = Message::new(&message_state, "hi".to_owned(), at(9));
         match call {

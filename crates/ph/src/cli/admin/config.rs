@@ -1,5 +1,5 @@
 use crate::context::Context;
-use posthaste_client::settings::{Row, Source};
+use posthaste_client::settings::{NamedSetting, SettingSource};
 use posthaste_core::text;
 use posthaste_store::report::{Code, Result};
 
@@ -66,14 +66,14 @@ fn show(context: &mut Context) -> Result<Code> {
                 })
             })
             .collect();
-        let named = |rows: Vec<Row>| -> Vec<_> {
+        let named = |rows: Vec<NamedSetting>| -> Vec<_> {
             let rows = rows.into_iter().map(|row| {
                 let source = row.source.to_string();
                 serde_json::json!({ "key": row.key, "value": row.value, "source": source })
             });
             rows.collect()
         };
-        let book = named(context.layers.book().rows());
+        let book = named(context.layers.roster().rows());
         let harnesses = named(context.layers.harnesses().rows());
         let ignored = named(context.layers.ignored().to_vec());
         let value = serde_json::json!({
@@ -92,7 +92,7 @@ fn show(context: &mut Context) -> Result<Code> {
         text::visible(&context.home.path().display().to_string()),
         context.home_source
     );
-    let shown = |key: &str, value: &str, source: &Source| {
+    let shown = |key: &str, value: &str, source: &SettingSource| {
         format!(
             "{key} = {}  ({})",
             text::one_line(value, 80),
@@ -103,7 +103,7 @@ fn show(context: &mut Context) -> Result<Code> {
     let mut rows: Vec<String> = settings
         .map(|(setting, value)| shown(setting.key, &value.text, &value.source))
         .collect();
-    let book = context.layers.book().rows();
+    let book = context.layers.roster().rows();
     let named = book.into_iter().chain(context.layers.harnesses().rows());
     rows.extend(named.map(|row| shown(&row.key, &row.value, &row.source)));
     let ignored = context.layers.ignored().iter();

@@ -1,8 +1,8 @@
-use crate::context::{Context, Said};
+use crate::context::{Context, GlobalOptions};
 use crate::output::{Output, counted, progress, progress_done};
 use anstream::ColorChoice;
 use anstyle::AnsiColor;
-use posthaste_client::session::roll;
+use posthaste_client::session::sessions;
 use posthaste_core::harness::version;
 use posthaste_core::text;
 use posthaste_session::harness::{Catalogue, installed};
@@ -106,7 +106,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
 }
 
 /// Report that the home cannot be used. Read nothing in it.
-pub(crate) fn report_unusable_home(said: &Said, report: &Report) -> Result<Code> {
+pub(crate) fn report_unusable_home(said: &GlobalOptions, report: &Report) -> Result<Code> {
     let findings = [
         ok("version", format!("ph {}", env!("CARGO_PKG_VERSION"))),
         failed("home", report),
@@ -208,7 +208,7 @@ fn disk_space(home: &Home) -> Option<Finding> {
 
 /// Return one finding for each session whose program has an untested version.
 fn untested_versions(context: &Context) -> Vec<Finding> {
-    let living = roll::living(&context.home, context.config.patience, context.now);
+    let living = sessions::running(&context.home, context.config.patience, context.now);
     let findings = living
         .unwrap_or_default()
         .into_iter()
@@ -248,7 +248,7 @@ fn optional_program(context: &Context, program: &'static str) -> Finding {
 /// Return one finding for each session that gets no mail from the mail script.
 fn sessions_without_mail(context: &Context) -> Vec<Finding> {
     // Problems of the home itself are separate findings.
-    let living = roll::living(&context.home, context.config.patience, context.now);
+    let living = sessions::running(&context.home, context.config.patience, context.now);
     let living = living.unwrap_or_default();
     let troubled = living.into_iter().filter_map(|session| {
         let trouble = session.mail_trouble?;

@@ -1,4 +1,4 @@
-use crate::context::Said;
+use crate::context::GlobalOptions;
 use crate::output::Output;
 use anstream::ColorChoice;
 use posthaste_core::text;
@@ -24,7 +24,7 @@ Examples:
   ph trust --home .posthaste")]
 pub(crate) struct Args {}
 
-pub(crate) fn run(_: &Args, said: &Said) -> Result<Code> {
+pub(crate) fn run(_: &Args, said: &GlobalOptions) -> Result<Code> {
     let Some(path) = &said.home else {
         return Err(Report::usage("cannot trust a home: --home is missing")
             .hint("run 'ph trust --home PATH'"));

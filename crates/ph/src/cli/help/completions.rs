@@ -1,4 +1,4 @@
-use crate::context::Said;
+use crate::context::GlobalOptions;
 use crate::output::Output;
 use clap_complete::env::Shells;
 use posthaste_store::report::{Code, Report, Result};
@@ -17,7 +17,7 @@ pub(crate) struct Args {
     shell: String,
 }
 
-pub(crate) fn run(args: &Args, said: &Said) -> Result<Code> {
+pub(crate) fn run(args: &Args, said: &GlobalOptions) -> Result<Code> {
     let shells = Shells::builtins();
     let shell = shells
         .completer(&args.shell)

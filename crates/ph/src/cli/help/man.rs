@@ -1,4 +1,4 @@
-use crate::context::Said;
+use crate::context::GlobalOptions;
 use crate::output::{Output, note};
 use clap::CommandFactory;
 use posthaste_store::report::{Code, EXIT_CODES, Report, Result};
@@ -20,7 +20,7 @@ pub(crate) struct Args {
     dir: Option<PathBuf>,
 }
 
-pub(crate) fn run(args: &Args, said: &Said) -> Result<Code> {
+pub(crate) fn run(args: &Args, said: &GlobalOptions) -> Result<Code> {
     let mut command = crate::cli::Cli::command().long_about(crate::cli::DESCRIPTION);
     command.build();
     if let Some(dir) = &args.dir {

@@ -3,7 +3,7 @@ pub(crate) mod groups;
 pub(crate) mod man;
 pub(crate) mod misread;
 
-use crate::context::Said;
+use crate::context::GlobalOptions;
 use crate::output::Output;
 use anstream::ColorChoice;
 use clap::CommandFactory;
@@ -24,7 +24,7 @@ pub(crate) struct Args {
     topic: Vec<String>,
 }
 
-pub(crate) fn run(args: &Args, said: &Said) -> Result<Code> {
+pub(crate) fn run(args: &Args, said: &GlobalOptions) -> Result<Code> {
     if args.topic == ["exit-codes"] {
         let mut out = Output::new(color(said));
         out.text(EXIT_CODES)?;
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &Args, said: &Said) -> Result<Code> {
     }
 }
 
-pub(crate) fn print(help: &StyledStr, said: &Said) -> Result<Code> {
+pub(crate) fn print(help: &StyledStr, said: &GlobalOptions) -> Result<Code> {
     let mut out = Output::new(color(said));
     out.text(help.ansi())?;
     out.flush()?;
@@ -60,7 +60,7 @@ pub(crate) fn print(help: &StyledStr, said: &Said) -> Result<Code> {
 }
 
 /// Return the colour choice of the flag. Help texts do not read the settings.
-pub(crate) fn color(said: &Said) -> ColorChoice {
+pub(crate) fn color(said: &GlobalOptions) -> ColorChoice {
     match said.color.as_deref() {
         Some("always") => ColorChoice::Always,
         Some("never") => ColorChoice::Never,

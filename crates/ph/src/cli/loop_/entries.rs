@@ -3,7 +3,7 @@
 use crate::cli::loop_::worklist;
 use crate::context::Context;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use posthaste_client::mailbox;
+use posthaste_client::mail;
 use posthaste_core::AgentName;
 use posthaste_store::Journal;
 use posthaste_store::report::{Code, Result};
@@ -46,7 +46,7 @@ pub(crate) fn print_stored(
         context.out.line(line)?;
     }
     context.out.flush()?;
-    mailbox::leave(journal);
+    mail::leave(journal);
     Ok(Code::Ok)
 }
 

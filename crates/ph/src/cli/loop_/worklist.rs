@@ -14,7 +14,7 @@ use uuid::Uuid;
 /// Return the agent whose list is used: the named one, else the caller.
 pub(crate) fn whose(context: &Context, said: Option<&AgentName>) -> Result<AgentName> {
     match said {
-        Some(name) => context.config.book.agent(&name.clone().into()),
+        Some(name) => context.config.roster.agent(&name.clone().into()),
         None => Ok(context.me()?.0),
     }
 }

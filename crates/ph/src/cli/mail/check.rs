@@ -1,9 +1,9 @@
 use crate::cli::loop_::worklist;
-use crate::cli::mail::script_mailbox;
+use crate::cli::mail::mailbox::{self, Mailbox};
 use crate::cli::names::{AddressParser, complete_agents};
-use crate::context::{Context, Said};
+use crate::context::{Context, GlobalOptions};
 use crate::output::{self, note};
-use posthaste_client::mailbox;
+use posthaste_client::mail;
 use posthaste_client::roster::Address;
 use posthaste_core::inject::{self, Entry, MAX_BYTES};
 use posthaste_core::offer;
@@ -11,7 +11,6 @@ use posthaste_core::{AgentName, Body, MessageId, MessageState, text};
 use posthaste_store::operation::{Inject, Injection, RecordDelivery};
 use posthaste_store::report::{Code, Report, Result};
 use posthaste_store::{InjectLock, Journal, Patience, files};
-use posthaste_wire::Count;
 
 /// Evidence recorded when a hook has printed a message.
 const PRINTED: &str = "its hook has printed it whole";
@@ -21,11 +20,12 @@ const PRINTED: &str = "its hook has printed it whole";
 /// Prints the number of unread messages and exits with 0, or prints nothing and exits with 1 if
 /// there are none. Changes nothing.
 ///
-/// With --inject, for an agent's hook: prints new mail as a reminder for the agent, most urgent
+/// --inject is for an agent's hook. It prints new mail as a reminder for the agent, most urgent
 /// first, each message once, and always exits with 0. Each message is 'offering' before it is
 /// printed and 'offered' afterwards. If the hook is killed in between, or cannot print, the message
-/// is offered again, marked as a repeat. If a person runs it, --inject prints the agent's mail and
-/// records nothing.
+/// is offered again, marked as a repeat.
+///
+/// If the person runs it, --inject prints the agent's mail and records nothing.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -41,15 +41,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
-    let name = inbox_owner(context, args)?;
-    let (total, unread) = if let Some(script) = script_mailbox::script(context)? {
-        let count = script_mailbox::check(context, &script, &name)?;
-        (count.total, count.unread)
-    } else {
-        crate::cli::mail::count::in_journal(context, &name)?
-    };
+    let name = context.owner(args.name.as_ref())?;
+    let count = Mailbox::open(context)?.check(context, &name)?;
+    let unread = count.unread;
     if context.json {
-        context.out.json(&Count { total, unread })?;
+        context.out.json(&count)?;
     } else if unread > 0 {
         context
             .out
@@ -59,7 +55,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
 }
 
 /// Run `ph check --inject` for a hook. Always succeeds: an agent must never fail because of its mail.
-pub(crate) fn inject(args: &Args, said: &Said) -> Code {
+pub(crate) fn inject(args: &Args, said: &GlobalOptions) -> Code {
     if let Err(report) = try_inject(args, said)
         && report.is_failure()
     {
@@ -68,9 +64,9 @@ pub(crate) fn inject(args: &Args, said: &Said) -> Code {
     Code::Ok
 }
 
-fn try_inject(args: &Args, said: &Said) -> Result<()> {
+fn try_inject(args: &Args, said: &GlobalOptions) -> Result<()> {
     let mut context = Context::new(said)?;
-    let name = inbox_owner(&context, args)?;
+    let name = context.owner(args.name.as_ref())?;
     let Some(reminder) = reminder(&mut context, &name, Caller::Anybody, note)? else {
         return Ok(());
     };
@@ -152,7 +148,7 @@ impl Reminder {
                 };
                 journal.commit(record)??;
                 drop(lock);
-                mailbox::leave(*journal);
+                mail::leave(*journal);
             }
         }
         Ok(())
@@ -178,7 +174,7 @@ pub(crate) fn reminder(
             "{me} cannot view the mail of {name}"
         )));
     }
-    if let Err(report) = script_mailbox::take_in(context, name) {
+    if let Err(report) = mailbox::import_new(context, name) {
         complain(format!(
             "the script was not asked for new mail: {}",
             report.message()
@@ -228,7 +224,7 @@ fn claim(context: &Context, mut journal: Journal, name: &AgentName) -> Result<Op
         return Ok(None);
     };
     if messages.is_empty() {
-        mailbox::leave(journal);
+        mail::leave(journal);
         return Ok(None);
     }
     Ok(Some(Reminder {
@@ -259,11 +255,4 @@ fn render(context: &Context, messages: &[MessageState], unread: u64) -> String {
         .map(|(state, text)| Entry { state, text })
         .collect();
     inject::reminder(&entries, unread)
-}
-
-fn inbox_owner(context: &Context, args: &Args) -> Result<AgentName> {
-    match &args.name {
-        Some(name) => context.config.book.agent(name),
-        None => Ok(context.me()?.0),
-    }
 }

@@ -1,8 +1,7 @@
-use crate::cli::mail::script_mailbox;
+use crate::cli::mail::mailbox::Mailbox;
 use crate::cli::names::{AddressParser, complete_agents};
 use crate::context::Context;
 use posthaste_client::roster::Address;
-use posthaste_core::AgentName;
 use posthaste_store::report::{Code, Result};
 use posthaste_wire::Count;
 
@@ -19,16 +18,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
-    let name = match &args.name {
-        Some(name) => context.config.book.agent(name)?,
-        None => context.me()?.0,
-    };
-    let (total, unread) = if let Some(script) = script_mailbox::script(context)? {
-        let count = script_mailbox::count(context, &script, &name)?;
-        (count.total, count.unread)
-    } else {
-        in_journal(context, &name)?
-    };
+    let name = context.owner(args.name.as_ref())?;
+    let Count { total, unread } = Mailbox::open(context)?.count(context, &name)?;
     if context.json {
         context.out.json(&Count { total, unread })?;
     } else {
@@ -37,15 +28,4 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
             .line(format!("{total} in total, {unread} unread"))?;
     }
     Ok(Code::Ok)
-}
-
-/// Count the messages in the journal: total and unread.
-pub(crate) fn in_journal(context: &Context, name: &AgentName) -> Result<(u64, u64)> {
-    Ok(match context.reader()? {
-        Some(mut journal) => {
-            let count = journal.count(name, context.now)?;
-            (count.total, count.unread)
-        }
-        None => (0, 0),
-    })
 }

@@ -1,10 +1,7 @@
-use crate::cli::mail::script_mailbox::{self, Inbox};
+use crate::cli::mail::mailbox::{self, Mailbox, Part};
 use crate::cli::names::{AddressParser, complete_agents};
 use crate::context::Context;
-use crate::output::message_text;
 use posthaste_client::roster::Address;
-use posthaste_core::{MessageState, prompt};
-use posthaste_store::Listing;
 use posthaste_store::report::{Code, Result};
 
 /// List an agent's unread messages
@@ -33,40 +30,17 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
-    let name = match &args.name {
-        Some(name) => context.config.book.agent(name)?,
-        None => context.me()?.0,
+    let name = context.owner(args.name.as_ref())?;
+    let part = match (args.awaiting, args.prompt, args.all) {
+        (true, _, _) => Part::Awaiting,
+        (_, true, _) => Part::Imported,
+        (_, _, true) => Part::All,
+        (_, _, false) => Part::Unread,
     };
-    if let Some(script) = script_mailbox::script(context)? {
-        if args.awaiting {
-            return Err(script_mailbox::cannot(
-                &script,
-                "tell which replies are awaited",
-            ));
-        }
-        let which = match (args.prompt, args.all) {
-            (true, _) => Inbox::Prompt,
-            (false, true) => Inbox::All,
-            (false, false) => Inbox::Unread,
-        };
-        return script_mailbox::inbox(context, &script, &name, which);
-    }
-    let listing = if args.all {
-        Listing::All
-    } else {
-        Listing::Unread
-    };
-    let messages = match context.reader()? {
-        Some(mut journal) if args.awaiting => journal.awaited(&name, context.now)?,
-        Some(mut journal) => journal.inbox(&name, listing, context.now)?,
-        None => Vec::new(),
-    };
+    let messages = Mailbox::open(context)?.list(context, &name, part)?;
     if args.prompt {
-        print_prompt(context, &messages)?;
-    } else if context.json {
-        let messages = message_text::all_as_json(&context.home, &messages, context.now)?;
-        context.out.json(&messages)?;
-    } else if messages.is_empty() {
+        mailbox::print_prompt(context, &messages)?;
+    } else if messages.is_empty() && !context.json {
         let none = match (args.awaiting, args.all) {
             (true, _) => format!("{name} awaits no reply"),
             (false, true) => format!("no mail for {name}"),
@@ -74,24 +48,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         };
         context.out.line(none)?;
     } else {
-        message_text::list(context, &messages)?;
+        mailbox::print_list(context, &messages)?;
     }
     Ok(Code::Ok)
-}
-
-fn print_prompt(context: &mut Context, messages: &[MessageState]) -> Result<()> {
-    let bodies = messages
-        .iter()
-        .map(|state| message_text::text_or_loss(&context.home, state));
-    let bodies = bodies.collect::<Result<Vec<_>>>()?;
-    let entries: Vec<_> = messages
-        .iter()
-        .zip(&bodies)
-        .map(|(state, text)| prompt::Entry {
-            message: &state.message,
-            text,
-        })
-        .collect();
-    let block = prompt::inbox_block(&entries, posthaste_store::times::zone());
-    context.out.bytes(block.as_bytes())
 }

@@ -1,10 +1,10 @@
-use crate::cli::mail::script_mailbox;
-use crate::cli::names::{SaidId, complete_ids};
+use crate::cli::mail::mailbox::{Entry, Located, Mailbox, Marking};
+use crate::cli::names::{TypedId, complete_ids};
 use crate::context::Context;
 use crate::output::message_text;
 use crate::output::note;
 use jiff::Timestamp;
-use posthaste_client::mailbox;
+use posthaste_client::mail;
 use posthaste_core::receipt::{Receipt, Step};
 use posthaste_core::{AgentName, Order, text};
 use posthaste_store::files;
@@ -12,8 +12,7 @@ use posthaste_store::report::{Code, Result};
 
 /// Print a message and mark it as read
 ///
-/// If an agent reads another agent's mail, the message is not marked. If the person reads it, it
-/// is.
+/// A message is marked as read only if its recipient or the person reads it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -22,62 +21,76 @@ Examples:
 pub(crate) struct Args {
     /// Message id or id prefix
     #[arg(value_name = "ID", add = complete_ids())]
-    id: SaidId,
-    /// Print only the text; unchanged byte for byte unless the output is a terminal
+    id: TypedId,
+    /// Print only the text; its bytes are unchanged unless the output is a terminal
     #[arg(long, conflicts_with = "json")]
     body: bool,
 }
 
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
-    if let Some(kept) = script_mailbox::kept(context, &args.id)? {
-        return script_mailbox::read(context, kept, &args.id, args.body);
-    }
-    let (me, _) = context.me()?;
-    let mut journal = context.reader()?;
-    let mut message_state = context.find(journal.as_mut(), &args.id.prefix()?)?;
-    let status = message_state.status.at(&message_state.message, context.now);
+    let mailbox = Mailbox::open(context)?;
+    let mut found = mailbox.find(context, &args.id)?;
     // Load the text first: a message that cannot be shown is not marked as read.
-    let body = files::body(&context.home, &message_state.message)?;
-    let is_mine = me.is_human() || me == message_state.message.to;
-    let marks = is_mine && status.is_unread();
-    if marks {
-        // Print the state after this reading, which is recorded as soon as all of it is printed.
-        message_state.status.apply(Step::Read);
-        message_state.receipts.push(reading(&me, context.now));
-    }
+    let (entry, body, marking) = open(context, &mut found)?;
     if context.json {
-        let message = posthaste_wire::Message::new(&message_state, body, context.now);
-        context.out.json(&message)?;
+        context.out.json(&entry.to_json(body, context.now))?;
     } else if args.body && context.out.is_terminal() {
         context.out.bytes(text::visible(&body).as_bytes())?;
     } else if args.body {
         context.out.bytes(body.as_bytes())?;
     } else {
-        message_text::head(context, &message_state)?;
+        entry.print_head(context)?;
         message_text::text(context, &body, "")?;
     }
-    if !is_mine {
-        context.out.flush()?;
+    context.out.flush()?;
+    let (me, _) = context.me()?;
+    if marking == Marking::NotMine {
+        let to = text::one_line(entry.recipient(), 80);
         note(format!(
-            "this message is for {}; it is not marked as read when {me} reads it",
-            message_state.message.to
+            "not marked as read: the message is for {to}, not for {me}"
         ));
     }
-    context.out.flush()?;
-    if let Some(mut journal) = journal {
-        if marks {
-            let ids = vec![message_state.message.id];
-            mailbox::order(
-                &mut journal,
-                context.now,
-                context.me()?.0,
-                Order::MarkRead,
-                ids,
-            )?;
+    match found {
+        Located::Script(message) if marking == Marking::Due => {
+            message.mark_read(context)?;
         }
-        mailbox::leave(journal);
+        Located::Script(_) => {}
+        Located::Journal(mut journal, state) => {
+            if marking == Marking::Due {
+                let ids = vec![state.message.id];
+                mail::order(&mut journal, context.now, me, Order::MarkRead, ids)?;
+            }
+            mail::leave(journal);
+        }
     }
     Ok(Code::Ok)
+}
+
+/// Return the message as it is after this reading, its text, and whether to mark it.
+fn open(context: &Context, found: &mut Located<'_>) -> Result<(Entry, String, Marking)> {
+    match found {
+        Located::Script(message) => {
+            let (message, marking) = message.open(context)?;
+            let (message, copy) = (Box::new(message), None);
+            let body = message.body.clone();
+            Ok((Entry::Script { message, copy }, body, marking))
+        }
+        Located::Journal(_, state) => {
+            let body = files::body(&context.home, &state.message)?;
+            let (me, _) = context.me()?;
+            let status = state.status.at(&state.message, context.now);
+            let marking = match me.is_human() || me == state.message.to {
+                false => Marking::NotMine,
+                true if status.is_unread() => Marking::Due,
+                true => Marking::Done,
+            };
+            if marking == Marking::Due {
+                state.status.apply(Step::Read);
+                state.receipts.push(reading(&me, context.now));
+            }
+            Ok((Entry::Journal(state.clone()), body, marking))
+        }
+    }
 }
 
 /// Return the receipt for reading the message now.

@@ -1,7 +1,6 @@
-use crate::cli::mail::script_mailbox;
+use crate::cli::mail::mailbox::{self, Entry, Mailbox};
 use crate::cli::names::{NameParser, complete_agents};
 use crate::context::Context;
-use crate::output::message_text;
 use crate::output::{progress, progress_done};
 use posthaste_core::AgentName;
 use posthaste_store::report::{Code, Report, Result};
@@ -50,9 +49,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     if !query.words.chars().any(char::is_alphanumeric) {
         return Err(Report::usage("the query has no words"));
     }
-    if let Some(script) = script_mailbox::script(context)? {
-        return Err(script_mailbox::cannot(&script, "search"));
-    }
+    Mailbox::open(context)?.require_journal("search")?;
     let messages = match context.reader()? {
         Some(mut journal) => {
             let found = journal.search(&query, |left| {
@@ -63,15 +60,10 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         }
         None => Vec::new(),
     };
-    if context.json {
-        let messages = message_text::all_as_json(&context.home, &messages, context.now)?;
-        context.out.json(&messages)?;
-    } else {
-        message_text::list(context, &messages)?;
-    }
-    Ok(if messages.is_empty() {
-        Code::No
-    } else {
-        Code::Ok
-    })
+    let code = match messages.is_empty() {
+        true => Code::No,
+        false => Code::Ok,
+    };
+    mailbox::print_list(context, &Entry::all(messages))?;
+    Ok(code)
 }

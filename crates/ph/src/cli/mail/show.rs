@@ -1,8 +1,8 @@
-use crate::cli::mail::script_mailbox;
-use crate::cli::names::{SaidId, complete_ids};
+use crate::cli::mail::mailbox::{Entry, EntryJson, Located, Mailbox};
+use crate::cli::names::{TypedId, complete_ids};
 use crate::context::Context;
 use crate::output::message_text::{self, field};
-use posthaste_client::mailbox;
+use posthaste_client::mail;
 use posthaste_store::files;
 use posthaste_store::report::{Code, Result};
 use posthaste_wire::{Detail, Receipt};
@@ -18,21 +18,21 @@ Examples:
 pub(crate) struct Args {
     /// Message id or id prefix
     #[arg(value_name = "ID", add = complete_ids())]
-    id: SaidId,
+    id: TypedId,
 }
 
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
-    if let Some(kept) = script_mailbox::kept(context, &args.id)? {
-        return script_mailbox::show(context, kept, &args.id);
-    }
-    let mut journal = context.reader()?;
-    let state = context.find(journal.as_mut(), &args.id.prefix()?)?;
+    let mailbox = Mailbox::open(context)?;
+    let state = match mailbox.find(context, &args.id)? {
+        Located::Journal(_, state) => state,
+        Located::Script(message) => return show_script_message(context, &message.entry(context)?),
+    };
     let body = message_text::text_or_loss(&context.home, &state)?;
     // If the message's file is lost, the rest of the message is still shown.
     let file = files::ensure(&context.home, &state.message)
         .ok()
         .map(|path| path.display().to_string());
-    let reason = mailbox::why(&context.home, context.config.patience, context.now, &state).reason;
+    let reason = mail::why(&context.home, context.config.patience, context.now, &state).reason;
     if context.json {
         let mut detail = Detail::new(&state, body, file, context.now);
         detail.message.reason = reason;
@@ -63,7 +63,30 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         field(context, name, &value)?;
     }
     let receipts = state.receipts.iter().map(Receipt::new).collect();
-    message_text::journey(context, receipts)?;
+    message_text::receipts(context, receipts)?;
     message_text::text(context, &body, "")?;
+    Ok(Code::Ok)
+}
+
+fn show_script_message(context: &mut Context, entry: &Entry) -> Result<Code> {
+    let body = entry.body(&context.home)?;
+    let (EntryJson::Script(shown), Entry::Script { copy, .. }) =
+        (entry.to_json(body, context.now), entry)
+    else {
+        return Ok(Code::Ok);
+    };
+    if context.json {
+        context.out.json(&shown)?;
+        return Ok(Code::Ok);
+    }
+    entry.print_head(context)?;
+    if let Some(thread) = &shown.thread_id {
+        field(context, "thread", thread)?;
+    }
+    if let Some(copy) = copy {
+        field(context, "here", &copy.message.id.to_string())?;
+    }
+    message_text::receipts(context, shown.receipts)?;
+    message_text::text(context, &shown.body, "")?;
     Ok(Code::Ok)
 }

@@ -1,7 +1,6 @@
-use crate::cli::mail::script_mailbox;
-use crate::cli::names::{SaidId, complete_ids};
+use crate::cli::mail::mailbox::{self, Mailbox};
+use crate::cli::names::{TypedId, complete_ids};
 use crate::context::Context;
-use crate::output::message_text;
 use posthaste_store::report::{Code, Result};
 
 /// Print all messages of a thread, in order
@@ -16,35 +15,11 @@ Examples:
 pub(crate) struct Args {
     /// Id or id prefix of the thread or of a message in it
     #[arg(value_name = "ID", add = complete_ids())]
-    id: SaidId,
+    id: TypedId,
 }
 
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
-    if let Some(kept) = script_mailbox::kept(context, &args.id)? {
-        return script_mailbox::thread(context, kept, &args.id);
-    }
-    let mut journal = context.reader()?;
-    let prefix = args.id.prefix()?;
-    let messages = match &mut journal {
-        Some(journal) => {
-            let thread = journal.find_thread(&prefix)?;
-            journal.thread(thread)?
-        }
-        None => return Err(posthaste_store::Error::NotFound(prefix).into()),
-    };
-    if context.json {
-        let messages = message_text::all_as_json(&context.home, &messages, context.now)?;
-        context.out.json(&messages)?;
-        return Ok(Code::Ok);
-    }
-    for (index, state) in messages.iter().enumerate() {
-        if index > 0 {
-            context.out.line("")?;
-        }
-        let body = message_text::text_or_loss(&context.home, state)?;
-        message_text::head(context, state)?;
-        // Indented, so that no text can be mistaken for the header of another message.
-        message_text::text(context, &body, "    ")?;
-    }
+    let messages = Mailbox::open(context)?.thread(context, &args.id)?;
+    mailbox::print_thread(context, &messages)?;
     Ok(Code::Ok)
 }

@@ -1,8 +1,8 @@
-use crate::cli::mail::script_mailbox;
-use crate::cli::names::{SaidId, complete_ids};
+use crate::cli::mail::mailbox::{self, Mailbox};
+use crate::cli::names::{TypedId, complete_ids};
 use crate::context::Context;
 use crate::output::message_text::field;
-use posthaste_client::mailbox;
+use posthaste_client::mail;
 use posthaste_store::report::{Code, Result};
 
 /// Explain what holds a message and what will release it
@@ -15,21 +15,15 @@ Examples:
 pub(crate) struct Args {
     /// Message id or id prefix
     #[arg(value_name = "ID", add = complete_ids())]
-    id: SaidId,
+    id: TypedId,
 }
 
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
-    let state = match script_mailbox::script(context)? {
-        Some(script) => match script_mailbox::why(context, &script, &args.id)? {
-            Some(state) => state,
-            None => return Ok(Code::Ok),
-        },
-        None => {
-            let mut journal = context.reader()?;
-            context.find(journal.as_mut(), &args.id.prefix()?)?
-        }
+    let mailbox = Mailbox::open(context)?;
+    let Some(state) = mailbox::explain(context, &mailbox, &args.id)? else {
+        return Ok(Code::Ok);
     };
-    let why = mailbox::why(&context.home, context.config.patience, context.now, &state);
+    let why = mail::why(&context.home, context.config.patience, context.now, &state);
     if context.json {
         context.out.json(&why)?;
         return Ok(Code::Ok);

@@ -1,11 +1,12 @@
 use crate::cli::mail::compose::body::not_empty;
-use crate::cli::mail::compose::send::{self, Answer, new_id};
+use crate::cli::mail::compose::send::{self, Outgoing, SentFormat};
 use crate::cli::mail::compose::wait::WaitArgs;
+use crate::cli::mail::mailbox::Mailbox;
 use crate::cli::names::{NameParser, complete_agents};
 use crate::cli::session::status;
 use crate::context::Context;
-use posthaste_client::session::client::{Client, NoAnswer, UNHURRIED};
-use posthaste_core::{AgentName, Draft, Priority};
+use posthaste_client::session::client::{CallError, Client, TYPING_TIMEOUT};
+use posthaste_core::{AgentName, MessageId};
 use posthaste_store::report::{Code, Report, Result};
 use posthaste_wire::method::{self, GOOD_FOR};
 
@@ -43,36 +44,38 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
             "'ph answer {name} y' types y and Enter; 'ph peek {name}' shows the question"
         ))
     })?;
-    let draft = Draft {
+    let outgoing = Outgoing {
+        from,
         from_evidence,
-        priority: Priority::Interrupt,
-        raw: true,
-        limits: context.config.limits,
-        ..Draft::new(new_id(), from, args.name, text)
+        to: vec![args.name],
+        message: method::Send {
+            raw: true,
+            ..method::Send::new(text)
+        },
     };
-    send::post(context, &[draft], Answer::Id, &args.wait)
+    let mailbox = Mailbox::Journal;
+    send::post(context, &mailbox, &outgoing, SentFormat::Id, &args.wait)
 }
 
 /// Send an answer to the recipient's session. There is no fallback through the journal: an answer
 /// that is typed later could answer another question.
 pub(crate) fn hand_over(
     context: &Context,
-    draft: &Draft,
+    name: &AgentName,
     send: &method::Send,
 ) -> Result<method::Sent> {
-    let name = &draft.to;
-    let Some(mut client) = Client::awake(&context.home, name) else {
+    let Some(mut client) = Client::connect_responsive(&context.home, name) else {
         return Err(unreachable(context, name));
     };
     // This timeout is longer than the time within which the session may start to type the answer.
-    client.call(send, UNHURRIED).map_err(|error| match error {
-        NoAnswer::Refused(failure) => Report::refused(failure.message).hint(format!(
+    client.call(send, TYPING_TIMEOUT).map_err(|error| match error {
+        CallError::Refused(failure) => Report::refused(failure.message).hint(format!(
             "'ph peek {name}' shows its screen; 'ph send {name}' leaves a message"
         )),
-        NoAnswer::Silence => Report::storage(format!("the session of {name} does not answer"))
+        CallError::NoReply => Report::storage(format!("the session of {name} does not answer"))
             .hint(format!(
                 "'ph show {}' shows whether it was stored; it is not typed later than {} s after sending",
-                draft.id.id8(),
+                send.id.map(MessageId::id8).unwrap_or_default(),
                 GOOD_FOR.as_secs()
             )),
     })

@@ -1,7 +1,7 @@
 use crate::context::Context;
 use crate::output::note;
 use anstyle::{AnsiColor, Style};
-use posthaste_client::session::roll;
+use posthaste_client::session::sessions;
 use posthaste_core::harness::version;
 use posthaste_core::{Timestamp, text};
 use posthaste_store::report::{Code, Result};
@@ -21,7 +21,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
-    let mut sessions = roll::living(&context.home, context.config.patience, context.now)?;
+    let mut sessions = sessions::running(&context.home, context.config.patience, context.now)?;
     let crashed = add_ended(context, &mut sessions, args.all)?;
     if context.json {
         context.out.json(&sessions)?;
@@ -90,12 +90,12 @@ fn add_ended(context: &Context, sessions: &mut Vec<Session>, all: bool) -> Resul
             continue;
         }
         let is_over = run.end.is_some();
-        let has_crashed = roll::has_crashed(&context.home, &mut journal, &run)?;
+        let has_crashed = sessions::has_crashed(&context.home, &mut journal, &run)?;
         if has_crashed && !all {
             crashed.push(name.to_owned());
         }
         if has_crashed || (all && is_over) {
-            let session = roll::ended(&mut journal, &run, context.now)?;
+            let session = sessions::ended(&mut journal, &run, context.now)?;
             sessions.extend((all || !session.orphans.is_empty()).then_some(session));
         }
     }

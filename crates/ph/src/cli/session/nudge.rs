@@ -3,8 +3,8 @@ use crate::cli::session::status;
 use crate::context::Context;
 use crate::output::note;
 use posthaste_client::roster::{self, Address};
-use posthaste_client::session::client::{Client, NoAnswer, UNHURRIED};
-use posthaste_client::session::roll::SILENT;
+use posthaste_client::session::client::{CallError, Client, TYPING_TIMEOUT};
+use posthaste_client::session::sessions::NO_RESPONSE;
 use posthaste_core::AgentName;
 use posthaste_store::report::{Code, Report, Result};
 use posthaste_wire::Activity;
@@ -41,7 +41,7 @@ struct Answer<'a> {
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let names = context
         .config
-        .book
+        .roster
         .resolve(std::slice::from_ref(&args.name))?;
     let texts = names.iter().map(|name| text(context, args, name));
     let texts = texts.collect::<Result<Vec<_>>>()?;
@@ -82,7 +82,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
 
 /// Return the line to type: the argument, else the agent's setting.
 fn text(context: &Context, args: &Args, name: &AgentName) -> Result<String> {
-    let text = args.text.as_deref().or(context.config.book.nudge(name));
+    let text = args.text.as_deref().or(context.config.roster.nudge(name));
     let text = text.ok_or_else(|| {
         Report::usage(format!(
             "the text is missing, and the settings have none for {name}"
@@ -105,7 +105,7 @@ fn text(context: &Context, args: &Args, name: &AgentName) -> Result<String> {
 
 /// Type a line into an agent's terminal. Return the reason if it was discarded.
 pub(crate) fn nudge(context: &Context, name: &AgentName, text: &str) -> Result<Option<String>> {
-    let Some(mut client) = Client::awake(&context.home, name) else {
+    let Some(mut client) = Client::connect_responsive(&context.home, name) else {
         return Ok(Some(silence(context, name)));
     };
     let nudge = method::Nudge {
@@ -114,21 +114,21 @@ pub(crate) fn nudge(context: &Context, name: &AgentName, text: &str) -> Result<O
     };
     // This timeout is longer than the time within which the session may start to type the line, so
     // a line without a reply is not typed later.
-    match client.call(&nudge, UNHURRIED) {
+    match client.call(&nudge, TYPING_TIMEOUT) {
         Ok(Nudged::Nudged) => Ok(None),
         Ok(Nudged::Held { reason }) => Ok(Some(reason)),
-        Err(NoAnswer::Silence) => Ok(Some(silence(context, name))),
-        Err(NoAnswer::Refused(failure)) => Err(Report::refused(failure.message)),
+        Err(CallError::NoReply) => Ok(Some(silence(context, name))),
+        Err(CallError::Refused(failure)) => Err(Report::refused(failure.message)),
     }
 }
 
 /// Explain why a session did not reply: it may be ending.
 fn silence(context: &Context, name: &AgentName) -> String {
     if status::is_silent(context, name) {
-        return SILENT.to_owned();
+        return NO_RESPONSE.to_owned();
     }
     match status::find(context, name) {
-        Ok(session) if session.activity != Activity::Exited => SILENT.to_owned(),
+        Ok(session) if session.activity != Activity::Exited => NO_RESPONSE.to_owned(),
         Ok(_) | Err(_) => absence(name),
     }
 }

@@ -3,8 +3,8 @@
 use crate::cli::names::{NameParser, complete_agents};
 use crate::cli::session::status;
 use crate::context::Context;
-use posthaste_client::session::client::{Client, NoAnswer, UNHURRIED};
-use posthaste_client::session::roll::SILENT;
+use posthaste_client::session::client::{CallError, Client, TYPING_TIMEOUT};
+use posthaste_client::session::sessions::NO_RESPONSE;
 use posthaste_core::AgentName;
 use posthaste_store::report::{Code, Report, Result};
 use posthaste_wire::method::{self, Method, Paused};
@@ -87,20 +87,20 @@ pub(crate) fn ask<M: Method>(
     context: &Context,
     name: &AgentName,
     question: &M,
-) -> Result<M::Answer> {
-    let awake = Client::awake(&context.home, name);
-    let answer = awake.map(|mut client| client.call(question, UNHURRIED));
+) -> Result<M::Reply> {
+    let awake = Client::connect_responsive(&context.home, name);
+    let answer = awake.map(|mut client| client.call(question, TYPING_TIMEOUT));
     match answer {
         Some(Ok(answer)) => Ok(answer),
-        Some(Err(NoAnswer::Refused(failure))) => Err(Report::refused(failure.message)),
-        Some(Err(NoAnswer::Silence)) | None => Err(silence(context, name)),
+        Some(Err(CallError::Refused(failure))) => Err(Report::refused(failure.message)),
+        Some(Err(CallError::NoReply)) | None => Err(silence(context, name)),
     }
 }
 
 /// Return the error for a session that did not reply: it never ran, has ended, or hangs.
 fn silence(context: &Context, name: &AgentName) -> Report {
     let hangs = || {
-        Report::storage(format!("{name}: {SILENT}")).hint(format!(
+        Report::storage(format!("{name}: {NO_RESPONSE}")).hint(format!(
             "'ph status {name}' shows whether it is paused; 'ph stop {name}' ends it"
         ))
     };

@@ -1,8 +1,8 @@
 use crate::cli::names::{NameParser, complete_agents};
 use crate::cli::session::status;
 use crate::context::Context;
-use posthaste_client::session::client::{Client, NoAnswer, PATIENT};
-use posthaste_client::session::roll::SILENT;
+use posthaste_client::session::client::{CallError, Client, REQUEST_TIMEOUT};
+use posthaste_client::session::sessions::NO_RESPONSE;
 use posthaste_core::AgentName;
 use posthaste_screen as screen;
 use posthaste_session::host::program_io::{RECORDING_STEM, SCROLLBACK_LINES};
@@ -54,22 +54,22 @@ fn live(context: &Context, args: &Args) -> Result<Option<Screen>> {
         lines: args.lines,
         ansi: args.ansi,
     };
-    let awake = Client::awake(&context.home, &args.name);
+    let awake = Client::connect_responsive(&context.home, &args.name);
     let seen = match awake {
-        Some(mut client) => client.call(&peek, PATIENT),
-        None => Err(NoAnswer::Silence),
+        Some(mut client) => client.call(&peek, REQUEST_TIMEOUT),
+        None => Err(CallError::NoReply),
     };
     match seen {
         Ok(screen) => Ok(Some(screen)),
         // The last recorded screen may be old, and must not be mistaken for the current one.
-        Err(NoAnswer::Silence) if status::is_silent(context, &args.name) => Err(hangs(&args.name)),
-        Err(NoAnswer::Silence) => Ok(None),
-        Err(NoAnswer::Refused(failure)) => Err(Report::refused(failure.message)),
+        Err(CallError::NoReply) if status::is_silent(context, &args.name) => Err(hangs(&args.name)),
+        Err(CallError::NoReply) => Ok(None),
+        Err(CallError::Refused(failure)) => Err(Report::refused(failure.message)),
     }
 }
 
 fn hangs(name: &AgentName) -> Report {
-    Report::storage(format!("{name}: {SILENT}")).hint(format!(
+    Report::storage(format!("{name}: {NO_RESPONSE}")).hint(format!(
         "'ph replay {name}' plays its recorded output; 'ph stop {name}' ends it"
     ))
 }

@@ -3,7 +3,7 @@ use crate::cli::names::{NameParser, complete_harnesses};
 use crate::context::Context;
 use crate::hook_install;
 use crate::output::note;
-use posthaste_client::session::roll;
+use posthaste_client::session::sessions;
 use posthaste_core::{AgentName, text};
 use posthaste_session::harness::Catalogue;
 use posthaste_session::host::start::{self, Audience, Resumption, StartedSession};
@@ -204,7 +204,8 @@ fn await_startup(context: &Context, record: &Record, timeout: Duration) -> Resul
     let patience = context.config.patience;
     let name = &record.launch.name;
     loop {
-        let session = roll::latest(&context.home, patience, name, posthaste_store::times::now())?;
+        let session =
+            sessions::latest(&context.home, patience, name, posthaste_store::times::now())?;
         match session {
             Some(session) if session.activity == Activity::Starting => {}
             Some(session) if session.activity == Activity::Exited => {
@@ -312,7 +313,7 @@ pub(crate) fn words(words: Vec<OsString>) -> Result<Vec<String>> {
 
 /// Refuse a name that a session cannot have.
 pub(crate) fn check_name(context: &Context, name: &AgentName) -> Result<()> {
-    if context.config.book.has(name) {
+    if context.config.roster.has(name) {
         return Err(Report::usage(format!(
             "'{name}' is an alias or a group in the settings: mail to it would go to other agents"
         ))

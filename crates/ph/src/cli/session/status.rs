@@ -3,7 +3,7 @@ use crate::cli::session::ls;
 use crate::context::Context;
 use crate::output::message_text::field;
 use posthaste_client::roster::Address;
-use posthaste_client::session::roll;
+use posthaste_client::session::sessions;
 use posthaste_core::AgentName;
 use posthaste_core::harness::version;
 use posthaste_store::report::{Code, Report, Result};
@@ -22,7 +22,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
-    let name = context.config.book.agent(&args.name)?;
+    let name = context.config.roster.agent(&args.name)?;
     print(context, &name)
 }
 
@@ -119,13 +119,13 @@ fn print_loop(context: &mut Context, looped: &LoopStatus) -> Result<()> {
 /// Find the latest session of an agent, running or ended. Return an error if it has never run.
 pub(crate) fn find(context: &Context, name: &AgentName) -> Result<Session> {
     let patience = context.config.patience;
-    roll::latest(&context.home, patience, name, context.now)?.ok_or_else(|| never_ran(name))
+    sessions::latest(&context.home, patience, name, context.now)?.ok_or_else(|| never_ran(name))
 }
 
 /// Return whether a session is alive, for an agent whose session has just failed to reply.
 pub(crate) fn is_silent(context: &Context, name: &AgentName) -> bool {
     let patience = context.config.patience;
-    roll::is_silent(&context.home, patience, name, context.now).unwrap_or(false)
+    sessions::is_silent(&context.home, patience, name, context.now).unwrap_or(false)
 }
 
 pub(crate) fn never_ran(name: &AgentName) -> Report {

@@ -3,8 +3,10 @@ use crate::cli::session::ls;
 use crate::cli::session::status;
 use crate::context::Context;
 use crate::output::{note, progress, progress_done};
-use posthaste_client::session::client::{AWAKE, Client, NoAnswer, PROMPT, UNHURRIED};
-use posthaste_client::session::roll::SILENT;
+use posthaste_client::session::client::{
+    CallError, Client, FALLBACK_TIMEOUT, LIVENESS_TIMEOUT, TYPING_TIMEOUT,
+};
+use posthaste_client::session::sessions::NO_RESPONSE;
 use posthaste_core::AgentName;
 use posthaste_core::session::{self, Ended};
 use posthaste_store::live;
@@ -165,10 +167,10 @@ pub(crate) fn end(context: &Context, name: &AgentName, mode: StopMode) -> Result
             }
             (SESSION_TIMEOUT, None)
         }
-        Err(NoAnswer::Refused(failure)) => (SESSION_TIMEOUT, Some(failure.message)),
-        Err(NoAnswer::Silence) => {
+        Err(CallError::Refused(failure)) => (SESSION_TIMEOUT, Some(failure.message)),
+        Err(CallError::NoReply) => {
             if !session.kill {
-                note(format!("{name}: {SILENT}; stopping it by signals"));
+                note(format!("{name}: {NO_RESPONSE}; stopping it by signals"));
             }
             session.signal();
             (
@@ -281,13 +283,13 @@ struct StoppingSession<'a> {
 impl StoppingSession<'_> {
     /// Ask the session to stop. Retries briefly: a session that is starting or ending may have no
     /// socket.
-    fn ask(&mut self, context: &Context) -> Result<std::result::Result<(), NoAnswer>> {
-        let deadline = Instant::now() + AWAKE;
+    fn ask(&mut self, context: &Context) -> Result<std::result::Result<(), CallError>> {
+        let deadline = Instant::now() + LIVENESS_TIMEOUT;
         while self.place.is_held()? {
             let left = deadline.saturating_duration_since(Instant::now());
             let client = match self.kill {
-                true => Client::of(&context.home, self.name),
-                false => Client::awake(&context.home, self.name),
+                true => Client::connect_to(&context.home, self.name),
+                false => Client::connect_responsive(&context.home, self.name),
             };
             let asked = match client {
                 Some(mut client) => {
@@ -295,13 +297,13 @@ impl StoppingSession<'_> {
                     match self.kill {
                         true => client.call(&method::Kill {}, left).map(drop),
                         // A responsive session may have to wait for the journal.
-                        false => client.call(&method::Stop {}, UNHURRIED).map(drop),
+                        false => client.call(&method::Stop {}, TYPING_TIMEOUT).map(drop),
                     }
                 }
-                None => Err(NoAnswer::Silence),
+                None => Err(CallError::NoReply),
             };
             let is_late = Instant::now() > deadline;
-            if is_late || !matches!(asked, Err(NoAnswer::Silence)) {
+            if is_late || !matches!(asked, Err(CallError::NoReply)) {
                 return Ok(asked);
             }
             std::thread::sleep(POLL_INTERVAL);
@@ -311,8 +313,12 @@ impl StoppingSession<'_> {
 
     /// Ask the session whether another process has the conversation: only a live session knows.
     fn handover(&self, context: &Context) -> Option<String> {
-        let timeout = if self.kill { PROMPT } else { HANDOVER_TIMEOUT };
-        let mut client = Client::of(&context.home, self.name)?;
+        let timeout = if self.kill {
+            FALLBACK_TIMEOUT
+        } else {
+            HANDOVER_TIMEOUT
+        };
+        let mut client = Client::connect_to(&context.home, self.name)?;
         client.call(&method::Session {}, timeout).ok()?.handed_over
     }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 const BOOK: &str = "[aliases]\nlead = 'a'\n[groups]\nreviewers = ['lead', 'b', 'human']\n\
     everyone = ['@reviewers', 'c']\n";
 
-/// Who has mail, and how much.
+/// Return the agents with mail, and the number of messages.
 fn mail(ph: &Ph) -> Vec<(String, u64)> {
     let names = ["a", "b", "c", "human", "lead", "reviewers", "everyone"];
     let count = |name: &str| {
@@ -60,7 +60,7 @@ fn a_key_holds_for_each_of_a_group() {
 }
 
 #[test]
-fn who_writes_to_its_own_group_gets_no_copy() {
+fn a_sender_in_its_own_group_gets_no_copy() {
     let ph = Ph::new();
     ph.file(
         "home/config.toml",
@@ -95,7 +95,7 @@ fn unknown_names_are_refused_before_anything_is_sent() {
     assert!(!ph.home().join("journal.db").exists(), "nothing was sent");
     // Any other name has an inbox, and so does the person.
     ph.run_as("a", "send somebody,human hi").ok();
-    // Who is really called so is no slip.
+    // An agent with exactly this name exists.
     ph.file("home/config.toml", "");
     ph.run("send reviewer hi").ok();
     ph.file("home/config.toml", BOOK);
@@ -103,7 +103,7 @@ fn unknown_names_are_refused_before_anything_is_sent() {
 }
 
 #[test]
-fn an_alias_is_asked_about_as_it_is_written_to() {
+fn verbs_resolve_aliases() {
     let stage = Stage::new();
     stage.file("home/config.toml", BOOK);
     stage.run("send lead hi").ok();
@@ -133,14 +133,14 @@ fn an_alias_is_asked_about_as_it_is_written_to() {
 }
 
 #[test]
-fn short_names_are_no_slips_of_each_other() {
+fn short_names_are_not_typing_errors() {
     let ph = Ph::new();
     ph.file("home/config.toml", "[groups]\nx = ['a', 'b']\n");
     ph.run("send y hi").ok();
 }
 
 #[test]
-fn the_book_is_shown_and_checked() {
+fn aliases_and_groups_are_shown_and_checked() {
     let ph = Ph::new();
     let book = format!("{BOOK}[agents.a]\nnudge = 'Look at your mail'\n");
     ph.file("home/config.toml", &book);
@@ -178,7 +178,7 @@ fn the_book_is_shown_and_checked() {
 }
 
 #[test]
-fn all_is_everybody_who_runs_but_the_sender() {
+fn all_means_every_running_agent_but_the_sender() {
     let stage = Stage::new();
     stage
         .run("send --all hi")
@@ -207,7 +207,7 @@ fn all_is_everybody_who_runs_but_the_sender() {
 }
 
 #[test]
-fn who_nudges_nobody_is_told_what_else_there_is() {
+fn a_failed_nudge_gets_a_hint() {
     let stage = Stage::new();
     let done = stage.run("nudge nobody hi");
     assert_eq!(
@@ -218,7 +218,7 @@ fn who_nudges_nobody_is_told_what_else_there_is() {
             "note: 'ph send nobody' leaves a message; 'ph run --name nobody COMMAND' starts it\n"
         )
     );
-    // What a program reads stands alone.
+    // Standard output has only the JSON.
     let done = stage.run("nudge nobody hi --json");
     assert_eq!((done.code, done.err().as_str()), (1, ""));
     assert_eq!(done.json()["reason"], "nobody is not running");
@@ -265,7 +265,7 @@ fn the_text_of_a_nudge_is_set_for_each_agent() {
 }
 
 #[test]
-fn who_is_written_to_can_be_nudged_once() {
+fn recipients_can_be_nudged_once() {
     let stage = Stage::new();
     stage.file(
         "home/config.toml",
@@ -276,7 +276,7 @@ fn who_is_written_to_can_be_nudged_once() {
     for name in ["bot", "set"] {
         stage.until_activity(name, "idle");
     }
-    // What was sent before is not told again.
+    // Recipients of a repeated message are not nudged again.
     let first = stage.run("send bot hello --from alice --in 1h --key k");
     let again = stage.run("send bot hello --from alice --in 1h --key k --notify");
     assert_eq!(again.out(), first.out());

@@ -4,7 +4,7 @@ use crate::common::Ph;
 use serde_json::Value;
 
 #[test]
-fn an_answer_and_its_thread() {
+fn a_reply_joins_the_thread() {
     let ph = Ph::new();
     insta::assert_snapshot!(ph.transcript(&[
         "send bob 'Please review' --subject review",
@@ -100,10 +100,10 @@ fn an_answer_and_its_thread() {
     $ ph send bob more --reply-to [id1]
     [id5]
     ");
-    a_thread_is_told_in_its_order(&ph);
+    a_thread_is_printed_in_order(&ph);
 }
 
-fn a_thread_is_told_in_its_order(ph: &Ph) {
+fn a_thread_is_printed_in_order(ph: &Ph) {
     let thread = ph.run("thread {1} --json").json();
     let of = |index: usize, key: &str| thread[index][key].clone();
     assert_eq!(thread.as_array().map(Vec::len), Some(4));
@@ -115,7 +115,7 @@ fn a_thread_is_told_in_its_order(ph: &Ph) {
 }
 
 #[test]
-fn what_is_deleted_is_not_found_but_stays_in_the_log() {
+fn a_deleted_message_is_only_in_the_log() {
     let ph = Ph::new();
     ph.send("bob 'a secret plan'");
     ph.send("bob 'another thing'");
@@ -170,7 +170,7 @@ fn what_is_deleted_is_not_found_but_stays_in_the_log() {
 }
 
 #[test]
-fn searching() {
+fn search_finds_words_and_phrases() {
     let ph = Ph::new();
     ph.send("bob 'the login page is broken' --from alice");
     ph.send("carol 'a page about login' --subject 'Übersicht'");

@@ -1,4 +1,4 @@
-//! Who is asking: on what grounds a sender has its name, and whose mail is whose.
+//! Senders and recipients: the evidence for a sender, and who may change which mail.
 
 use crate::common::Ph;
 
@@ -57,7 +57,7 @@ fn an_agent_can_only_be_itself() {
 }
 
 #[test]
-fn nobody_writes_to_itself_unasked() {
+fn a_message_to_oneself_needs_allow_self() {
     let ph = Ph::new();
     ph.send("bob hi");
     let before = ph.facts();
@@ -70,23 +70,23 @@ fn nobody_writes_to_itself_unasked() {
     ]), @"
     $ ph send human note
     ! error: human cannot send to itself
-    ! hint: 'ph send --allow-self' sends it
+    ! hint: 'ph send --allow-self' sends a message to yourself
     [exit 4]
     bob$ ph send bob note
     ! error: bob cannot send to itself
-    ! hint: 'ph send --allow-self' sends it
+    ! hint: 'ph send --allow-self' sends a message to yourself
     [exit 4]
     $ ph send bob note --from bob
     ! error: bob cannot send to itself
-    ! hint: 'ph send --allow-self' sends it
+    ! hint: 'ph send --allow-self' sends a message to yourself
     [exit 4]
     bob$ ph send alice,bob note
     ! error: bob cannot send to itself
-    ! hint: 'ph send --allow-self' sends it
+    ! hint: 'ph send --allow-self' sends a message to yourself
     [exit 4]
     bob$ ph message -n bob note
     ! error: bob cannot send to itself
-    ! hint: 'ph send --allow-self' sends it
+    ! hint: 'ph send --allow-self' sends a message to yourself
     [exit 4]
     ");
     assert_eq!(ph.facts(), before, "one of several refused is none sent");
@@ -95,7 +95,7 @@ fn nobody_writes_to_itself_unasked() {
 }
 
 #[test]
-fn mail_belongs_to_whom_it_was_written() {
+fn only_the_recipient_changes_a_message() {
     let ph = Ph::new();
     ph.send("bob hi");
     ph.send("carol hi --from bob");
@@ -139,7 +139,7 @@ fn mail_belongs_to_whom_it_was_written() {
 }
 
 #[test]
-fn an_agent_reads_another_s_mail_without_marking_it_and_is_told_so() {
+fn reading_another_agents_mail_does_not_mark_it() {
     let ph = Ph::new();
     ph.send("bob 'for bob alone'");
     let before = ph.facts();
@@ -151,7 +151,7 @@ fn an_agent_reads_another_s_mail_without_marking_it_and_is_told_so() {
     sent       [time]
 
     for bob alone
-    ! note: this message is for bob; it is not marked as read when alice reads it
+    ! note: not marked as read: the message is for bob, not for alice
     alice$ ph check --inject bob
     ! note: no mail was shown: alice cannot view the mail of bob
     ");
@@ -166,7 +166,7 @@ fn an_agent_reads_another_s_mail_without_marking_it_and_is_told_so() {
 }
 
 #[test]
-fn the_person_marks_what_it_reads() {
+fn a_message_that_the_person_reads_is_marked() {
     let ph = Ph::new();
     ph.send("bob hi");
     let read = ph.run("read {1} --json").json();
@@ -176,7 +176,7 @@ fn the_person_marks_what_it_reads() {
 }
 
 #[test]
-fn a_sender_calls_back_what_nobody_has_seen() {
+fn a_sender_cancels_an_unseen_message() {
     let ph = Ph::new();
     ph.send("bob first --from alice");
     ph.send("bob second --from alice");

@@ -83,7 +83,7 @@ impl Drop for Running {
 }
 
 #[test]
-fn following_tells_history_then_a_mark_then_what_comes() {
+fn following_prints_history_a_mark_and_new_facts() {
     let ph = Ph::new();
     ph.send("bob one");
     ph.send("alice two");

@@ -3,7 +3,7 @@
 use crate::common::{self, Done, Ph};
 
 #[test]
-fn an_export_comes_back_byte_for_byte() {
+fn an_export_is_imported_byte_for_byte() {
     let ph = Ph::new();
     let other = Ph::new();
     let control: String = (1..0xa0).filter_map(char::from_u32).collect();
@@ -54,7 +54,7 @@ fn an_export_to_a_file_is_private_and_overwrites_nothing() {
 }
 
 #[test]
-fn what_cannot_be_imported_is_named() {
+fn a_failed_import_names_the_line() {
     let ph = Ph::new();
     ph.send("bob one");
     let before = ph.facts();
@@ -72,7 +72,7 @@ fn what_cannot_be_imported_is_named() {
     );
     ph.run("import /nonexistent")
         .fails(2, "cannot read /nonexistent");
-    // The same id with other content is a conflict, not a guess.
+    // An id with other content is a conflict.
     let other = before.replace("\"one\"", "\"two\"");
     let done = ph.call(&["import", "-"]).stdin(other).run();
     assert_eq!(done.code, 4);
@@ -83,14 +83,14 @@ fn what_cannot_be_imported_is_named() {
         done.err()
     );
     assert_eq!(ph.facts(), before);
-    // What came whole before a bad line is taken; the line says where to go on.
+    // Lines before an invalid line are imported; the error names the line.
     let done = ph.call(&["import", "-"]).stdin(format!("{good}x\n")).run();
     done.fails(2, "line 2:");
     assert_eq!(ph.facts().lines().count(), 2);
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_failure() {
+fn a_closed_pipe_is_not_a_failure() {
     let ph = Ph::new();
     let large = "x".repeat(3 << 20);
     ph.call(&["send", "bob", "--file", "-"])

@@ -17,7 +17,7 @@ fn import(ph: &Ph, lines: &[String]) {
 }
 
 #[test]
-fn the_block_is_the_seed_s_to_the_letter_in_local_time() {
+fn the_prompt_block_has_the_documented_form() {
     let ph = Ph::new();
     import(
         &ph,
@@ -270,7 +270,7 @@ fn a_reminder_has_no_json() {
 }
 
 #[test]
-fn a_home_that_is_not_there_is_not_made_by_a_hook() {
+fn a_hook_creates_no_home() {
     let ph = Ph::new();
     assert_eq!(ph.run_as("bob", "check --inject").ok(), "");
     assert!(!ph.home().exists());
@@ -317,7 +317,7 @@ fn a_lost_body_does_not_keep_the_rest_of_an_inbox_back() {
 }
 
 #[test]
-fn a_hook_tells_mail_in_the_order_of_delivery() {
+fn a_hook_shows_mail_in_order_of_delivery() {
     let ph = Ph::new();
     for (priority, text) in [
         ("idle", "i1"),

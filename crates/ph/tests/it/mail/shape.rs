@@ -36,7 +36,7 @@ pub(super) fn keys(json: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_message_has_the_shape_that_is_written_down() {
+fn a_message_has_the_documented_shape() {
     const MESSAGE: [&str; 14] = [
         "id",
         "from",

@@ -3,7 +3,7 @@
 use crate::common::{Ph, wait_for};
 
 #[test]
-fn what_is_not_due_is_in_no_inbox_yet() {
+fn a_message_is_not_listed_before_it_is_due() {
     let ph = Ph::new();
     ph.send("bob 'in a while' --in 1h");
     ph.send("bob 'in the far future' --at 2999-01-01T12:00");
@@ -28,7 +28,7 @@ fn what_is_not_due_is_in_no_inbox_yet() {
 }
 
 #[test]
-fn a_time_is_read_as_it_is_meant() {
+fn times_are_parsed() {
     let ph = Ph::new();
     let check = |zone: &str, at: &str, want: &str| {
         let sent = ph
@@ -58,7 +58,7 @@ fn a_time_is_read_as_it_is_meant() {
 }
 
 #[test]
-fn what_is_no_time_is_refused_and_nothing_sent() {
+fn an_invalid_time_sends_nothing() {
     let ph = Ph::new();
     ph.send("bob hi");
     let before = ph.facts();
@@ -91,7 +91,7 @@ fn what_is_no_time_is_refused_and_nothing_sent() {
 }
 
 #[test]
-fn what_nobody_sees_in_time_expires() {
+fn an_unseen_message_expires() {
     let ph = Ph::new();
     ph.send("bob 'only for a moment' --ttl 1ms");
     wait_for("the message to expire", || {
@@ -115,14 +115,14 @@ fn what_nobody_sees_in_time_expires() {
     [exit 4]
     ");
     assert_eq!(ph.run("check --inject bob").ok(), "");
-    // Whoever next lets something expire records it, so that its end stands in the journal.
+    // The next writer records the expiry.
     ph.send("bob next --ttl 1h");
     let log = ph.run("log").ok();
     assert!(log.contains("expired"), "{log}");
 }
 
 #[test]
-fn what_was_read_in_time_does_not_expire() {
+fn a_read_message_does_not_expire() {
     let ph = Ph::new();
     ph.send("bob 'a day is enough' --ttl 1d");
     ph.run("read {1} --body").ok();
@@ -208,7 +208,7 @@ fn a_message_from_the_future_is_only_older_mail() {
 }
 
 #[test]
-fn what_somebody_may_have_seen_is_neither_called_back_nor_expired() {
+fn a_message_that_may_have_been_seen_neither_expires_nor_is_cancelled() {
     let ph = Ph::new();
     ph.send("bob 'deploy now'");
     ph.run_as("bob", "check --inject").ok();

@@ -4,7 +4,7 @@ use crate::common::Ph;
 use posthaste_core::tasks::MAX_TEXT_BYTES;
 
 #[test]
-fn a_list_from_beginning_to_end() {
+fn tasks_from_beginning_to_end() {
     let ph = Ph::new();
     insta::assert_snapshot!(ph.transcript(&[
         "task ls --agent coder",
@@ -116,7 +116,7 @@ fn json_has_every_field() {
 }
 
 #[test]
-fn what_is_not_right_is_said_and_changes_nothing() {
+fn invalid_arguments_change_nothing() {
     let ph = Ph::new();
     let fresh: [(&[&str], i32, &str); 9] = [
         (&["task"], 2, "Usage: ph task"),
@@ -183,7 +183,7 @@ fn what_is_not_right_is_said_and_changes_nothing() {
 }
 
 #[test]
-fn a_prefix_that_fits_two_names_both() {
+fn an_ambiguous_prefix_lists_both_ids() {
     let ph = Ph::new();
     // Seventeen ids of sixteen first digits: two begin alike.
     let ids: Vec<_> = (0..17)
@@ -232,7 +232,7 @@ fn a_task_id_is_completed() {
 }
 
 #[test]
-fn who_names_an_agent_is_taken_at_its_word() {
+fn an_agent_can_be_named() {
     let ph = Ph::new();
     let task = ph.run("task add --agent coder x").ok();
     let task = task.trim();

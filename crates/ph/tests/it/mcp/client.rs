@@ -17,7 +17,7 @@ pub(crate) struct Mcp {
     early: Vec<Value>,
 }
 
-/// What a tool answered.
+/// The result of a tool.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) is_error: bool,
@@ -58,7 +58,7 @@ impl Mcp {
         Self::begin(ph.call(&["mcp"]).agent("coder"))
     }
 
-    /// What a call of `ph mcp` starts, past its greeting.
+    /// Start `ph mcp`, and complete the handshake.
     pub(crate) fn begin(call: Call) -> Self {
         let mut mcp = Self::start(call);
         let hello = mcp.result("initialize", &greeting());
@@ -156,12 +156,12 @@ impl Mcp {
         self.answer(id)
     }
 
-    /// What a tool says where it goes well.
+    /// Call a tool that succeeds, and return its text.
     pub(crate) fn ok(&mut self, tool: &str, arguments: &Value) -> String {
         self.tool(tool, arguments).ok().to_owned()
     }
 
-    /// The same as a list.
+    /// Call a tool that succeeds, and return its text as a list.
     pub(crate) fn list(&mut self, tool: &str, arguments: &Value) -> Vec<Value> {
         let text = self.ok(tool, arguments);
         serde_json::from_str(&text).unwrap_or_else(|_| panic!("no list: {text}"))

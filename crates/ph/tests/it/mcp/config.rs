@@ -1,10 +1,10 @@
-//! What is written into an agent's settings.
+//! Snippets for the settings of agents.
 
 use crate::common::Ph;
 use serde_json::{Value, json};
 
 #[test]
-fn a_snippet_for_each() {
+fn each_agent_has_a_snippet() {
     let ph = Ph::new();
     let print = |words: &str| {
         let call = ph.call(&ph.words(words)).without("PH_HOME");
@@ -96,7 +96,7 @@ fn a_snippet_for_each() {
 }
 
 #[test]
-fn a_home_that_is_named_is_named_there_whatever_it_is_called() {
+fn a_named_home_is_in_the_snippet() {
     let ph = Ph::new();
     let home = "/x/a \"b\"\n\\c";
     for harness in ["claude", "gemini", "opencode", "codex"] {
@@ -138,7 +138,7 @@ fn a_home_that_is_named_is_named_there_whatever_it_is_called() {
 }
 
 #[test]
-fn another_kind_of_agent_is_not_known() {
+fn an_unknown_kind_of_agent_is_refused() {
     let ph = Ph::new();
     let done = ph.run("mcp config emacs");
     done.fails(3, "the settings of emacs for MCP servers are not known");

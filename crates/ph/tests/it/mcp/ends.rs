@@ -15,7 +15,7 @@ fn waiting(ph: &Ph) -> (Mcp, u64) {
 }
 
 #[test]
-fn it_ends_with_its_input() {
+fn the_server_ends_with_its_input() {
     let ph = Ph::new();
     let done = ph.call(&["mcp"]).stdin("").run();
     assert_eq!((done.code, done.out().as_str()), (0, ""));
@@ -29,7 +29,7 @@ fn it_ends_with_its_input() {
 }
 
 #[test]
-fn half_a_line_is_none() {
+fn an_incomplete_line_is_ignored() {
     let ph = Ph::new();
     let mut mcp = Mcp::of(&ph);
     mcp.ok("task_add", &json!({"content": "first"}));
@@ -46,7 +46,7 @@ fn half_a_line_is_none() {
 }
 
 #[test]
-fn what_was_asked_before_the_end_is_done_and_answered() {
+fn requests_before_the_end_are_answered() {
     let ph = Ph::new();
     let mut mcp = Mcp::of(&ph);
     let ids: Vec<_> = (0..5)
@@ -61,7 +61,7 @@ fn what_was_asked_before_the_end_is_done_and_answered() {
 }
 
 #[test]
-fn a_signal_ends_it() {
+fn a_signal_ends_the_server() {
     for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
         let ph = Ph::new();
         let (mut mcp, _) = waiting(&ph);

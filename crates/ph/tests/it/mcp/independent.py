@@ -106,7 +106,7 @@ async def main():
             await check_mail(session)
             await fails(session, "ERROR: session_name required", "inbox_list", session_name=" ")
             await fails(session, "it cannot act for other", "inbox_list", session_name="other")
-            await fails(session, "there is no tool 'nope'", "nope")
+            await fails(session, "unknown tool 'nope'", "nope")
             assert await ok(session, "session_complete") == 'Session "coder" marked complete (1 task is still open)'
     print("all as it should be")
 

@@ -14,7 +14,7 @@ fn python() -> Option<String> {
 }
 
 #[test]
-fn the_official_python_sdk_is_content() {
+fn the_official_python_sdk_works() {
     let Some(python) = python() else {
         return skip(
             "there is no Python with the MCP SDK (pip install mcp; PH_MCP_PYTHON names it)",

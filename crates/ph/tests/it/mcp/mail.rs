@@ -54,7 +54,7 @@ fn mail_is_listed_read_and_marked() {
 }
 
 #[test]
-fn an_id_that_means_no_message_or_two_is_an_error() {
+fn an_unknown_or_ambiguous_id_is_an_error() {
     let ph = Ph::new();
     let mut mcp = Mcp::of(&ph);
     let ids: Vec<_> = (0..17).map(|n| ph.send(&format!("coder m{n}"))).collect();
@@ -79,7 +79,7 @@ fn an_id_that_means_no_message_or_two_is_an_error() {
 }
 
 #[test]
-fn what_is_sent_is_data() {
+fn arguments_are_never_options() {
     let ph = Ph::new();
     let mut mcp = Mcp::of(&ph);
     let body = "--help\n\"quoted\" $(id) {{tasks}} \u{0} \u{1b}[2J";
@@ -133,7 +133,7 @@ fn what_is_sent_is_data() {
 }
 
 #[test]
-fn an_answer_goes_to_who_asked_and_is_found() {
+fn a_reply_goes_to_the_sender_and_is_found() {
     let ph = Ph::new();
     let mut mcp = Mcp::of(&ph);
     let question = ph.send("coder 'Which branch?'");
@@ -208,7 +208,7 @@ fn ten_megabytes_go_in_and_come_out_in_parts() {
 }
 
 #[test]
-fn everybody_is_listed() {
+fn all_agents_are_listed() {
     let session = Session::sh("read line");
     let ph = &session.ph;
     ph.send("zed hi");
@@ -225,7 +225,7 @@ fn everybody_is_listed() {
 }
 
 #[test]
-fn in_a_session_its_agent_is_known_by_its_process() {
+fn the_agent_of_a_session_is_found_by_its_process() {
     let ph = Ph::new();
     let dir = ph.dir().to_owned();
     let [calls, answers] = ["calls", "answers"].map(|name| dir.join(name));

@@ -1,11 +1,11 @@
-//! What is not right is said to the agent, in words; the connection goes on.
+//! Invalid calls are reported to the agent, and the connection stays open.
 
 use super::client::{Mcp, greeting};
 use crate::common::Ph;
 use serde_json::{Value, json};
 
 #[test]
-fn whose_session_it_is() {
+fn another_sessions_name_is_refused() {
     let ph = Ph::new();
     let mut mcp = Mcp::of(&ph);
     let tools = mcp.result("tools/list", &json!({}));
@@ -58,7 +58,7 @@ fn a_person_has_tools_too() {
 }
 
 #[test]
-fn what_is_not_right_is_a_tool_s_error() {
+fn invalid_arguments_are_tool_errors() {
     let ph = Ph::new();
     let mut mcp = Mcp::of(&ph);
     let mut check = |tool: &str, arguments: Value, says: &str| {
@@ -67,9 +67,9 @@ fn what_is_not_right_is_a_tool_s_error() {
     check(
         "nope",
         json!({}),
-        "there is no tool 'nope'\nhint: the tools are: inbox_list",
+        "unknown tool 'nope'\nhint: the tools are: inbox_list",
     );
-    check("", json!({}), "there is no tool ''");
+    check("", json!({}), "unknown tool ''");
     check(
         "task_add",
         json!({}),
@@ -115,7 +115,7 @@ fn what_is_not_right_is_a_tool_s_error() {
 }
 
 #[test]
-fn what_is_not_of_the_protocol_does_not_end_it() {
+fn invalid_requests_do_not_end_the_server() {
     let ph = Ph::new();
     let mut mcp = Mcp::of(&ph);
     mcp.say("not json");
@@ -139,7 +139,7 @@ fn what_is_not_of_the_protocol_does_not_end_it() {
 }
 
 #[test]
-fn the_tools_as_an_agent_sees_them() {
+fn tools_are_described() {
     let ph = Ph::new();
     let mut mcp = Mcp::start(ph.call(&["mcp"]).agent("coder"));
     let hello = mcp.result("initialize", &greeting());
@@ -161,7 +161,7 @@ fn the_tools_as_an_agent_sees_them() {
 }
 
 #[test]
-fn where_it_cannot_begin_it_says_so_and_writes_nothing() {
+fn a_failed_start_prints_only_an_error() {
     let ph = Ph::new();
     let check = |name: &str, value: &str, says: &str| {
         let call = ph.call(&["mcp"]).env(name, value).stdin("");

@@ -5,7 +5,7 @@ use crate::common::Ph;
 use serde_json::json;
 
 #[test]
-fn a_wait_ends_with_the_message_and_holds_nobody_up() {
+fn a_wait_ends_with_the_message_and_blocks_no_other_call() {
     let ph = Ph::new();
     let mut mcp = Mcp::of(&ph);
     let wait = mcp.begin_tool("wait_for_message", &json!({"timeout_seconds": 600}));
@@ -17,13 +17,13 @@ fn a_wait_ends_with_the_message_and_holds_nobody_up() {
     let answer = mcp.answer(wait);
     let mail: Vec<serde_json::Value> = serde_json::from_str(answer.ok()).unwrap();
     assert_eq!((mail.len(), &mail[0]["id"]), (1, &id[..8].into()));
-    // What is unread already is not waited for.
+    // A message that is already unread ends the wait at once.
     let again = mcp.list("wait_for_message", &json!({"timeout_seconds": 600}));
     assert_eq!(again, mail);
 }
 
 #[test]
-fn a_wait_is_for_what_was_asked_for() {
+fn a_wait_filters_messages() {
     let ph = Ph::new();
     let mut mcp = Mcp::of(&ph);
     assert_eq!(
@@ -89,7 +89,7 @@ fn many_calls_at_once_are_all_answered() {
 }
 
 #[test]
-fn waits_are_bounded_and_can_be_called_off() {
+fn waits_are_bounded_and_can_be_cancelled() {
     let ph = Ph::new();
     let mut mcp = Mcp::of(&ph);
     let wait = json!({"timeout_seconds": 600});

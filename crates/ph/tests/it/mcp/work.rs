@@ -36,7 +36,7 @@ fn tasks_from_beginning_to_end() {
         mcp.ok("task_list", &json!({})),
         format!("IN PROGRESS:\n  - [{id}] Write the login page\nCOMPLETED: 1 task")
     );
-    // The same list that a person sees.
+    // A person sees this list too.
     let seen = ph
         .run("task ls --agent coder --status in_progress --json")
         .json();
@@ -46,7 +46,7 @@ fn tasks_from_beginning_to_end() {
 }
 
 #[test]
-fn a_task_that_is_not_there_is_an_error() {
+fn an_unknown_task_is_an_error() {
     let ph = Ph::new();
     let mut mcp = Mcp::of(&ph);
     let set = |id: &str| json!({"id": id, "status": "completed"});

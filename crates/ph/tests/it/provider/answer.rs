@@ -16,7 +16,7 @@ fn tell(ph: &Ph, words: &[&str], text: &Value) -> Done {
 }
 
 #[test]
-fn a_message_is_what_others_expect() {
+fn a_message_has_the_protocols_fields() {
     let ph = Ph::new();
     let text = json!({"from": "alice", "subject": "hello", "body": "<b> & more"});
     let sent = tell(&ph, &["send", "bob"], &text).json();
@@ -53,7 +53,7 @@ fn a_message_is_what_others_expect() {
 }
 
 #[test]
-fn exit_codes_are_the_protocol_s() {
+fn exit_codes_follow_the_protocol() {
     let ph = Ph::new();
     let check = |words: &[&str], code: i32, says: &str| {
         let done = ask(&ph, words);
@@ -96,7 +96,7 @@ fn exit_codes_are_the_protocol_s() {
 }
 
 #[test]
-fn archiving_twice_is_told_from_other_failures() {
+fn archiving_twice_differs_from_other_failures() {
     let ph = Ph::new();
     let id = ph.send("bob hi");
     ask(&ph, &["archive", &id]).ok();
@@ -108,7 +108,7 @@ fn archiving_twice_is_told_from_other_failures() {
 }
 
 #[test]
-fn what_cannot_be_marked_is_not_said_to_be_read() {
+fn a_failed_mark_is_not_reported_as_read() {
     let ph = Ph::new();
     let id = ph.send("bob hi");
     ask(&ph, &["archive", &id]).ok();
@@ -117,7 +117,7 @@ fn what_cannot_be_marked_is_not_said_to_be_read() {
 }
 
 #[test]
-fn what_is_too_much_between_agents_is_cut_here_too() {
+fn limits_between_agents_apply() {
     let ph = Ph::new();
     ph.file("home/config.toml", "mail.max_rate = 2\n");
     let text = json!({"from": "alice", "body": "again"});
@@ -131,14 +131,14 @@ fn what_is_too_much_between_agents_is_cut_here_too() {
     );
     assert_eq!(cut.out(), "");
     assert_eq!(ph.run("count bob --json").json()["unread"], 2);
-    // What is written to a person never is.
+    // A message to the person never is.
     for _ in 0..3 {
         tell(&ph, &["send", "human"], &text).ok();
     }
 }
 
 #[test]
-fn what_is_no_operation_is_not_an_unknown_one() {
+fn a_missing_operation_is_not_an_unknown_one() {
     let ph = Ph::new();
     assert_eq!(ask(&ph, &[]).code, 1);
     assert_eq!(ask(&ph, &["--bogus"]).code, 1);
@@ -146,7 +146,7 @@ fn what_is_no_operation_is_not_an_unknown_one() {
 }
 
 #[test]
-fn flags_of_ours_stand_before_the_operation() {
+fn options_precede_the_operation() {
     let ph = Ph::new();
     ph.send("bob hi");
     let other = ph.dir().join("other");
@@ -160,7 +160,7 @@ fn flags_of_ours_stand_before_the_operation() {
 }
 
 #[test]
-fn ten_megabytes_on_standard_input() {
+fn standard_input_takes_ten_megabytes() {
     let ph = Ph::new();
     let body = "0123456789abcde\n".repeat(10 << 16);
     let sent = tell(
@@ -179,7 +179,7 @@ fn ten_megabytes_on_standard_input() {
 }
 
 #[test]
-fn an_agent_is_itself_here_too() {
+fn an_agent_sends_only_as_itself() {
     let ph = Ph::new();
     let id = ph.send("bob hi");
     let text = json!({"from": "alice", "body": "hi"}).to_string();
@@ -196,7 +196,7 @@ fn an_agent_is_itself_here_too() {
 }
 
 #[test]
-fn it_has_a_name_of_its_own() {
+fn ph_mail_provider_runs_operations() {
     let ph = Ph::new();
     let me = ourselves(ph.dir());
     let run = |words: &[&str]| {

@@ -1,10 +1,10 @@
-//! Our copies of a script's mail: seen for as long as they wait, and known where the script is not.
+//! Copies of a script's mail: listed while they wait, and found without the script.
 
 use super::{keep_by, script};
 use crate::common::Ph;
 use std::path::PathBuf;
 
-/// A script that lists what stands in a file, one message a line; broken while that is not there.
+/// A script that lists the messages in a file, one per line. Fails while the file does not exist.
 struct Listed(PathBuf);
 
 impl Listed {
@@ -42,12 +42,12 @@ fn bodies(ph: &Ph, line: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_waits_here_and_is_listed_no_more_is_seen() {
+fn a_waiting_copy_that_is_not_listed_is_shown() {
     let ph = Ph::new();
     let there = Listed::behind(&ph);
     there.lists(&one("1", 1, "the first"));
     ph.run("inbox bob --prompt").ok();
-    // Listed on both sides, it is one.
+    // A message that both the script and the journal have is listed once.
     assert_eq!(bodies(&ph, "inbox bob --json"), ["the first"]);
     assert_eq!(ph.run("check bob").ok(), "1 unread message(s) for bob\n");
     there.lists(&one("2", 2, "the second"));
@@ -58,7 +58,7 @@ fn what_waits_here_and_is_listed_no_more_is_seen() {
     there.lists("");
     assert_eq!(ph.run("count bob").ok(), "1 in total, 1 unread\n");
     assert!(ph.run("inbox bob --prompt").ok().contains("the first"));
-    // Once its agent has it, the script's word is all there is.
+    // Once the agent has a message, only the script lists it.
     let shown = ph.run_as("bob", "check --inject").ok();
     assert!(shown.contains("the first"), "{shown}");
     assert_eq!(ph.run("inbox bob").ok(), "no unread mail for bob\n");
@@ -66,7 +66,7 @@ fn what_waits_here_and_is_listed_no_more_is_seen() {
 }
 
 #[test]
-fn why_is_known_while_the_script_is_not_there() {
+fn why_works_without_the_script() {
     let ph = Ph::new();
     let there = Listed::behind(&ph);
     there.lists(&one("x-1", 1, "the first"));
@@ -76,28 +76,28 @@ fn why_is_known_while_the_script_is_not_there() {
     let why = ph.run("why x-1 --json").json();
     assert_eq!(why["held"], true, "{why}");
     ph.run("why x-2").fails(5, "the door is shut");
-    // So it is where the script has dropped it.
+    // Nor does it need the script to have the message.
     there.lists("");
     assert_eq!(ph.run("why x-1").code, 0);
-    ph.run("why x-2").fails(3, "found no such message");
+    ph.run("why x-2").fails(3, "did not find the message");
 }
 
 #[test]
-fn a_time_alone_makes_no_other_message_and_is_noted() {
+fn another_time_is_the_same_message_with_a_note() {
     let ph = Ph::new();
     let there = Listed::behind(&ph);
     for second in 1..4 {
         there.lists(&one("1", second, "the first"));
         let done = ph.run("inbox bob --prompt");
         assert!(done.out().contains("the first"), "{}", done.out());
-        let says = "message '1' with another time than before; it is taken for the same";
+        let says = "message '1' changed its time; treated as the same message";
         assert_eq!(done.err().contains(says), second > 1, "{}", done.err());
     }
     assert_eq!(ph.facts().matches("\"kind\":\"message\"").count(), 1);
 }
 
 #[test]
-fn one_bad_message_hides_no_other() {
+fn an_invalid_message_hides_no_other() {
     let ph = Ph::new();
     let there = Listed::behind(&ph);
     let bad = one("bad-1", 1, "x").replace("2026-11-15T", "yesterday ");

@@ -1,28 +1,28 @@
-//! Mail providers: `ph` as a script for others, scripts behind `ph`, and what is said of scripts
-//! that do wrong.
+//! Mail providers: `ph` as a script for other systems, scripts that keep the mail of `ph`, and errors of
+//! scripts.
 
 mod answer;
 mod broken;
 mod copies;
 mod live;
+mod replies;
 mod suite;
 mod tools;
 mod twice;
 mod verbs;
-mod word;
 
 use crate::common::stage::Stage;
 use crate::common::{Ph, executable, path_text};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// The lab's provider, which keeps the mail of a home.
+/// The lab's provider script, which keeps the mail of a home.
 struct Provider {
     state: PathBuf,
 }
 
 impl Provider {
-    /// Has the mail of this home kept by the lab's provider.
+    /// Let the lab's provider keep the mail of this home.
     fn behind(ph: &Ph, settings: &str) -> Self {
         let state = ph.dir().join("provider");
         std::fs::create_dir_all(&state).expect("a file beside the home");
@@ -36,7 +36,7 @@ impl Provider {
         Self { state }
     }
 
-    /// Every call of the script, in order.
+    /// Return all calls of the script, in order.
     fn calls(&self) -> Vec<String> {
         let calls = std::fs::read_to_string(self.state.join("calls")).unwrap_or_default();
         calls.lines().map(str::to_owned).collect()
@@ -46,7 +46,7 @@ impl Provider {
         self.calls().iter().filter(|line| *line == call).count()
     }
 
-    /// Has the script take so long from now on.
+    /// Delay each call of the script from now on.
     fn delay(&self, millis: u64) {
         std::fs::write(self.state.join("delay"), millis.to_string())
             .expect("a file beside the home");
@@ -61,34 +61,34 @@ impl Provider {
     }
 }
 
-/// A stage on which an agent that is quiet counts as idle soon: nothing here is about that.
+/// A stage on which a quiet agent soon counts as idle.
 fn stage() -> Stage {
     let stage = Stage::new();
     let usual = include_str!("../../../../session/harness/generic.toml");
     let brisk = usual.replace("silence = \"2s\"", "silence = \"200ms\"");
     assert_ne!(brisk, usual);
     stage.file("home/harness/generic.toml", brisk);
-    // What is open to others has no say in that.
+    // Manifests that other users can write are ignored.
     for dir in [stage.home(), stage.home().join("harness")] {
         std::fs::set_permissions(dir, PermissionsExt::from_mode(0o700)).expect("our own");
     }
     stage
 }
 
-/// Has the mail of this home kept by a script.
+/// Let a script keep the mail of this home.
 fn keep_by(ph: &Ph, script: &str, settings: &str) {
     let settings = format!("mail.provider = 'exec:{script}'\n{settings}\n");
     ph.file("home/config.toml", settings);
 }
 
-/// Makes a script of this text.
+/// Create a script.
 fn script(dir: &Path, name: &str, text: &str) -> PathBuf {
     let path = dir.join(name);
     executable(&path, text);
     path
 }
 
-/// `ph` under the name of a provider.
+/// Create a link to `ph` with the name of a provider script.
 fn ourselves(dir: &Path) -> PathBuf {
     let path = dir.join("ph-mail-provider");
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_ph"), &path).expect("a file beside the home");

@@ -29,7 +29,7 @@ fn assert_passes(done: &Done) {
 }
 
 #[test]
-fn we_keep_to_the_protocol() {
+fn ph_passes_the_suite() {
     let ph = Ph::new();
     let me = ourselves(ph.dir());
     assert_passes(&test(&ph, &me, &[]));
@@ -37,7 +37,7 @@ fn we_keep_to_the_protocol() {
 }
 
 #[test]
-fn so_does_the_provider_in_memory() {
+fn the_provider_in_memory_passes_the_suite() {
     let ph = Ph::new();
     assert_passes(&test(&ph, &posthaste_lab::program("lab-provider"), &[]));
 }
@@ -78,7 +78,7 @@ fn example(name: &str) -> PathBuf {
     root.join(name).canonicalize().expect("an example")
 }
 
-/// The same with a Python before all others that takes no time to look for packages of its site.
+/// Like `test`, with a Python first on PATH that skips site packages, which is faster.
 fn test_example(ph: &Ph, python: &Path, name: &str, url: &str) -> Done {
     let bin = ph.dir().join("bin");
     std::fs::create_dir(&bin).expect("a directory beside the home");
@@ -94,7 +94,7 @@ fn test_example(ph: &Ph, python: &Path, name: &str, url: &str) -> Done {
 }
 
 #[test]
-fn the_example_over_a_maildir_does_too() {
+fn the_maildir_example_passes_the_suite() {
     let Some(python) = python() else { return };
     assert_passes(&test_example(&Ph::new(), &python, "maildir", ""));
 }
@@ -110,7 +110,7 @@ impl Drop for Service {
 }
 
 #[test]
-fn and_the_one_over_http() {
+fn the_http_example_passes_the_suite() {
     let Some(python) = python() else { return };
     let server = Command::new(&python)
         .arg(example("http-server"))
@@ -136,7 +136,7 @@ fn reasons(done: &Done) -> Vec<String> {
 }
 
 #[test]
-fn one_that_hangs_is_not_waited_for_without_end() {
+fn a_hanging_script_ends_the_suite_early() {
     let ph = Ph::new();
     let pid = ph.dir().join("pid");
     let text = format!("#!/bin/sh\necho $$ > {}\nsleep 1000\n", path_text(&pid));
@@ -146,11 +146,11 @@ fn one_that_hangs_is_not_waited_for_without_end() {
     assert_eq!(done.json()["passed"], 0);
     let reasons = reasons(&done);
     assert!(
-        reasons[0].contains("did not answer 'send' within 200ms"),
+        reasons[0].contains("'send' timed out after 200ms"),
         "{}",
         reasons[0]
     );
-    assert_eq!(reasons[3], "not tried: it hangs");
+    assert_eq!(reasons[3], "skipped: the script hangs");
     let pid: u32 = std::fs::read_to_string(pid)
         .unwrap()
         .trim()
@@ -162,7 +162,7 @@ fn one_that_hangs_is_not_waited_for_without_end() {
 }
 
 #[test]
-fn rubbish_is_told_from_answers() {
+fn invalid_output_fails_cases() {
     let ph = Ph::new();
     let text = "#!/bin/sh\necho '[{\"id\": '\necho \"what is $1?\" >&2\n";
     let rubbish = script(ph.dir(), "rubbish", text);
@@ -171,11 +171,14 @@ fn rubbish_is_told_from_answers() {
     // Only what asks for an exit code alone can be right.
     assert_eq!(done.json()["passed"], 1, "{}", done.out());
     let reasons = reasons(&done);
-    assert!(reasons[0].contains("it said: what is send?"), "{reasons:?}");
+    assert!(
+        reasons[0].contains("standard error: what is send?"),
+        "{reasons:?}"
+    );
 }
 
 #[test]
-fn not_to_know_anything_is_no_success() {
+fn unknown_operations_fail_cases() {
     let ph = Ph::new();
     let ignorant = script(ph.dir(), "ignorant", "#!/bin/sh\nexit 2\n");
     let done = test(&ph, &ignorant, &[]);
@@ -189,15 +192,15 @@ fn not_to_know_anything_is_no_success() {
     assert_eq!(
         passed,
         [
-            "an unknown operation ends with exit 2",
-            "ensure-running: exit 0, or 2 where it is not known"
+            "an unknown operation exits with 2",
+            "ensure-running: exits with 0, or with 2 if it is not supported"
         ]
     );
     assert!(reasons(&done)[0].contains("does not know 'send' (exit 2)"));
 }
 
 #[test]
-fn what_is_started_at_every_call_is_ended_with_its_case() {
+fn servers_end_with_their_case() {
     let ph = Ph::new();
     let pids = ph.dir().join("servers");
     let text = format!(
@@ -216,7 +219,7 @@ fn what_is_started_at_every_call_is_ended_with_its_case() {
 }
 
 #[test]
-fn one_that_needs_its_server_is_asked_to_start_it() {
+fn ensure_running_is_called_first() {
     let ph = Ph::new();
     let right = path_text(&posthaste_lab::program("lab-provider"));
     let pids = ph.dir().join("servers");
@@ -253,18 +256,18 @@ fn failing(ph: &Ph, filter: &str) -> (Done, Vec<String>) {
 }
 
 #[test]
-fn a_list_that_is_empty_says_nothing() {
+fn an_empty_list_must_print_nothing() {
     let brackets = "[ -n \"$out\" ] || out='[]'\nprintf '%s' \"$out\"";
     let (done, failed) = failing(&Ph::new(), brackets);
     let reasons = reasons(&done);
-    let says = "said '[]'; an empty list is no output";
+    let says = "printed '[]'; an empty list must print nothing";
     assert!(reasons.iter().all(|why| why.contains(says)), "{reasons:#?}");
-    let name = "inbox: an empty one is no output".to_owned();
+    let name = "inbox: an empty inbox prints nothing".to_owned();
     assert!(failed.contains(&name), "{failed:?}");
 }
 
 #[test]
-fn a_thread_has_a_name() {
+fn a_thread_must_have_an_id() {
     let ph = Ph::new();
     let without = r#"printf '%s' "$out" | sed 's/,"thread_id":"[^"]*"//g'"#;
     let (_, failed) = failing(&ph, without);
@@ -273,15 +276,15 @@ fn a_thread_has_a_name() {
 }
 
 #[test]
-fn a_message_says_the_same_every_time() {
+fn a_message_must_not_change() {
     let moody = r#"[ $1 != check ] || out=$(printf '%s' "$out" | sed 's/"created_at":"20/"created_at":"19/')
         printf '%s' "$out""#;
     let (_, failed) = failing(&Ph::new(), moody);
-    assert_eq!(failed, ["check: returns what is unread"]);
+    assert_eq!(failed, ["check: returns unread messages"]);
 }
 
 #[test]
-fn what_is_left_running_is_a_fault() {
+fn leftover_processes_fail_cases() {
     let ph = Ph::new();
     let leaving = "if [ $1 = mark-read ]; then sleep 1000 >&- 2>&- & fi\nprintf '%s' \"$out\"";
     let (done, failed) = failing(&ph, leaving);
@@ -291,10 +294,10 @@ fn what_is_left_running_is_a_fault() {
             "mark-read: hides from the inbox",
             "mark-unread: restores to the inbox",
             "count: total and unread",
-            "nothing is left running"
+            "no process is left running"
         ]
     );
-    let says = "left processes running at 'mark-read' (exit 0)";
+    let says = "(exit 0) left processes running";
     let reasons = reasons(&done);
     assert!(reasons.iter().all(|why| why.contains(says)), "{reasons:?}");
     assert_eq!(done.err(), "", "once is enough");
@@ -320,7 +323,7 @@ fn maildir(root: &Path, words: &[&str], stdin: &str) -> std::process::Output {
 }
 
 #[test]
-fn a_maildir_holds_what_others_have_put_there() {
+fn the_maildir_example_lists_foreign_mail() {
     if python().is_none() {
         return;
     }
@@ -360,7 +363,7 @@ fn a_maildir_holds_what_others_have_put_there() {
     assert_eq!(first["created_at"], "2026-11-15T11:00:00Z");
     assert_eq!(first["to"], "bob");
     assert!(maildir(&root, &["get", "1.a"], "").status.success());
-    // What goes wrong is told in a line.
+    // An error is one line.
     for (words, stdin) in [
         (vec!["get", "nowhere"], ""),
         (vec!["get"], ""),
@@ -378,7 +381,7 @@ fn a_maildir_holds_what_others_have_put_there() {
 }
 
 #[test]
-fn a_service_that_answers_rubbish_is_told_in_a_line() {
+fn the_http_example_reports_invalid_replies_in_one_line() {
     use std::io::{Read, Write};
     let Some(python) = python() else { return };
     let service = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -415,7 +418,7 @@ fn a_service_that_answers_rubbish_is_told_in_a_line() {
 }
 
 #[test]
-fn what_is_no_script_is_refused() {
+fn a_path_that_is_not_a_script_is_refused() {
     let ph = Ph::new();
     let plain = ph.file("plain", "#!/bin/sh\n");
     for path in [&plain, &ph.dir().join("nowhere"), &ph.user()] {

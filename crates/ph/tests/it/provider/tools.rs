@@ -4,7 +4,7 @@ use super::Provider;
 use crate::common::Ph;
 use serde_json::{Value, json};
 
-/// What one call of a tool answers, from a server of its own.
+/// Call a tool on a new server. Return whether it failed, and its text.
 fn tool(ph: &Ph, agent: &str, name: &str, arguments: &Value) -> (bool, String) {
     let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-06-18", "capabilities": {},
@@ -26,7 +26,7 @@ fn tool(ph: &Ph, agent: &str, name: &str, arguments: &Value) -> (bool, String) {
 }
 
 #[test]
-fn tools_ask_the_script() {
+fn tools_call_the_script() {
     let ph = Ph::new();
     let provider = Provider::behind(&ph, "");
     let ok = |agent: &str, name: &str, arguments: Value| {
@@ -57,13 +57,17 @@ fn tools_ask_the_script() {
     fails(
         "search_messages",
         json!({"query": "hi"}),
-        "has no way to search",
+        "keeps the mail and cannot search",
     );
     let urgent = json!({"to": "alice", "body": "x", "priority": "interrupt"});
-    fails("send_message", urgent, "has no way to send with --priority");
+    fails(
+        "send_message",
+        urgent,
+        "keeps the mail and cannot send with --priority",
+    );
     provider.is_broken(Some("no space"));
     fails("inbox_list", json!({}), "no space");
-    // Tasks are no mail.
+    // Tasks are not mail.
     let added = ok("bob", "task_add", json!({"content": "x"}));
     assert!(added.ends_with("added as remaining"), "{added}");
 }

@@ -1,11 +1,11 @@
-//! Nothing lost and nothing doubled where a script keeps the mail: an id that is given twice, two
-//! scripts with the same ids, a home that would ask itself.
+//! A script's mail is neither lost nor duplicated: reused ids, two scripts with the same ids, and a home
+//! that would call itself.
 
 use super::{keep_by, ourselves, script, stage};
 use crate::common::stage::{Stage, until_so};
 use std::path::PathBuf;
 
-/// A script that lists what stands in a file, and every call of it.
+/// A script that lists the messages in a file, and records its calls.
 struct Listed {
     file: PathBuf,
     calls: PathBuf,
@@ -57,26 +57,29 @@ fn message_count(stage: &Stage) -> usize {
 }
 
 #[test]
-fn an_id_that_is_given_twice_is_two_messages() {
+fn a_reused_id_is_another_message() {
     let stage = stage();
     let there = Listed::behind(&stage, "forgetful");
     let agent = stage.agent("bot", "");
     there.lists(&one("1", 1, "the first"));
     agent.until_heard("the first");
-    // Its service was started anew, and counts from one again.
+    // The service restarts, and counts from one again.
     there.lists(&one("1", 2, "the second"));
     agent.until_heard("the second");
-    // The same words at another time are the same message.
+    // A message with another time is still that message.
     there.lists(&one("1", 3, "the second"));
     there.until_looked_at();
     assert_eq!(message_count(&stage), 2);
     assert_eq!(there.count("mark-read 1"), 0);
     let log = std::fs::read_to_string(stage.home().join("sessions/bot/log")).unwrap();
-    assert!(log.contains("another had its id before"), "{log}");
+    assert!(
+        log.contains("its id was used by an earlier message"),
+        "{log}"
+    );
 }
 
 #[test]
-fn what_was_read_is_not_what_came_after_it() {
+fn a_read_mark_does_not_cover_a_reused_id() {
     let stage = stage();
     let there = Listed::behind(&stage, "forgetful");
     let agent = stage.agent("bot", "");
@@ -90,11 +93,11 @@ fn what_was_read_is_not_what_came_after_it() {
     there.lists(&one("1", 2, "the second"));
     agent.until_heard("the second");
     there.until_looked_at();
-    assert_eq!(there.count("mark-read 1"), 1, "nobody has read the second");
+    assert_eq!(there.count("mark-read 1"), 1, "the second is unread");
 }
 
 #[test]
-fn an_id_of_ours_is_never_taken_for_another_message() {
+fn our_id_never_names_another_message() {
     let stage = stage();
     let [file, calls] = ["one", "calls"].map(|name| stage.dir().join(name));
     let text = format!(
@@ -120,12 +123,12 @@ fn an_id_of_ours_is_never_taken_for_another_message() {
         let calls = std::fs::read_to_string(&calls).unwrap_or_default();
         calls.lines().filter(|line| *line == call).count()
     };
-    // The script means the second by that id, so that of the first there is our copy alone.
+    // The script's id now names the second message, so only our copy of the first is left.
     assert_eq!(stage.show(&first)["body"], "the first");
     let thread = stage.run(&format!("thread {first} --json")).json();
     assert_eq!(thread[0]["body"], "the first");
     let reply = stage.run_as("bot", &format!("reply {first} done"));
-    reply.fails(4, "has no message any more that");
+    reply.fails(4, "no longer has the message");
     let read = stage.run_as("bot", &format!("read {first} --body"));
     assert_eq!(read.ok(), "the first");
     stage.run(&format!("archive {first}")).ok();
@@ -133,20 +136,18 @@ fn an_id_of_ours_is_never_taken_for_another_message() {
         assert_eq!(count(call), 0, "{call}");
     }
     assert_eq!(stage.show(&second)["read"], false);
-    // So it is where the script has dropped it.
+    // Our copy is also used if the script no longer has the message.
     std::fs::remove_file(&file).unwrap();
     assert_eq!(stage.show(&second)["body"], "the second");
     stage.run(&format!("delete {second}")).ok();
-    stage
-        .run("show 1")
-        .fails(3, "found no such message at 'get'");
+    stage.run("show 1").fails(3, "did not find the message");
 }
 
 #[test]
-fn a_script_that_makes_up_times_has_its_mail_come_once() {
+fn invented_times_do_not_duplicate_mail() {
     let stage = stage();
     let calls = stage.dir().join("calls");
-    // Each is told several times, as one is that is made of whole seconds.
+    // Several calls get the same time, because it has whole seconds.
     let text = format!(
         "#!/bin/sh\n[ $1 = check ] || exit 0\necho >> '{0}'\nn=$(($(wc -l < '{0}') / 3 % 60))\n\
          printf '[{{\"id\":\"1\",\"from\":\"a\",\"to\":\"bot\",\"body\":\"hi\",\
@@ -163,7 +164,7 @@ fn a_script_that_makes_up_times_has_its_mail_come_once() {
 }
 
 #[test]
-fn two_scripts_with_one_id_are_two_messages() {
+fn the_same_id_of_two_scripts_is_two_messages() {
     let stage = stage();
     for (name, body) in [("one", "from one"), ("other", "from the other")] {
         let there = Listed::behind(&stage, name);
@@ -172,7 +173,7 @@ fn two_scripts_with_one_id_are_two_messages() {
         agent.until_heard(body);
         stage.run("stop bot --kill");
     }
-    // Even where they say the same.
+    // Equal messages of two scripts are two messages too.
     let third = Listed::behind(&stage, "third");
     third.lists(&one("1", 1, "from one"));
     stage.agent("bot", "");
@@ -180,14 +181,14 @@ fn two_scripts_with_one_id_are_two_messages() {
 }
 
 #[test]
-fn a_home_does_not_ask_itself() {
+fn a_home_does_not_call_itself() {
     let stage = stage();
     ourselves(stage.dir());
     keep_by(&stage, "../ph-mail-provider", "mail.tick = '50ms'");
-    let says = "is kept by a script that asks that very home";
+    let says = "calls ph for the same home";
     stage.run("send bot 'just once'").fails(5, says);
     stage.run("inbox bot").fails(5, says);
-    // Nor by a way round, with nothing of ours in the environment.
+    // Nor through a script that clears the environment.
     let me = stage.dir().join("ph-mail-provider");
     let text = format!(
         "#!/bin/sh\necho \"$1\" >> '{}'\nexec env -i PH_HOME='{}' '{}' \"$@\"\n",
@@ -208,7 +209,7 @@ fn a_home_does_not_ask_itself() {
 }
 
 #[test]
-fn a_script_that_calls_our_verbs_comes_to_an_end() {
+fn a_script_that_calls_verbs_of_ph_ends() {
     let stage = stage();
     let text = format!(
         "#!/bin/sh\nexec '{}' \"$1\" \"$2\" hi\n",
@@ -216,6 +217,6 @@ fn a_script_that_calls_our_verbs_comes_to_an_end() {
     );
     script(stage.dir(), "circle", &text);
     keep_by(&stage, "../circle", "");
-    let says = "is kept by a script that asks that very home";
+    let says = "calls ph for the same home";
     stage.run("send bot hi").fails(5, says);
 }

@@ -1,10 +1,10 @@
-//! The mail verbs where a script keeps the mail.
+//! Mail verbs while a script keeps the mail.
 
 use super::{Provider, keep_by, script};
 use crate::common::{Done, Ph};
 
 #[test]
-fn what_could_not_be_printed_is_not_marked_there() {
+fn a_message_that_cannot_be_printed_is_not_marked() {
     let ph = Ph::new();
     let _provider = Provider::behind(&ph, "");
     let Ok(full) = std::fs::File::options().write(true).open("/dev/full") else {
@@ -19,15 +19,15 @@ fn what_could_not_be_printed_is_not_marked_there() {
 }
 
 #[test]
-fn every_verb_asks_the_script() {
+fn every_verb_calls_the_script() {
     let ph = Ph::new();
     let provider = Provider::behind(&ph, "");
-    it_is_sent_listed_read_and_answered(&ph);
-    it_is_marked_and_put_away(&ph);
+    send_list_read_and_reply(&ph);
+    mark_archive_and_delete(&ph);
     assert_eq!(provider.calls()[..2], ["ensure-running ", "send bob"]);
 }
 
-fn it_is_sent_listed_read_and_answered(ph: &Ph) {
+fn send_list_read_and_reply(ph: &Ph) {
     insta::assert_snapshot!(ph.transcript(&[
         "send bob --subject login 'Please fix the login page.'",
         "message --name bob 'And the logout page.'",
@@ -108,11 +108,11 @@ fn it_is_sent_listed_read_and_answered(ph: &Ph) {
     held       [dir]/mail keeps it
     rule       script
     since      [time]
-    release    its agent runs here, or reads it
+    release    its session starts, or the agent reads it
     ");
 }
 
-fn it_is_marked_and_put_away(ph: &Ph) {
+fn mark_archive_and_delete(ph: &Ph) {
     insta::assert_snapshot!(ph.transcript(&[
         "mark-unread m1",
         "mark-read m1 m2",
@@ -136,7 +136,7 @@ fn it_is_marked_and_put_away(ph: &Ph) {
     $ ph delete m2
     m2 deleted
     $ ph delete m2
-    ! error: [dir]/mail found no such message at 'delete'; it said: gc-mail-error:not-found
+    ! error: 'delete': [dir]/mail did not find the message; standard error: gc-mail-error:not-found
     [exit 3]
     $ ph inbox bob --prompt
     $ ph inbox human --prompt
@@ -148,7 +148,7 @@ fn it_is_marked_and_put_away(ph: &Ph) {
 }
 
 #[test]
-fn a_prompt_s_ids_are_known() {
+fn ids_of_a_prompt_are_found() {
     let ph = Ph::new();
     Provider::behind(&ph, "");
     ph.run("send bob --from alice 'fix it'").ok();
@@ -161,7 +161,7 @@ fn a_prompt_s_ids_are_known() {
 }
 
 #[test]
-fn json_has_the_same_shape() {
+fn json_has_the_journals_shape() {
     let ph = Ph::new();
     Provider::behind(&ph, "");
     let sent = ph.run("send bob --from alice hi --json").json();
@@ -191,7 +191,7 @@ fn json_has_the_same_shape() {
 }
 
 #[test]
-fn what_a_script_cannot_do_is_refused_before_it_is_asked() {
+fn unsupported_actions_are_refused_without_a_call() {
     let ph = Ph::new();
     let provider = Provider::behind(&ph, "");
     for line in [
@@ -205,7 +205,7 @@ fn what_a_script_cannot_do_is_refused_before_it_is_asked() {
         "send bob hi --reply-to 3fa8c1d2",
         "reply m1 hi --priority idle",
     ] {
-        ph.run(line).fails(4, "which has no way to");
+        ph.run(line).fails(4, "keeps the mail and cannot");
     }
     ph.run_as("bob", "send bob hi")
         .fails(4, "bob cannot send to itself");
@@ -216,7 +216,7 @@ fn what_a_script_cannot_do_is_refused_before_it_is_asked() {
 }
 
 #[test]
-fn an_operation_that_is_missing_is_named() {
+fn a_missing_operation_is_named() {
     let ph = Ph::new();
     let text = "#!/bin/sh\ncase $1 in inbox) exit 0;; esac\necho confused >&2\nexit 2\n";
     script(ph.dir(), "little", text);
@@ -240,7 +240,7 @@ fn an_operation_that_is_missing_is_named() {
 }
 
 #[test]
-fn an_agent_does_as_it_likes_with_its_own_mail_alone() {
+fn an_agent_changes_only_its_own_mail() {
     let ph = Ph::new();
     let provider = Provider::behind(&ph, "");
     ph.run("send bob hi").ok();
@@ -250,11 +250,7 @@ fn an_agent_does_as_it_likes_with_its_own_mail_alone() {
     }
     let read = ph.run_as("carol", "read m1 --body");
     assert_eq!((read.code, read.out().as_str()), (0, "hi"));
-    assert!(
-        read.err().contains("does not mark it read"),
-        "{}",
-        read.err()
-    );
+    assert!(read.err().contains("not marked as read"), "{}", read.err());
     assert_eq!(provider.count("read m1"), 0);
     assert_eq!(ph.run_as("bob", "archive m1").ok(), "m1 archived\n");
 }
@@ -266,7 +262,7 @@ fn ids_and_names_that_look_like_flags() {
     ph.run("send bob hi").ok();
     for id in ["-x", "--help", "--", "../m1"] {
         let done = ph.call(&["read", "--", id]).run();
-        done.fails(3, "found no such message at 'get'");
+        done.fails(3, "did not find the message");
         assert_eq!(provider.count(&format!("get {id}")), 1);
     }
     for name in ["-x", "--help", ""] {
@@ -283,7 +279,7 @@ fn ids_and_names_that_look_like_flags() {
 #[test]
 fn ten_megabytes_go_through_a_script() {
     let ph = Ph::new();
-    // It keeps what it is told, and tells it again with what it is asked for.
+    // The script stores its input and returns it.
     let text = format!(
         "#!/bin/sh\ncd '{}'\ncase $1 in\nsend) cat > told;;\nget|read);;\n*) exit 2;;\nesac\n\
          printf '{{\"id\":\"m1\",\"to\":\"bob\",\"created_at\":\"2026-11-15T12:00:00Z\",'\n\
@@ -302,7 +298,7 @@ fn ten_megabytes_go_through_a_script() {
 }
 
 #[test]
-fn a_copy_to_each_or_word_of_where_it_stopped() {
+fn a_failed_copy_is_reported_with_those_sent() {
     let ph = Ph::new();
     let text = "#!/bin/sh\ncase \"$1 $2\" in\n\
         'send b') echo 'the disk is full' >&2; exit 1;;\n\
@@ -315,19 +311,19 @@ fn a_copy_to_each_or_word_of_where_it_stopped() {
     let says = "1 of 3 were sent, not the one to b:";
     assert!(done.err().contains(says), "{}", done.err());
     assert!(
-        done.err().contains("it said: the disk is full"),
+        done.err().contains("standard error: the disk is full"),
         "{}",
         done.err()
     );
     ph.run("send b hi").fails(5, "nothing was sent to b:");
-    // Who was sent to is nudged; who was not is not.
+    // Only recipients of a sent copy are nudged.
     let done = ph.run("send team hi --notify");
     assert!(done.err().contains("a was not nudged"), "{}", done.err());
     assert!(!done.err().contains("c was not nudged"), "{}", done.err());
 }
 
 #[test]
-fn the_settings_say_which_script() {
+fn the_settings_name_the_script() {
     let ph = Ph::new();
     let check = |settings: &str, code: i32, says: &str| {
         ph.file("home/config.toml", settings);
@@ -378,7 +374,7 @@ fn the_settings_say_which_script() {
 }
 
 #[test]
-fn the_doctor_looks_at_the_script() {
+fn the_doctor_checks_the_script() {
     let ph = Ph::new();
     keep_by(&ph, "../nowhere", "");
     let done = ph.run("doctor");
@@ -393,7 +389,7 @@ fn the_doctor_looks_at_the_script() {
 }
 
 #[test]
-fn files_of_others_start_nothing() {
+fn settings_of_a_project_start_nothing() {
     let ph = Ph::new();
     let project = ph.dir().join("clone");
     let home = project.join(".posthaste");
@@ -418,7 +414,7 @@ fn files_of_others_start_nothing() {
         assert!(done.err().contains(note), "{}", done.err());
     };
     assert_ignored(run());
-    // Neither a private directory nor its name is a word of trust: a clone can have both.
+    // Neither a private directory nor its name makes it trusted: a clone can have both.
     std::fs::set_permissions(&home, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
     assert_ignored(run());
     let named = |args: &[&str]| ph.call(args).env("PH_HOME", &home).within(&project).run();
@@ -428,7 +424,7 @@ fn files_of_others_start_nothing() {
     assert_eq!((hook.code, hook.out().as_str()), (0, ""));
     assert_ignored(named(&["ls"]));
     assert!(!mark.exists());
-    // What it names and nobody uses stops nothing that the user names.
+    // A script that a project names does not affect the one that the user names.
     std::fs::write(home.join("config.toml"), "mail.script = './trap'\n").unwrap();
     let mine = script(ph.dir(), "mine", "#!/bin/sh\n");
     let with = |provider: &str| {
@@ -441,7 +437,7 @@ fn files_of_others_start_nothing() {
     assert_eq!(with(&format!("exec:{}", mine.display())).code, 0);
     with("exec").fails(2, "mail.script cannot be ''");
     assert!(!mark.exists());
-    // The user's own word is enough.
+    // A script that the user names runs.
     let asked = ph
         .call(&["inbox", "bob"])
         .without("PH_HOME")
@@ -449,11 +445,11 @@ fn files_of_others_start_nothing() {
         .within(&project)
         .run();
     assert_eq!(asked.code, 0, "{}", asked.err());
-    assert!(mark.exists(), "what the user names is run");
+    assert!(mark.exists(), "a script that the user names runs");
 }
 
 #[test]
-fn a_script_that_is_not_there_stops_only_the_mail() {
+fn a_missing_script_stops_only_mail_verbs() {
     let ph = Ph::new();
     keep_by(&ph, "no-such-program", "");
     let says = "no program 'no-such-program' is on PATH";

@@ -71,7 +71,7 @@ fn a_killed_session_affects_no_other_and_its_files_are_removed() {
     );
     assert_eq!(
         status["evidence"],
-        "its lock is free, and the journal has no end of it"
+        "its lock is free, and the journal does not contain its end"
     );
     assert_eq!(status["unread"], 1);
     assert_eq!(stage.run("stop soft").ok(), "soft is not running\n");

@@ -66,15 +66,19 @@ fn a_hanging_session_is_reported_soon() {
     kill(stage.pid("bot"), Signal::STOP);
     let why = format!("why {}", id.trim());
     let asked: [(&str, i32, &str); 7] = [
-        ("peek bot", 5, "bot: the session does not answer"),
-        ("nudge bot hi", 1, "not nudged: the session does not answer"),
+        ("peek bot", 5, "bot: the session does not respond"),
+        (
+            "nudge bot hi",
+            1,
+            "not nudged: the session does not respond",
+        ),
         ("answer bot y", 5, "the session of bot does not answer"),
         (
             "pause bot",
             5,
             "hint: 'ph status bot' shows whether it is paused; 'ph stop bot' ends it",
         ),
-        ("checkpoint bot", 5, "the session does not answer"),
+        ("checkpoint bot", 5, "the session does not respond"),
         (&why, 0, "runs and does not respond"),
         ("stop bot", 0, "stopping it by signals"),
     ];
@@ -108,13 +112,12 @@ fn a_stopped_session_delays_no_command() {
     let status = run("status bot --json").json();
     assert_eq!(run("ls --json").json()[0]["activity"], "blocked");
     let known = |name: &str| status[name].clone();
-    let evidence =
-        "it holds its lock and did not respond just now; what its program does is not known";
+    let evidence = "its lock is held, but it did not respond; the program's activity is unknown";
     assert_eq!(
         (known("activity"), known("blocked_on"), known("evidence")),
         (
             json!("blocked"),
-            json!("the session does not answer"),
+            json!("the session does not respond"),
             json!(evidence)
         )
     );
@@ -123,7 +126,7 @@ fn a_stopped_session_delays_no_command() {
         (json!(pid), json!(child))
     );
     assert_eq!((known("unread"), known("queued")), (json!(2), json!(2)));
-    let says = "blocked: the session does not answer";
+    let says = "blocked: the session does not respond";
     for line in ["ls", "status bot"] {
         let shown = run(line).ok();
         assert!(shown.contains(says), "{shown}");
@@ -131,10 +134,10 @@ fn a_stopped_session_delays_no_command() {
     let nudged = run("nudge bot hi");
     assert_eq!(
         (nudged.code, nudged.out().as_str()),
-        (1, "not nudged: the session does not answer\n")
+        (1, "not nudged: the session does not respond\n")
     );
     let peeked = run("peek bot");
-    peeked.fails(5, "bot: the session does not answer");
+    peeked.fails(5, "bot: the session does not respond");
     peeked.fails(5, "hint: 'ph replay bot'");
     run("run --name bot --detach sleep 1000").fails(4, "bot is already running");
     // A socket of another session is not replaced, even if that session does not respond.
@@ -173,7 +176,7 @@ fn commands_do_not_wait_for_a_hanging_session() {
         done
     };
     let shown = within("status bot", Duration::from_secs(8)).ok();
-    assert!(shown.contains("the session does not answer"), "{shown}");
+    assert!(shown.contains("the session does not respond"), "{shown}");
     let answered = within("answer bot y", Duration::from_secs(12));
     answered.fails(5, "the session of bot does not answer");
     let hint = "hint: nothing was stored; 'ph status bot' shows more, 'ph stop bot' ends it";
@@ -344,7 +347,7 @@ fn an_expired_request_is_not_typed_after_a_hang() {
     let (pause, why) = (spawn("pause bot"), spawn(&format!("why {held} --json")));
 
     let paused = Done::of(pause);
-    paused.fails(5, "bot: the session does not answer");
+    paused.fails(5, "bot: the session does not respond");
     assert!(
         paused
             .err()
@@ -355,7 +358,7 @@ fn an_expired_request_is_not_typed_after_a_hang() {
     let nudged = Done::of(nudge);
     assert_eq!(
         (nudged.code, nudged.out().as_str()),
-        (1, "not nudged: the session does not answer\n")
+        (1, "not nudged: the session does not respond\n")
     );
     let why = Done::of(why).json();
     let said = |name: &str| why[name].as_str().unwrap_or("").to_owned();

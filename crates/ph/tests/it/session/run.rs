@@ -396,7 +396,7 @@ fn the_end_of_a_program_is_reported() {
         until_so(name, || stage.status(name)["activity"] == "exited");
         let status = stage.status(name);
         assert_eq!(status["exit"], want, "{status}");
-        assert_eq!(status["evidence"], "the journal has its end");
+        assert_eq!(status["evidence"], "its end is in the journal");
         assert!(
             status["pid"].is_null() && status["socket"].is_null(),
             "{status}"
@@ -515,7 +515,7 @@ fn ls_and_status_describe_sessions() {
     session bot
     activity exited: signal 1 (HUP)
     since [time]
-    evidence the journal has its end
+    evidence its end is in the journal
     unread 0
     queued 0
     command /bin/sh -c echo hello; exec sleep 1000

@@ -4,7 +4,7 @@ use posthaste_core::{Draft, MessageId, Order};
 use posthaste_lab::{
     TempHome, assert_intact, assert_views_agree, at, draft, id, name, records, stored, text_of,
 };
-use posthaste_store::operation::{ApplyOrder, Outcome, Post};
+use posthaste_store::operation::{ApplyOrder, OrderEffect, Post};
 use posthaste_store::{Committed, Denied, Error, Hint, Journal, Patience, Prewrite, Writer, files};
 use std::collections::BTreeMap;
 use std::sync::{Barrier, mpsc};
@@ -162,7 +162,7 @@ fn a_message_sent_by_many_threads_is_stored_once() {
             other => panic!("{other:?}"),
         }
     });
-    let changed = outcomes.iter().filter(|o| **o == Outcome::Changed);
+    let changed = outcomes.iter().filter(|o| **o == OrderEffect::Changed);
     assert_eq!(changed.count(), 1);
     drop(writer);
     thread.join();

@@ -2,7 +2,7 @@
 
 use posthaste_core::{Body, Draft, Limits, MessageId, Order, Refusal};
 use posthaste_lab::{TempHome, at, denied, draft, id, name, order, post, records};
-use posthaste_store::operation::{ApplyOrder, Outcome, Post, Posted};
+use posthaste_store::operation::{ApplyOrder, OrderEffect, Post, Posted};
 use posthaste_store::{Denied, Journal};
 
 fn post_all(journal: &mut Journal, drafts: Vec<Draft>) -> Vec<Posted> {
@@ -226,13 +226,25 @@ fn an_order_that_names_a_message_twice_applies_once() {
     let mut journal = home.journal();
     let state = draft("alice", "bob", "hi");
     post(&mut journal, at(0), &state);
-    let mut check = |requested: Order, want: [Outcome; 2]| {
+    let mut check = |requested: Order, want: [OrderEffect; 2]| {
         let twice = [state.id, state.id];
         assert_eq!(order(&mut journal, at(1), "bob", requested, &twice), want);
     };
-    check(Order::MarkRead, [Outcome::Changed, Outcome::Unchanged]);
-    check(Order::MarkRead, [Outcome::Unchanged, Outcome::Unchanged]);
-    check(Order::Archive, [Outcome::Changed, Outcome::AlreadyArchived]);
-    check(Order::Delete, [Outcome::Changed, Outcome::Unchanged]);
+    check(
+        Order::MarkRead,
+        [OrderEffect::Changed, OrderEffect::Unchanged],
+    );
+    check(
+        Order::MarkRead,
+        [OrderEffect::Unchanged, OrderEffect::Unchanged],
+    );
+    check(
+        Order::Archive,
+        [OrderEffect::Changed, OrderEffect::AlreadyArchived],
+    );
+    check(
+        Order::Delete,
+        [OrderEffect::Changed, OrderEffect::Unchanged],
+    );
     assert_eq!(journal.head().unwrap(), 4);
 }

@@ -1,7 +1,7 @@
 mod stage;
 
 use crate::attach::die_of;
-use crate::context::Said;
+use crate::context::GlobalOptions;
 use posthaste_store::report::{Code, Report, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use stage::Stage;
@@ -24,7 +24,7 @@ const CODER: &str = include_str!("../../../../../lab/agents/coder.sh");
 const REVIEWER: &str = include_str!("../../../../../lab/agents/reviewer.sh");
 const HARNESS: &str = include_str!("../../../../../lab/agents/demo.toml");
 
-pub(crate) fn run(_: &Args, said: &Said) -> Result<Code> {
+pub(crate) fn run(_: &Args, said: &GlobalOptions) -> Result<Code> {
     let stop_signal = catch_signals()?;
     let home = tempfile::Builder::new()
         .prefix("posthaste-demo-")

@@ -3,10 +3,10 @@
 
 use crate::cli::help;
 use crate::config::SETTINGS;
-use crate::context::Said;
+use crate::context::GlobalOptions;
 use crate::output::Output;
 use anstyle::AnsiColor;
-use posthaste_client::session::client::{Client, PATIENT};
+use posthaste_client::session::client::{Client, REQUEST_TIMEOUT};
 use posthaste_core::receipt::End;
 use posthaste_core::{AgentName, IdPrefix, MessageState};
 use posthaste_store::bell::Ear;
@@ -40,7 +40,11 @@ pub(super) struct Stage<'a> {
 }
 
 impl<'a> Stage<'a> {
-    pub(super) fn new(said: &Said, home: &'a Path, stop_signal: Arc<AtomicUsize>) -> Result<Self> {
+    pub(super) fn new(
+        said: &GlobalOptions,
+        home: &'a Path,
+        stop_signal: Arc<AtomicUsize>,
+    ) -> Result<Self> {
         let ph = std::env::current_exe()
             .map_err(|error| Report::storage(format!("cannot find ph itself: {error}")))?;
         Ok(Self {
@@ -152,8 +156,10 @@ impl<'a> Stage<'a> {
     pub(super) fn until_blocked(&self, name: &str) -> Result<()> {
         let name = AgentName::parse(name).map_err(Report::storage)?;
         self.until(|journal| {
-            let mut client = Client::of(journal.home(), &name);
-            let session = client.as_mut().map(|c| c.call(&Session {}, PATIENT));
+            let mut client = Client::connect_to(journal.home(), &name);
+            let session = client
+                .as_mut()
+                .map(|c| c.call(&Session {}, REQUEST_TIMEOUT));
             let is_so = |session: posthaste_wire::Session| session.activity == Activity::Blocked;
             let is_blocked = session.is_some_and(|session| session.is_ok_and(is_so));
             Ok(is_blocked.then_some(()))

@@ -1,15 +1,14 @@
-//! `ph` as a provider's script for others: an operation and at most one argument in, JSON out.
+//! Serves `ph`'s mail by the provider protocol: an operation and at most one argument in, JSON out.
 //!
-//! Its command line is read by hand, because an argument may be empty or look like a flag, and
-//! because exit 2 means one thing here: that the operation is not known. Always answers from the
-//! journal, whatever keeps this home's mail, so that it cannot end up asking itself.
+//! Parses its arguments itself, because they may be empty or look like flags, and because exit status 2
+//! means only "unknown operation". Always reads the journal, so that it cannot call itself.
 
-use crate::context::{Context, Said, agent_name};
+use crate::context::{Context, GlobalOptions, agent_name};
 use crate::output::message_text;
-use posthaste_client::mailbox;
+use posthaste_client::mail;
 use posthaste_core::{AgentName, Draft, IdPrefix, MessageId, MessageState, Order, ReceiptState};
-use posthaste_provider::{asking, intake};
-use posthaste_store::operation::{Outcome, Post};
+use posthaste_provider::{import, recursion_guard};
+use posthaste_store::operation::{OrderEffect, Post};
 use posthaste_store::report::{Code, Report, Result};
 use posthaste_store::{Listing, files};
 use posthaste_wire::provider::{ALREADY_ARCHIVED, Message, NOT_FOUND, Op, Text, UNKNOWN};
@@ -18,23 +17,22 @@ use std::ffi::{OsStr, OsString};
 use std::io::Read;
 use std::process::ExitCode;
 
-/// The name under which `ph` is such a script and nothing else.
-pub(crate) const NAME: &str = "ph-mail-provider";
+/// File name of a link to `ph` that only serves this protocol.
+pub(crate) const PROGRAM_NAME: &str = "ph-mail-provider";
 
-/// How short an id may be cut: nothing else shall pass for a message's.
-const DIGITS: usize = 8;
-/// How long a subject may be.
-const SUBJECT: usize = 1_000;
+/// Minimum length of an id prefix.
+const MIN_PREFIX_DIGITS: usize = 8;
+const MAX_SUBJECT_BYTES: usize = 1_000;
 
-/// Whether this program was called by that name.
+/// Return whether this program was started under [`PROGRAM_NAME`].
 pub(crate) fn is_called(name: &OsStr) -> bool {
     std::path::Path::new(name)
         .file_name()
-        .is_some_and(|name| name == NAME)
+        .is_some_and(|name| name == PROGRAM_NAME)
 }
 
-/// Carries out what the words after the program's name, or after `ph provider`, say.
-pub(crate) fn main(words: &[OsString], said: &Said) -> ExitCode {
+/// Run the operation in the arguments after the program's name, or after `ph provider`.
+pub(crate) fn main(words: &[OsString], said: &GlobalOptions) -> ExitCode {
     match run(words, said) {
         Ok(code) => code,
         Err(report) if !report.is_failure() => ExitCode::SUCCESS,
@@ -43,13 +41,13 @@ pub(crate) fn main(words: &[OsString], said: &Said) -> ExitCode {
                 crate::output::to_stderr(&format!("{NOT_FOUND}\n"));
             }
             crate::output::show(&report);
-            // Whatever it is, it is not an operation that is not known.
+            // Never 2, which means "unknown operation".
             ExitCode::FAILURE
         }
     }
 }
 
-fn run(words: &[OsString], said: &Said) -> Result<ExitCode> {
+fn run(words: &[OsString], said: &GlobalOptions) -> Result<ExitCode> {
     let [op, args @ ..] = words else {
         return Err(Report::usage("no operation was given").hint(operations()));
     };
@@ -59,7 +57,7 @@ fn run(words: &[OsString], said: &Said) -> Result<ExitCode> {
         return Ok(ExitCode::from(u8::try_from(UNKNOWN).unwrap_or(1)));
     };
     let arg = match (op, args) {
-        // Nothing has to run.
+        // No server has to run.
         (Op::EnsureRunning, _) => return Ok(ExitCode::SUCCESS),
         (_, [arg]) => arg.to_string_lossy().into_owned(),
         (_, []) => return Err(Report::usage(format!("'{op}' takes an argument"))),
@@ -67,7 +65,7 @@ fn run(words: &[OsString], said: &Said) -> Result<ExitCode> {
     };
     let mut context = Context::new(said)?;
     let context = &mut context;
-    asking::refuse(&context.home)?;
+    recursion_guard::refuse(&context.home)?;
     match op {
         Op::EnsureRunning => {}
         Op::Send => {
@@ -114,27 +112,28 @@ fn text_on_stdin() -> Result<Text> {
         .hint(r#"write {"from":"…","subject":"…","body":"…"}"#)
     };
     let value: serde_json::Value = serde_json::from_slice(&bytes).map_err(|error| wrong(&error))?;
-    // A list in the right order would pass for one otherwise.
+    // serde would also accept an array with the fields in order.
     if !value.is_object() {
-        return Err(wrong(&"it is no object"));
+        return Err(wrong(&"not a JSON object"));
     }
     let text: Text = serde_json::from_value(value).map_err(|error| wrong(&error))?;
-    let is_line = !text.subject.chars().any(char::is_control) && text.subject.len() <= SUBJECT;
+    let is_line =
+        !text.subject.chars().any(char::is_control) && text.subject.len() <= MAX_SUBJECT_BYTES;
     if !is_line {
         return Err(Report::usage(format!(
-            "a subject is one line of at most {SUBJECT} bytes, without control characters"
+            "a subject is one line of at most {MAX_SUBJECT_BYTES} bytes, without control characters"
         )));
     }
     Ok(text)
 }
 
-/// Stores a message, and answers with it.
+/// Store a message, and print it.
 fn send(context: &mut Context, to: AgentName, parent: Option<&MessageState>) -> Result<()> {
     let text = text_on_stdin()?;
     post(context, to, text, parent)
 }
 
-/// To whoever wrote the message; to whom it was written, if that is the one who answers.
+/// Reply to the sender of a message, or to its recipient if the sender replies.
 fn reply(context: &mut Context, parent: &MessageState) -> Result<()> {
     let text = text_on_stdin()?;
     let sender = &parent.message.envelope.from;
@@ -164,7 +163,7 @@ fn post(
         priority: context.config.priority,
         reply_to: parent.map(|state| state.message.id),
         limits: context.config.limits,
-        // Whoever calls this has decided that already.
+        // The caller has decided this already.
         allow_self: true,
         ..Draft::new(MessageId(uuid::Uuid::new_v4()), from, to, text.body)
     };
@@ -173,17 +172,17 @@ fn post(
         drafts: vec![draft],
     };
     let mut journal = context.journal()?;
-    let posted = mailbox::post(&mut journal, post)?;
+    let posted = mail::post(&mut journal, post)?;
     let told = posted
         .iter()
         .try_for_each(|posted| tell(context, &posted.state));
     context.out.flush()?;
-    mailbox::leave(journal);
+    mail::leave(journal);
     told
 }
 
-/// Answers with a message that was stored. One that will never be delivered is none: what is
-/// answered with counts as sent.
+/// Print a stored message. A message that will never be delivered is an error, because a printed
+/// message counts as sent.
 fn tell(context: &mut Context, state: &MessageState) -> Result<()> {
     let why = Why::new(state, context.now);
     if why.receipt != ReceiptState::Failed.as_str() {
@@ -195,7 +194,7 @@ fn tell(context: &mut Context, state: &MessageState) -> Result<()> {
     )))
 }
 
-/// The message of this id. What cannot be an id is none of a message's.
+/// Find a message by its id or a prefix. An invalid id is an unknown id.
 fn find(context: &Context, id: &str) -> Result<MessageState> {
     let prefix = prefix(id).ok_or_else(|| {
         let shown = posthaste_core::text::one_line(id, 80);
@@ -208,10 +207,10 @@ fn find(context: &Context, id: &str) -> Result<MessageState> {
 fn prefix(id: &str) -> Option<IdPrefix> {
     let prefix = IdPrefix::parse(id).ok()?;
     let digits = prefix.as_str().chars().filter(|c| *c != '-').count();
-    (digits >= DIGITS).then_some(prefix)
+    (digits >= MIN_PREFIX_DIGITS).then_some(prefix)
 }
 
-/// The journal, if there is one; unlike a person, a program need not be told that there is none.
+/// Open the journal if it exists. A program gets no note about a missing one.
 fn existing(context: &Context) -> Result<Option<posthaste_store::Journal>> {
     let home = context.home.clone();
     Ok(posthaste_store::Journal::open_existing(
@@ -226,20 +225,21 @@ fn list(context: &mut Context, who: &str, listing: Listing) -> Result<()> {
     print_all(context, &messages)
 }
 
-/// The mail of an agent. Where a script keeps the mail of this home, our copies of it are not for
-/// others: whoever asks may be that script, whatever stands between.
+/// Return an agent's mail. Copies of a script's messages are omitted, because that script may be the
+/// caller.
 fn mail(context: &Context, who: &AgentName, listing: Listing) -> Result<Vec<MessageState>> {
     let Some(mut journal) = existing(context)? else {
         return Ok(Vec::new());
     };
     let mut messages = journal.inbox(who, listing, context.now)?;
     if context.config.mail.is_elsewhere() {
-        messages.retain(|state| !intake::is_copy(state));
+        messages.retain(|state| !import::is_copy(state));
     }
     Ok(messages)
 }
 
-/// The thread of this id, or of the message with this id. One that nobody knows is empty.
+/// Print the thread of a message, by its own id or the id of a message in it. An unknown thread is
+/// empty.
 fn thread(context: &mut Context, id: &str) -> Result<()> {
     let (Some(prefix), Some(mut journal)) = (prefix(id), existing(context)?) else {
         return Ok(());
@@ -260,13 +260,13 @@ fn thread(context: &mut Context, id: &str) -> Result<()> {
 fn read(context: &mut Context, id: &str) -> Result<()> {
     let mut state = find(context, id)?;
     let status = state.status.at(&state.message, context.now);
-    // What cannot be shown is not marked as read.
+    // A message that cannot be printed is not marked as read.
     files::body(&context.home, &state.message)?;
     if !status.read
         && let Some(mut journal) = existing(context)?
     {
         let id = state.message.id;
-        mailbox::order(
+        mail::order(
             &mut journal,
             context.now,
             context.me()?.0,
@@ -283,17 +283,17 @@ fn order(context: &mut Context, id: &str, order: Order) -> Result<()> {
     let Some(mut journal) = existing(context)? else {
         return Ok(());
     };
-    let ordered = mailbox::order(
+    let ordered = mail::order(
         &mut journal,
         context.now,
         context.me()?.0,
         order,
         vec![state.message.id],
     )?;
-    mailbox::leave(journal);
+    mail::leave(journal);
     if ordered
         .iter()
-        .any(|one| one.outcome == Outcome::AlreadyArchived)
+        .any(|one| one.outcome == OrderEffect::AlreadyArchived)
     {
         let id = state.message.id;
         return Err(Report::refused(format!("message {id}: {ALREADY_ARCHIVED}")));
@@ -317,7 +317,7 @@ fn count(context: &mut Context, who: &str) -> Result<()> {
     context.out.json(&Count { total, unread })
 }
 
-/// A list; an empty one is no output at all. One lost body must not keep the rest from its reader.
+/// Print a list; nothing if it is empty. A lost body does not hide the other messages.
 fn print_all(context: &mut Context, messages: &[MessageState]) -> Result<()> {
     if messages.is_empty() {
         return Ok(());

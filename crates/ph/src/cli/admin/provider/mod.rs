@@ -1,6 +1,6 @@
 pub(crate) mod answer;
 
-use crate::context::Said;
+use crate::context::GlobalOptions;
 use crate::output::Output;
 use anstyle::AnsiColor;
 use jiff::SignedDuration;
@@ -17,19 +17,20 @@ use std::time::Duration;
 
 /// Act as a mail provider script, or test one
 ///
-/// 'ph provider OP [ARG]', or ph under the name ph-mail-provider, is a script for other systems
-/// with exchangeable mail providers. It reads and writes JSON on the standard streams. Exit codes: 0
-/// for success, 2 for an unknown operation, 1 for any other error. An empty list prints nothing.
+/// 'ph provider OP [ARG]', or a link to ph named ph-mail-provider, lets other systems use ph's mail
+/// through the mail provider protocol. It reads and writes JSON on the standard streams. Exit codes:
+/// 0 for success, 2 for an unknown operation, 1 for any other error. An empty list prints nothing.
 ///
 ///   send TO, reply ID                  {"from","subject","body"} on standard input; the message
-///   inbox WHO, check WHO, all WHO      messages: unread, unread, read ones too
-///   get ID, read ID                    the message; 'read' marks it
+///   inbox WHO, check WHO               unread messages
+///   all WHO                            unread and read messages
+///   get ID, read ID                    the message; 'read' marks it as read
 ///   mark-read, mark-unread, archive, delete ID
 ///   thread ID                          messages, in order
 ///   count WHO                          {"total","unread"}
 #[allow(
     rustdoc::broken_intra_doc_links,
-    reason = "it is shown to people as it stands"
+    reason = "the help text shows it unchanged"
 )]
 #[derive(Debug, clap::Args)]
 #[command(
@@ -75,21 +76,21 @@ struct TestArgs {
 }
 
 #[derive(Serialize)]
-struct Answer {
+struct SuiteReport {
     script: String,
     passed: usize,
     failed: usize,
-    cases: Vec<suite::Outcome>,
+    cases: Vec<suite::CaseResult>,
 }
 
-pub(crate) fn run(args: Args, said: &Said) -> std::result::Result<ExitCode, Report> {
+pub(crate) fn run(args: Args, said: &GlobalOptions) -> std::result::Result<ExitCode, Report> {
     match args.verb {
         ProviderVerb::Operation(words) => Ok(answer::main(&words, said)),
         ProviderVerb::Test(args) => test(&args, said).map(Into::into),
     }
 }
 
-fn test(args: &TestArgs, said: &Said) -> Result<Code> {
+fn test(args: &TestArgs, said: &GlobalOptions) -> Result<Code> {
     let script = std::path::absolute(&args.script)
         .map_err(|error| Report::usage(format!("cannot determine the script's path: {error}")))?;
     let shown = text::visible(&script.display().to_string());
@@ -100,28 +101,28 @@ fn test(args: &TestArgs, said: &Said) -> Result<Code> {
     let timeout = Duration::try_from(args.timeout)
         .map_err(|_| Report::usage("--timeout must be more than zero"))?;
     let mut out = Output::new(crate::cli::help::color(said));
-    let outcomes = suite::run(&script, timeout, kill_with_parent, |outcome| {
+    let results = suite::run(&script, timeout, kill_with_parent, |result| {
         if said.json {
             return Ok(());
         }
-        let (word, color) = if outcome.passed {
+        let (word, color) = if result.passed {
             ("pass", AnsiColor::Green.on_default())
         } else {
             ("FAIL", AnsiColor::Red.on_default())
         };
-        let why = outcome.reason.iter();
+        let why = result.reason.iter();
         let why: String = why.map(|why| format!(": {}", text::visible(why))).collect();
-        out.line(format!("{color}{word}{color:#}  {}{why}", outcome.name))?;
+        out.line(format!("{color}{word}{color:#}  {}{why}", result.name))?;
         out.flush()
     })?;
-    let passed = outcomes.iter().filter(|outcome| outcome.passed).count();
-    let failed = outcomes.len() - passed;
+    let passed = results.iter().filter(|result| result.passed).count();
+    let failed = results.len() - passed;
     if said.json {
-        out.json(&Answer {
+        out.json(&SuiteReport {
             script: shown,
             passed,
             failed,
-            cases: outcomes,
+            cases: results,
         })?;
     } else {
         out.line(format!("{passed} of {} passed", passed + failed))?;

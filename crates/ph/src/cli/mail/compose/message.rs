@@ -1,12 +1,12 @@
 use crate::cli::mail::compose::body::not_empty;
 use crate::cli::mail::compose::recipients::{self, Agents};
-use crate::cli::mail::compose::send::{Answer, new_id, post};
+use crate::cli::mail::compose::send::{Outgoing, SentFormat, post};
 use crate::cli::mail::compose::wait::WaitArgs;
-use crate::cli::mail::script_mailbox;
+use crate::cli::mail::mailbox::Mailbox;
 use crate::cli::names::complete_agents;
 use crate::context::{Context, agent_name};
-use posthaste_core::Draft;
 use posthaste_store::report::{Code, Report, Result};
+use posthaste_wire::method::Send;
 
 /// Send a message to a loop or session by name
 ///
@@ -38,24 +38,16 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
     let body = not_empty(text)?;
     let allow_self = false;
     let Agents { names, .. } = recipients::resolve(context, &[to.into()], &from, allow_self)?;
-    if let Some(script) = script_mailbox::script(context)? {
-        let sending = script_mailbox::Sending {
-            from,
-            to: names,
-            subject: None,
-            body,
-            allow_self,
-        };
-        return script_mailbox::send(context, &script, &sending, Answer::Sentence).1;
-    }
-    let drafts: Vec<_> = names
-        .into_iter()
-        .map(|to| Draft {
-            from_evidence,
-            priority: context.config.priority,
-            limits: context.config.limits,
-            ..Draft::new(new_id(), from.clone(), to, body.clone())
-        })
-        .collect();
-    post(context, &drafts, Answer::Sentence, &WaitArgs::default())
+    let mailbox = Mailbox::open(context)?;
+    let outgoing = Outgoing {
+        from,
+        from_evidence,
+        to: names,
+        message: Send {
+            priority: Some(context.config.priority),
+            ..Send::new(body)
+        },
+    };
+    let wait = WaitArgs::default();
+    post(context, &mailbox, &outgoing, SentFormat::Sentence, &wait)
 }

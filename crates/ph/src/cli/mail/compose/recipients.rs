@@ -7,7 +7,7 @@ use crate::cli::session::nudge;
 use crate::context::Context;
 use crate::output::note;
 use posthaste_client::roster::Address;
-use posthaste_client::session::roll;
+use posthaste_client::session::sessions;
 use posthaste_core::{AgentName, text};
 use posthaste_store::Journal;
 use posthaste_store::live::place::Place;
@@ -15,7 +15,7 @@ use posthaste_store::report::{Report, Result};
 use posthaste_wire::Activity;
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Whom {
+pub(crate) struct RecipientArgs {
     /// Recipients: agents, aliases and groups, separated by commas; '@NAME' must be an alias or a
     /// group
     #[arg(value_name = "TO", required_unless_present = "all", add = complete_agents())]
@@ -35,7 +35,7 @@ pub(crate) struct Agents {
     pub(crate) is_list: bool,
 }
 
-impl Whom {
+impl RecipientArgs {
     /// Read the text. With --all, the first argument is the text.
     pub(crate) fn body(&self, body: BodyArgs) -> Result<String> {
         match (&self.to, self.all) {
@@ -76,7 +76,7 @@ impl Whom {
         }
         for name in names {
             let usual = format!("You have mail from {from}");
-            let text = context.config.book.nudge(name).unwrap_or(&usual);
+            let text = context.config.roster.nudge(name).unwrap_or(&usual);
             match nudge::nudge(context, name, text) {
                 Ok(None) => note(format!("nudged {name}")),
                 Ok(Some(reason)) => note(format!("{name} was not nudged: {reason}")),
@@ -114,31 +114,32 @@ pub(crate) fn resolve(
     from: &AgentName,
     allow_self: bool,
 ) -> Result<Agents> {
-    let book = &context.config.book;
-    let mut names = book.resolve(addresses)?;
+    let roster = &context.config.roster;
+    let mut names = roster.resolve(addresses)?;
     for address in addresses {
         refuse_typo(context, address)?;
     }
     let said: Vec<_> = addresses.iter().map(|address| &address.name).collect();
-    let is_list = names.len() != 1 || said.iter().any(|name| book.is_group(name));
+    let is_list = names.len() != 1 || said.iter().any(|name| roster.is_group(name));
     let is_in_group = |name: &AgentName| name == from && !said.contains(&name);
     if !allow_self {
         names.retain(|name| !is_in_group(name));
     }
     if names.is_empty() {
         return Err(Report::refused("the sender is the only recipient")
-            .hint("'ph send --allow-self' sends it"));
+            .hint("'ph send --allow-self' sends a message to yourself"));
     }
     Ok(Agents { names, is_list })
 }
 
-/// Refuse an unknown name that is one character away from an alias or a group: nobody would read its inbox.
+/// Refuse an unknown name that is one character away from an alias or a group: nobody would read
+/// its inbox.
 fn refuse_typo(context: &Context, address: &Address) -> Result<()> {
     let Address { name, is_listed } = address;
-    let Some(meant) = context.config.book.nearest(name).filter(|_| !is_listed) else {
+    let Some(meant) = context.config.roster.nearest(name).filter(|_| !is_listed) else {
         return Ok(());
     };
-    if context.config.book.has(name) || Place::of(&context.home, name).record().is_some() {
+    if context.config.roster.has(name) || Place::of(&context.home, name).record().is_some() {
         return Ok(());
     }
     let journal = Journal::open_existing(context.home.clone(), context.config.patience)?;
@@ -157,7 +158,7 @@ fn refuse_typo(context: &Context, address: &Address) -> Result<()> {
 }
 
 fn running_agents(context: &Context, from: &AgentName) -> Result<Vec<AgentName>> {
-    let living = roll::living(&context.home, context.config.patience, context.now)?;
+    let living = sessions::running(&context.home, context.config.patience, context.now)?;
     let names: Vec<_> = living
         .iter()
         .filter(|session| session.activity != Activity::Exited)

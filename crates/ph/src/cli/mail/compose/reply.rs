@@ -1,12 +1,13 @@
 use crate::cli::mail::compose::body::{BodyArgs, one_line};
-use crate::cli::mail::compose::send::{Answer, new_id, post};
+use crate::cli::mail::compose::send::{Outgoing, SentFormat, post};
 use crate::cli::mail::compose::wait::WaitArgs;
-use crate::cli::mail::script_mailbox;
-use crate::cli::names::{NameParser, SaidId, complete_agents, complete_ids, priority};
+use crate::cli::mail::mailbox::{self, Located, Mailbox};
+use crate::cli::names::{NameParser, TypedId, complete_agents, complete_ids, priority};
 use crate::context::Context;
-use posthaste_core::{AgentName, Body, Draft, Priority};
+use posthaste_core::{AgentName, Priority};
 use posthaste_store::report::{Code, Result};
 use posthaste_store::times;
+use posthaste_wire::method::Send;
 use posthaste_wire::provider::Text;
 
 /// Reply to a message in its thread
@@ -22,7 +23,7 @@ Examples:
 pub(crate) struct Args {
     /// Message to reply to: its id or an id prefix
     #[arg(value_name = "ID", add = complete_ids())]
-    id: SaidId,
+    id: TypedId,
     #[command(flatten)]
     body: BodyArgs,
     /// Subject line [default: 'Re: ' and the subject of the original message]
@@ -43,27 +44,25 @@ pub(crate) struct Args {
 
 pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
     let (from, from_evidence) = context.sender(args.from.as_ref())?;
-    if let Some(kept) = script_mailbox::answered_by(context, &args.id)? {
-        let beyond = [
-            ("--priority", args.priority.is_some()),
-            ("--expects-reply", args.expects_reply),
-            ("--wait", args.wait.begin().is_some()),
-        ];
-        if let Some((flag, _)) = beyond.iter().find(|(_, is_said)| *is_said) {
-            return Err(script_mailbox::cannot(
-                kept.script(),
-                &format!("send with {flag}"),
-            ));
+    let mailbox = Mailbox::open(context)?;
+    let parent = match mailbox.find_parent(context, &args.id)? {
+        Located::Journal(_, state) => state.message,
+        Located::Script(parent) => {
+            mailbox.refuse_options(&[
+                ("--priority", args.priority.is_some()),
+                ("--expects-reply", args.expects_reply),
+                ("--wait", args.wait.begin().is_some()),
+            ])?;
+            let text = Text {
+                from: from.to_string(),
+                subject: args.subject.unwrap_or_default(),
+                body: args.body.read()?,
+            };
+            let sent = parent.reply(context, &text)?;
+            mailbox::print_script_messages(context, &[sent], SentFormat::Id)?;
+            return Ok(Code::Ok);
         }
-        let text = Text {
-            from: from.to_string(),
-            subject: args.subject.unwrap_or_default(),
-            body: args.body.read()?,
-        };
-        return script_mailbox::reply(context, kept, &args.id, &text);
-    }
-    let mut journal = context.reader()?;
-    let parent = context.find(journal.as_mut(), &args.id.prefix()?)?.message;
+    };
     let body = args.body.read()?;
     context.now = times::now();
     let to = if parent.envelope.from == from {
@@ -77,19 +76,22 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
             .subject
             .map(|subject| reply_subject(&subject))
     });
-    let draft = Draft {
+    let outgoing = Outgoing {
+        from,
         from_evidence,
-        subject,
-        body: Body::Inline(body),
-        priority: args.priority.unwrap_or(context.config.priority),
-        reply_to: Some(parent.id),
-        expects_reply: args.expects_reply,
-        limits: context.config.limits,
-        // A reply to one's own message to oneself is always intended.
-        allow_self: true,
-        ..Draft::new(new_id(), from, to, "")
+        to: vec![to],
+        message: Send {
+            subject,
+            priority: args.priority.or(Some(context.config.priority)),
+            reply_to: Some(parent.id.into()),
+            expects_reply: args.expects_reply,
+            // A reply to one's own message to oneself is always intended.
+            allow_self: true,
+            ..Send::new(body)
+        },
     };
-    post(context, &[draft], Answer::Id, &args.wait)
+    let mailbox = Mailbox::Journal;
+    post(context, &mailbox, &outgoing, SentFormat::Id, &args.wait)
 }
 
 fn reply_subject(subject: &str) -> String {

@@ -1,34 +1,30 @@
 use crate::cli::mail::compose::body::{BodyArgs, one_line};
-use crate::cli::mail::compose::recipients::{Agents, Whom};
+use crate::cli::mail::compose::recipients::{Agents, RecipientArgs};
 use crate::cli::mail::compose::wait::{self, Wait, WaitArgs};
-use crate::cli::mail::script_mailbox;
+use crate::cli::mail::mailbox::{self, Mailbox};
 use crate::cli::names::{IdParser, NameParser, complete_agents, complete_ids, priority};
 use crate::cli::session::answer;
 use crate::context::Context;
 use crate::output::message_text;
 use crate::output::note;
 use jiff::SignedDuration;
-use posthaste_client::mailbox;
-use posthaste_client::session::client::{Client, PROMPT};
+use posthaste_client::mail;
+use posthaste_client::session::client::{Client, FALLBACK_TIMEOUT};
 use posthaste_core::message::INLINE_LIMIT;
-use posthaste_core::receipt::End;
-use posthaste_core::{
-    AgentName, Body, Draft, IdPrefix, MessageId, MessageState, Priority, ReceiptState, Timestamp,
-    why,
-};
-use posthaste_provider::script::Script;
-use posthaste_store::operation::{Post, Posted};
+use posthaste_core::{AgentName, Evidence, IdPrefix, MessageId, Priority, ReceiptState, Timestamp};
+use posthaste_store::Journal;
+use posthaste_store::operation::Post;
 use posthaste_store::report::{Code, Report, Result};
 use posthaste_store::times::{self, parse_duration, parse_point};
-use posthaste_store::{Journal, files};
-use posthaste_wire::{self as wire, method};
+use posthaste_wire as wire;
+use posthaste_wire::method::{self, Resolved};
 
 /// Send a message to one or more agents
 ///
 /// Prints one message id per recipient, after the message is on disk. A recipient need not be
 /// running, and need never have run: every name has an inbox. Nothing is sent if a recipient is
-/// '@NAME' without such an alias or group, or an unknown name that is one character away from an alias or
-/// group.
+/// '@NAME' and no alias or group has that name, or if it is an unknown name that differs from an alias
+/// or group by one character.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -44,7 +40,7 @@ Examples:
   ph send coder-1 --wait offered --timeout 30s 'Are you there?'")]
 pub(crate) struct Args {
     #[command(flatten)]
-    whom: Whom,
+    recipients: RecipientArgs,
     #[command(flatten)]
     body: BodyArgs,
     /// Subject line
@@ -78,11 +74,10 @@ pub(crate) struct Args {
     /// Remind the recipient, each time it becomes idle, until it has replied
     #[arg(long)]
     expects_reply: bool,
-    /// Message that no longer expects a reply
+    /// Stop expecting a reply to this message
     #[arg(long, value_name = "ID", value_parser = IdParser, add = complete_ids())]
     closes: Option<IdPrefix>,
-    /// Type the text without a header, then press Enter, to answer the program's question (see 'ph
-    /// answer')
+    /// Type the text as an answer to the program's question, without a header (like 'ph answer')
     #[arg(long, conflicts_with_all = ["subject", "priority", "reply_to", "ttl", "at", "after", "deadline", "expects_reply", "closes"])]
     raw: bool,
     /// Allow a message to oneself
@@ -94,20 +89,29 @@ pub(crate) struct Args {
 
 pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
     let (from, from_evidence) = context.sender(args.from.as_ref())?;
-    args.whom.check()?;
+    args.recipients.check()?;
     // An answer goes to the program's terminal, even if a script keeps the mail.
-    if !args.raw
-        && let Some(script) = script_mailbox::script(context)?
-    {
-        return send_elsewhere(context, &script, args, from);
-    }
-    let body = args.whom.body(args.body)?;
+    let mailbox = match args.raw {
+        true => Mailbox::Journal,
+        false => Mailbox::open(context)?,
+    };
+    mailbox.refuse_options(&[
+        ("--priority", args.priority.is_some()),
+        ("--reply-to", args.reply_to.is_some()),
+        ("--key", args.key.is_some()),
+        ("--ttl", args.ttl.is_some()),
+        ("--at", args.at.is_some()),
+        ("--in", args.after.is_some()),
+        ("--deadline", args.deadline.is_some()),
+        ("--expects-reply", args.expects_reply),
+        ("--closes", args.closes.is_some()),
+        ("--wait", args.wait.begin().is_some()),
+    ])?;
+    let body = args.recipients.body(args.body)?;
     // Reading the text may have taken a while.
     context.now = times::now();
     let not_before = not_before(args.at.as_deref(), args.after, context.now)?;
-    let reply_to = meant(context, args.reply_to.as_ref())?;
-    let closes = meant(context, args.closes.as_ref())?;
-    let Agents { names: to, is_list } = args.whom.agents(context, &from, args.allow_self)?;
+    let Agents { names: to, is_list } = args.recipients.agents(context, &from, args.allow_self)?;
     if args.raw && to.len() > 1 {
         return Err(Report::usage("--raw takes only one recipient"));
     }
@@ -117,37 +121,35 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
                 .hint("make --deadline shorter than --ttl"),
         );
     }
-    let answer = if is_list { Answer::Ids } else { Answer::Id };
-    let drafts = to.iter().cloned().map(|to| Draft {
-        id: new_id(),
-        from: from.clone(),
+    let format = if is_list {
+        SentFormat::Ids
+    } else {
+        SentFormat::Id
+    };
+    let millis = |d: SignedDuration| u64::try_from(d.as_millis()).unwrap_or(u64::MAX);
+    let outgoing = Outgoing {
+        from,
         from_evidence,
         to,
-        subject: args.subject.clone(),
-        body: Body::Inline(body.clone()),
-        priority: match args.priority {
-            _ if args.raw => Priority::Interrupt,
-            said => said.unwrap_or(context.config.priority),
+        message: method::Send {
+            subject: args.subject,
+            priority: args.priority.or(Some(context.config.priority)),
+            reply_to: args.reply_to,
+            key: args.key,
+            ttl_ms: args.ttl.map(millis),
+            not_before,
+            deadline_ms: args.deadline.map(millis),
+            expects_reply: args.expects_reply,
+            closes: args.closes,
+            allow_self: args.allow_self,
+            raw: args.raw,
+            ..method::Send::new(body)
         },
-        reply_to,
-        key: args.key.clone(),
-        ttl: args.ttl,
-        not_before,
-        deadline: args.deadline,
-        expects_reply: args.expects_reply,
-        closes,
-        allow_self: args.allow_self,
-        raw: args.raw,
-        limits: context.config.limits,
-    });
-    let drafts: Vec<_> = drafts.collect();
+    };
     let wait = args.wait.begin();
-    let sent = put(context, &drafts, answer, wait.is_some())?;
-    // The recipients of a repeated message were nudged the first time.
-    let new = sent.iter().filter(|sent| sent.repeated.is_none());
-    let new: Vec<_> = new.map(|sent| sent.to.clone()).collect();
-    args.whom.notify(context, &from, &new);
-    await_all(context, wait, sent, answer)
+    let (sent_to, sent) = send(context, &mailbox, &outgoing, format, wait.is_some());
+    args.recipients.notify(context, &outgoing.from, &sent_to);
+    await_all(context, wait, &sent?, format)
 }
 
 /// Return the earliest time of delivery that --at or --in gives.
@@ -169,56 +171,9 @@ fn not_before(
     }
 }
 
-/// Find the message for an id on the command line.
-fn meant(context: &Context, prefix: Option<&IdPrefix>) -> Result<Option<MessageId>> {
-    let Some(prefix) = prefix else {
-        return Ok(None);
-    };
-    let mut journal = context.reader()?;
-    let state = context.find(journal.as_mut(), prefix)?;
-    Ok(Some(state.message.id))
-}
-
-/// Send through the script that keeps the mail. Refuses options that a script does not support.
-fn send_elsewhere(
-    context: &mut Context,
-    script: &Script,
-    args: Args,
-    from: AgentName,
-) -> Result<Code> {
-    let beyond = [
-        ("--priority", args.priority.is_some()),
-        ("--reply-to", args.reply_to.is_some()),
-        ("--key", args.key.is_some()),
-        ("--ttl", args.ttl.is_some()),
-        ("--at", args.at.is_some()),
-        ("--in", args.after.is_some()),
-        ("--deadline", args.deadline.is_some()),
-        ("--expects-reply", args.expects_reply),
-        ("--closes", args.closes.is_some()),
-        ("--wait", args.wait.begin().is_some()),
-    ];
-    if let Some((flag, _)) = beyond.iter().find(|(_, is_said)| *is_said) {
-        return Err(script_mailbox::cannot(script, &format!("send with {flag}")));
-    }
-    let body = args.whom.body(args.body)?;
-    let Agents { names: to, is_list } = args.whom.agents(context, &from, args.allow_self)?;
-    let answer = if is_list { Answer::Ids } else { Answer::Id };
-    let sending = script_mailbox::Sending {
-        from,
-        to,
-        subject: args.subject,
-        body,
-        allow_self: args.allow_self,
-    };
-    let (sent, code) = script_mailbox::send(context, script, &sending, answer);
-    args.whom.notify(context, &sending.from, &sent);
-    code
-}
-
 /// The form in which stored messages are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum SentFormat {
     /// The id; in JSON the message.
     Id,
     /// One id per line; in JSON an array.
@@ -227,233 +182,248 @@ pub(crate) enum Answer {
     Sentence,
 }
 
-/// Store messages, all or none, print their ids, and wait if --wait is set.
+/// A message to one or more agents. Id, sender and recipient are not set in `message`.
+#[derive(Debug)]
+pub(crate) struct Outgoing {
+    pub(crate) from: AgentName,
+    pub(crate) from_evidence: Evidence,
+    pub(crate) to: Vec<AgentName>,
+    pub(crate) message: method::Send,
+}
+
+impl Outgoing {
+    fn requests(&self) -> Vec<method::Send> {
+        let requests = self.to.iter().map(|to| method::Send {
+            id: Some(new_id()),
+            from: Some(self.from.clone()),
+            from_evidence: Some(self.from_evidence),
+            to: Some(to.clone()),
+            ..self.message.clone()
+        });
+        requests.collect()
+    }
+}
+
+/// Send a message, print the ids, and wait if --wait is set.
 pub(crate) fn post(
     context: &mut Context,
-    drafts: &[Draft],
-    answer: Answer,
+    mailbox: &Mailbox,
+    outgoing: &Outgoing,
+    format: SentFormat,
     wait: &WaitArgs,
 ) -> Result<Code> {
     let wait = wait.begin();
-    let sent = put(context, drafts, answer, wait.is_some())?;
-    await_all(context, wait, sent, answer)
+    let (_, sent) = send(context, mailbox, outgoing, format, wait.is_some());
+    await_all(context, wait, &sent?, format)
 }
 
-/// Store messages, all or none, and print their ids. Deferred journal work follows the output.
-fn put(
+/// Send a message and print the ids. Return the agents to nudge, even if not all copies could be
+/// sent, and the messages to wait for.
+fn send(
     context: &mut Context,
-    drafts: &[Draft],
-    answer: Answer,
+    mailbox: &Mailbox,
+    outgoing: &Outgoing,
+    format: SentFormat,
     is_awaited: bool,
-) -> Result<Vec<Done>> {
-    let (sent, journal) = store(context, drafts)?;
-    let has_failed = sent.iter().any(|sent| sent.failed.is_some());
-    // With --wait, JSON is printed after the wait.
-    if !is_awaited || !context.json || has_failed {
-        tell(context, &sent, answer)?;
+) -> (Vec<AgentName>, Result<Vec<(MessageId, AgentName)>>) {
+    if let Mailbox::Script(script) = mailbox {
+        let (names, sent) = mailbox::through_script(context, script, outgoing, format);
+        return (names, sent.map(|()| Vec::new()));
     }
-    if let Some(journal) = journal {
-        mailbox::leave(journal);
+    match store(context, outgoing, format, is_awaited) {
+        Ok(sent) => {
+            let messages = outgoing.to.iter().zip(sent);
+            // The recipients of a repeated message were nudged the first time.
+            let new = messages.clone().filter(|(_, sent)| !sent.is_repeat);
+            let names = new.map(|(to, _)| to.clone()).collect();
+            let messages = messages.map(|(to, sent)| (sent.reply.message.id, to.clone()));
+            (names, Ok(messages.collect()))
+        }
+        Err(report) => (Vec::new(), Err(report)),
     }
-    undelivered(&sent)?;
-    Ok(sent)
 }
 
 fn await_all(
     context: &mut Context,
     wait: Option<Wait>,
-    sent: Vec<Done>,
-    answer: Answer,
+    sent: &[(MessageId, AgentName)],
+    format: SentFormat,
 ) -> Result<Code> {
-    let Some(wait) = wait else {
-        return Ok(Code::Ok);
-    };
-    let sent: Vec<_> = sent.into_iter().map(|sent| (sent.id, sent.to)).collect();
-    wait::until(context, wait, &sent, answer == Answer::Ids)
+    match wait {
+        Some(wait) => wait::until(context, wait, sent, format == SentFormat::Ids),
+        None => Ok(Code::Ok),
+    }
 }
 
-fn store(context: &mut Context, drafts: &[Draft]) -> Result<(Vec<Done>, Option<Journal>)> {
-    // A live recipient stores its own mail, which is faster.
-    if let [draft] = drafts
-        && let Some(sent) = over_the_socket(context, draft)?
-    {
-        return Ok((vec![sent], None));
+/// The stored copy of a message for one recipient.
+#[derive(Clone)]
+struct Stored {
+    reply: method::Sent,
+    /// Another message with this key was stored before.
+    is_repeat: bool,
+}
+
+impl Stored {
+    fn new(reply: method::Sent, request: &method::Send) -> Self {
+        // A message with the same id is this one: a session has stored it and replied too late.
+        let is_other = request.id != Some(reply.message.id);
+        Self {
+            is_repeat: !reply.is_new && request.key.is_some() && is_other,
+            reply,
+        }
     }
+
+    /// Return the reason if the message will never be delivered.
+    fn failure(&self) -> Option<&str> {
+        let message = &self.reply.message;
+        let is_failed = message.receipt == ReceiptState::Failed.as_str();
+        is_failed.then(|| message.reason.as_deref().unwrap_or_default())
+    }
+}
+
+/// Store all copies or none, and print their ids. Deferred journal work follows the output.
+fn store(
+    context: &mut Context,
+    outgoing: &Outgoing,
+    format: SentFormat,
+    is_awaited: bool,
+) -> Result<Vec<Stored>> {
+    let requests = outgoing.requests();
+    let (replies, journal) = match through_session(context, outgoing, &requests)? {
+        Some(sent) => (vec![sent], None),
+        None => {
+            let mut journal = context.journal()?;
+            let sent = store_in_journal(context, &mut journal, outgoing, &requests)?;
+            (sent, Some(journal))
+        }
+    };
+    let stored = replies.into_iter().zip(&requests);
+    let stored: Vec<_> = stored.map(|(sent, of)| Stored::new(sent, of)).collect();
+    let has_failed = stored.iter().any(|one| one.failure().is_some());
+    // With --wait, JSON is printed after the wait.
+    if !is_awaited || !context.json || has_failed {
+        print(context, outgoing, &stored, format)?;
+    }
+    if let Some(journal) = journal {
+        mail::leave(journal);
+    }
+    refuse_failed(&stored)?;
+    Ok(stored)
+}
+
+/// Let the session of a single recipient store the message, which is faster. If that fails or times
+/// out, return `None`: the caller then stores the message in the journal, where the same id is never
+/// stored twice.
+fn through_session(
+    context: &Context,
+    outgoing: &Outgoing,
+    requests: &[method::Send],
+) -> Result<Option<method::Sent>> {
+    let ([to], [request]) = (outgoing.to.as_slice(), requests) else {
+        return Ok(None);
+    };
+    if request.raw {
+        let asked_at = Some(times::now());
+        let request = method::Send {
+            asked_at,
+            ..request.clone()
+        };
+        return answer::hand_over(context, to, &request).map(Some);
+    }
+    if request.body.len() > INLINE_LIMIT {
+        return Ok(None);
+    }
+    let client = Client::connect_to(&context.home, to);
+    Ok(client.and_then(|mut client| client.call(request, FALLBACK_TIMEOUT).ok()))
+}
+
+fn store_in_journal(
+    context: &Context,
+    journal: &mut Journal,
+    outgoing: &Outgoing,
+    requests: &[method::Send],
+) -> Result<Vec<method::Sent>> {
+    let message = &outgoing.message;
+    let mut find = |prefix: &Option<IdPrefix>| match prefix {
+        Some(prefix) => Ok::<_, Report>(Some(journal.find(prefix)?.message.id)),
+        None => Ok(None),
+    };
+    let (reply_to, closes) = (find(&message.reply_to)?, find(&message.closes)?);
+    let drafts = requests.iter().zip(&outgoing.to).map(|(request, to)| {
+        request.clone().into_draft(Resolved {
+            id: request.id.unwrap_or_else(new_id),
+            from: outgoing.from.clone(),
+            from_evidence: outgoing.from_evidence,
+            to: to.clone(),
+            reply_to,
+            closes,
+            limits: context.config.limits,
+        })
+    });
     let post = Post {
         now: context.now,
-        drafts: drafts.to_vec(),
+        drafts: drafts.collect(),
     };
-    let mut journal = context.journal()?;
-    let posted = mailbox::post(&mut journal, post)?;
-    let sent = posted
-        .iter()
-        .zip(drafts)
-        .map(|(posted, draft)| sent(context, posted, draft))
-        .collect::<Result<Vec<_>>>()?;
-    Ok((sent, Some(journal)))
+    let posted = mail::post(journal, post)?.into_iter();
+    let sent = posted.map(|posted| {
+        let body = match posted.is_new {
+            true => message.body.clone(),
+            false => message_text::text_or_loss(&context.home, &posted.state)?,
+        };
+        Ok(method::Sent {
+            message: wire::Message::new(&posted.state, body, context.now),
+            is_new: posted.is_new,
+            unfiled: posted.unfiled,
+        })
+    });
+    sent.collect()
 }
 
 /// Report messages that were stored but will never be delivered.
-fn undelivered(sent: &[Done]) -> Result<()> {
-    let failed = sent.iter().filter_map(|sent| {
-        let why = sent.failed.as_ref()?;
-        let id = sent.id;
-        let said = format!("message {id} was stored but will not be delivered: {why}");
-        Some((id, said))
+fn refuse_failed(stored: &[Stored]) -> Result<()> {
+    let failed = stored.iter().filter_map(|one| {
+        let (id, why) = (one.reply.message.id, one.failure()?);
+        let report = format!("message {id} was stored but will not be delivered: {why}");
+        Some((id, report))
     });
     let failed: Vec<_> = failed.collect();
-    match failed.split_last() {
-        None => Ok(()),
-        Some((last, others)) => {
-            others.iter().for_each(|(_, said)| note(said));
-            let (id, said) = last;
-            Err(Report::refused(said).hint(format!("'ph show {}' shows its receipts", id.id8())))
-        }
-    }
-}
-
-/// The outcome of sending one message, through the session or the journal.
-struct Done {
-    id: MessageId,
-    to: AgentName,
-    /// Set if the key is already in use: whether the stored message has the same text.
-    repeated: Option<bool>,
-    /// The reason if the message will never be delivered.
-    failed: Option<String>,
-    /// The reason if the message's file could not be written.
-    unfiled: Option<String>,
-    /// The whole message, if JSON is requested.
-    shape: Option<wire::Message>,
-}
-
-/// Send a message to the recipient's session. If that fails or times out, return `None`: the caller
-/// then stores the message in the journal, where the same id is never stored twice.
-fn over_the_socket(context: &Context, draft: &Draft) -> Result<Option<Done>> {
-    let Body::Inline(body) = &draft.body else {
-        return Ok(None);
+    let Some(((id, last), others)) = failed.split_last() else {
+        return Ok(());
     };
-    let send = call(draft, body);
-    let sent = if draft.raw {
-        Some(answer::hand_over(context, draft, &send)?)
-    } else if body.len() > INLINE_LIMIT {
-        None
-    } else {
-        let client = Client::of(&context.home, &draft.to);
-        client.and_then(|mut client| client.call(&send, PROMPT).ok())
-    };
-    Ok(sent.map(|sent| Done {
-        id: sent.message.id,
-        to: draft.to.clone(),
-        repeated: is_repeat(sent.is_new, sent.message.id, draft)
-            .then(|| sent.message.body == *body),
-        failed: (sent.message.receipt == ReceiptState::Failed.as_str())
-            .then(|| sent.message.reason.clone().unwrap_or_default()),
-        unfiled: sent.unfiled,
-        shape: Some(sent.message),
-    }))
+    others.iter().for_each(|(_, report)| note(report));
+    Err(Report::refused(last).hint(format!("'ph show {}' shows its receipts", id.id8())))
 }
 
-fn call(draft: &Draft, body: &str) -> method::Send {
-    let millis = |d: SignedDuration| u64::try_from(d.as_millis()).unwrap_or(u64::MAX);
-    method::Send {
-        id: Some(draft.id),
-        from: Some(draft.from.clone()),
-        from_evidence: Some(draft.from_evidence),
-        to: Some(draft.to.clone()),
-        subject: draft.subject.clone(),
-        priority: Some(draft.priority),
-        reply_to: draft.reply_to.map(IdPrefix::from),
-        key: draft.key.clone(),
-        ttl_ms: draft.ttl.map(millis),
-        not_before: draft.not_before,
-        deadline_ms: draft.deadline.map(millis),
-        expects_reply: draft.expects_reply,
-        closes: draft.closes.map(IdPrefix::from),
-        allow_self: draft.allow_self,
-        raw: draft.raw,
-        asked_at: draft.raw.then(posthaste_store::times::now),
-        ..method::Send::new(body)
-    }
-}
-
-/// Return whether another message has the same key. A message with the same id is this one: a
-/// session has stored it, but its reply came too late.
-fn is_repeat(is_new: bool, id: MessageId, draft: &Draft) -> bool {
-    !is_new && draft.key.is_some() && id != draft.id
-}
-
-fn sent(context: &Context, posted: &Posted, draft: &Draft) -> Result<Done> {
-    let message = &posted.state.message;
-    let repeated = is_repeat(posted.is_new, message.id, draft).then(|| {
-        let there = files::body(&context.home, message).ok().map(Body::Inline);
-        there.as_ref() == Some(&draft.body)
-    });
-    let shape = if context.json {
-        let body = message_text::text_or_loss(&context.home, &posted.state)?;
-        Some(wire::Message::new(&posted.state, body, context.now))
-    } else {
-        None
-    };
-    Ok(Done {
-        id: message.id,
-        to: message.to.clone(),
-        repeated,
-        failed: failure(&posted.state, context.now),
-        unfiled: posted.unfiled.clone(),
-        shape,
-    })
-}
-
-/// Return the reason if a message ended as soon as it was stored.
-fn failure(state: &MessageState, now: Timestamp) -> Option<String> {
-    match state.status.end {
-        Some(End::Failed) => Some(why::reason(state, now).unwrap_or_default()),
-        Some(End::Archived | End::Deleted | End::Cancelled | End::Expired) | None => None,
-    }
-}
-
-fn tell(context: &mut Context, sent: &[Done], answer: Answer) -> Result<()> {
-    for Done { to, repeated, .. } in sent {
-        let other = match repeated {
-            None => continue,
-            Some(true) => "",
-            Some(false) => ", with a different text",
+fn print(
+    context: &mut Context,
+    outgoing: &Outgoing,
+    stored: &[Stored],
+    format: SentFormat,
+) -> Result<()> {
+    let repeats = stored.iter().zip(&outgoing.to);
+    for (Stored { reply, .. }, to) in repeats.filter(|(one, _)| one.is_repeat) {
+        let other = match reply.message.body == outgoing.message.body {
+            true => "",
+            false => ", with a different text",
         };
         note(format!(
             "a message with this key was sent to {to} already{other}; nothing new was stored"
         ));
     }
-    for Done { id, unfiled, .. } in sent {
-        if let Some(why) = unfiled {
-            let id = id.id8();
+    for Stored { reply, .. } in stored {
+        if let Some(why) = &reply.unfiled {
+            let id = reply.message.id.id8();
             note(format!(
                 "message {id} is stored, but its file is not written yet ('ph show {id}' writes it): {why}"
             ));
         }
     }
-    let ids: Vec<_> = sent.iter().map(|sent| sent.id.to_string()).collect();
-    print(context, sent, answer)
-        .and_then(|()| context.out.flush())
+    let messages: Vec<_> = stored.iter().map(|one| &one.reply.message).collect();
+    let ids: Vec<_> = messages.iter().map(|one| one.id.to_string()).collect();
+    mailbox::print_sent(context, &ids, &messages, format)
         .map_err(|report| report.after(&format!("stored as {}, but", ids.join(", "))))
 }
 
-fn print(context: &mut Context, sent: &[Done], answer: Answer) -> Result<()> {
-    if context.json {
-        let messages: Vec<_> = sent.iter().filter_map(|sent| sent.shape.as_ref()).collect();
-        return match (answer, messages.as_slice()) {
-            (Answer::Id | Answer::Sentence, [message]) => context.out.json(message),
-            (Answer::Id | Answer::Ids | Answer::Sentence, several) => context.out.json(&several),
-        };
-    }
-    for Done { id, .. } in sent {
-        match answer {
-            Answer::Id | Answer::Ids => context.out.line(id)?,
-            Answer::Sentence => context.out.line(format!("Message sent: {id}"))?,
-        }
-    }
-    Ok(())
-}
-
-pub(crate) fn new_id() -> MessageId {
+fn new_id() -> MessageId {
     MessageId(uuid::Uuid::new_v4())
 }

@@ -5,7 +5,7 @@ use crate::output::message_text;
 use crate::output::note;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use jiff::{SignedDuration, Timestamp};
-use posthaste_client::mailbox;
+use posthaste_client::mail;
 use posthaste_core::goal::{Goal, Progress};
 use posthaste_core::{AgentName, MessageId, MessageState};
 use posthaste_store::Journal;
@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct WaitArgs {
-    /// Wait until the message is offered, accepted or read; exit with 1 if that state is not
-    /// reached
+    /// Wait until the message is offered, accepted or read; exits with 1 if that state is not
+    /// reached in time
     #[arg(long, value_name = "RECEIPT", value_parser = goal(), hide_possible_values = true)]
     wait: Option<Goal>,
     /// Maximum time to wait [default: no limit]
@@ -120,7 +120,7 @@ fn tell(
     let (mut told, mut is_reached) = (Vec::new(), true);
     for message_state in messages {
         let progress = progress(wait, message_state, context.now);
-        let why = mailbox::why(
+        let why = mail::why(
             &context.home,
             context.config.patience,
             context.now,

@@ -1,9 +1,9 @@
-//! The roll of sessions: who lives, and how those who do not have ended.
+//! Lists sessions and their state.
 //!
-//! A lock that is held is the only proof of life. What lives is asked itself; of what does not,
-//! the journal knows.
+//! A held lock is the only proof that a session is alive. A live session is asked; the journal
+//! describes the others.
 
-use super::client::{AWAKE, Client};
+use super::client::{Client, LIVENESS_TIMEOUT, REQUEST_TIMEOUT};
 use posthaste_core::session::Run;
 use posthaste_core::{AgentName, Timestamp};
 use posthaste_store::live;
@@ -14,15 +14,15 @@ use posthaste_wire::method;
 use posthaste_wire::{Activity, LoopStatus, Session};
 use std::time::{Duration, Instant};
 
-/// How long a session may be about to begin or to end.
-const BETWEEN: Duration = Duration::from_secs(3);
-const LOOK_AGAIN: Duration = Duration::from_millis(5);
+/// Maximum time for which a session begins or ends.
+const TRANSITION_TIMEOUT: Duration = Duration::from_secs(3);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// What is wrong with a session that holds its lock and cannot be asked.
-pub const SILENT: &str = "the session does not answer";
+/// Reason for which a session is `blocked` if it holds its lock and does not respond.
+pub const NO_RESPONSE: &str = "the session does not respond";
 
-/// All sessions that live now, by name.
-pub fn living(home: &Home, patience: Patience, now: Timestamp) -> Result<Vec<Session>> {
+/// Return all live sessions, sorted by name.
+pub fn running(home: &Home, patience: Patience, now: Timestamp) -> Result<Vec<Session>> {
     let mut asked = Vec::new();
     for name in place::agents(home) {
         let place = Place::of(home, &name);
@@ -30,22 +30,24 @@ pub fn living(home: &Home, patience: Patience, now: Timestamp) -> Result<Vec<Ses
             continue;
         }
         let Some(record) = place.record() else {
-            // It has only just begun.
+            // It is only just starting.
             continue;
         };
         let mut client = Client::connect(&record.socket);
-        if let Some(asking) = &mut client
-            && asking.ask(&method::Session {}).is_err()
+        if let Some(connected) = &mut client
+            && connected
+                .send(&method::Session {}, REQUEST_TIMEOUT)
+                .is_err()
         {
             client = None;
         }
         asked.push((record, client));
     }
-    let deadline = Instant::now() + AWAKE;
+    let deadline = Instant::now() + LIVENESS_TIMEOUT;
     let mut sessions = Vec::new();
     for (record, client) in asked {
         let left = deadline.saturating_duration_since(Instant::now());
-        let answer = client.and_then(|mut client| client.answer::<method::Session>(left).ok());
+        let answer = client.and_then(|mut client| client.receive::<method::Session>(left).ok());
         match answer {
             Some(session) => sessions.push(session),
             None => sessions.extend(silent(home, patience, &record, now)?),
@@ -54,7 +56,7 @@ pub fn living(home: &Home, patience: Patience, now: Timestamp) -> Result<Vec<Ses
     Ok(sessions)
 }
 
-/// Whether a session lives that has not answered just now.
+/// Return whether a session is alive, given that it has just not responded.
 pub fn is_silent(
     home: &Home,
     patience: Patience,
@@ -71,7 +73,7 @@ pub fn is_silent(
     }
 }
 
-/// One session that lives now.
+/// Return the live session of an agent, if any.
 fn live(
     home: &Home,
     patience: Patience,
@@ -86,21 +88,21 @@ fn live(
         return Ok(None);
     };
     let answer = Client::connect(&record.socket)
-        .and_then(|mut client| client.call(&method::Session {}, AWAKE).ok());
+        .and_then(|mut client| client.call(&method::Session {}, LIVENESS_TIMEOUT).ok());
     match answer {
         Some(session) => Ok(Some(session)),
         None => silent(home, patience, &record, now),
     }
 }
 
-/// The latest session of a name, alive or not; nothing where it never ran.
+/// Return the latest session of an agent, alive or not; `None` if it never ran.
 pub fn latest(
     home: &Home,
     patience: Patience,
     name: &AgentName,
     now: Timestamp,
 ) -> Result<Option<Session>> {
-    let deadline = Instant::now() + BETWEEN;
+    let deadline = Instant::now() + TRANSITION_TIMEOUT;
     loop {
         if let Some(session) = live(home, patience, name, now)? {
             return Ok(Some(session));
@@ -115,13 +117,13 @@ pub fn latest(
         if is_over || Instant::now() > deadline {
             return ended(&mut journal, &run, now).map(Some);
         }
-        // One begins or ends in this moment.
-        std::thread::sleep(LOOK_AGAIN);
+        // A session is starting or ending.
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
-/// Whether a run without an end is gone all the same. Its lock is the proof, unless it has ended
-/// in order, or another has begun, while we looked.
+/// Return whether a run without a recorded end has crashed: its lock is free, and neither its end nor
+/// a newer run was recorded meanwhile.
 pub fn has_crashed(home: &Home, journal: &mut Journal, run: &Run) -> Result<bool> {
     if run.end.is_some() || Place::of(home, &run.agent).is_held()? {
         return Ok(false);
@@ -130,8 +132,8 @@ pub fn has_crashed(home: &Home, journal: &mut Journal, run: &Run) -> Result<bool
     Ok(latest.is_some_and(|now| now.started.run == run.started.run && now.end.is_none()))
 }
 
-/// A session that is there and does not answer; nothing where it is on its way out, or the record
-/// is of an earlier one. What its program does only it could say; its mail is stuck in any case.
+/// Describe a session that is alive and does not respond. `None` if it is ending, or if the record
+/// belongs to an earlier one.
 fn silent(
     home: &Home,
     patience: Patience,
@@ -151,10 +153,9 @@ fn silent(
     }
     Ok(Some(Session {
         activity: Activity::Blocked,
-        blocked_on: Some(SILENT.to_owned()),
+        blocked_on: Some(NO_RESPONSE.to_owned()),
         since: now,
-        evidence: "it holds its lock and did not respond just now; what its program does is not \
-                   known"
+        evidence: "its lock is held, but it did not respond; the program's activity is unknown"
             .to_owned(),
         unread,
         queued,
@@ -171,17 +172,17 @@ fn silent(
     }))
 }
 
-/// What the journal has of a session that does not live.
+/// Describe a session that is not alive from the journal.
 pub fn ended(journal: &mut Journal, run: &Run, now: Timestamp) -> Result<Session> {
     let orphans = live::orphans(journal.home(), run);
     let unread = journal.count(&run.agent, now)?.unread;
     let queued = journal.pending(&run.agent, now)?.queued;
     let (ended_at, exit, evidence) = match &run.end {
-        Some((at, how)) => (Some(*at), how.to_string(), "the journal has its end"),
+        Some((at, how)) => (Some(*at), how.to_string(), "its end is in the journal"),
         None => (
             None,
             "crashed".to_owned(),
-            "its lock is free, and the journal has no end of it",
+            "its lock is free, and the journal does not contain its end",
         ),
     };
     let state = journal.loop_state(&run.agent)?;

@@ -22,21 +22,21 @@ fn message(id: &str, to: &str) -> String {
 }
 
 #[test]
-fn an_answer_of_another_shape_is_none() {
+fn a_reply_of_another_shape_is_invalid() {
     let array = r#"["1","a","bob","s","b","2026-11-15T12:00:00Z",false,"",""]"#;
     let check = |op: &str, answer: &str, line: &str, says: &str| {
         let ph = answering(op, answer);
         ph.run(line).fails(5, says);
-        ph.run(line).fails(5, "which is not what was asked for");
+        ph.run(line).fails(5, "invalid reply of");
     };
-    check("send", array, "send bob hi", "it is no object");
-    check("get", array, "show 1", "it is no object");
-    check("count", "[1,0]", "count bob", "it is no object");
+    check("send", array, "send bob hi", "not a JSON object");
+    check("get", array, "show 1", "not a JSON object");
+    check("count", "[1,0]", "count bob", "not a JSON object");
     check(
         "inbox",
         &format!("[{array}]"),
         "inbox bob",
-        "it is no object",
+        "not a JSON object",
     );
     check(
         "send",
@@ -50,7 +50,7 @@ fn an_answer_of_another_shape_is_none() {
 }
 
 #[test]
-fn an_answer_to_another_question_is_none() {
+fn a_reply_to_another_request_is_invalid() {
     let check = |op: &str, answer: &str, line: &str, says: &str| {
         answering(op, answer).run(line).fails(5, says);
     };
@@ -79,7 +79,7 @@ fn an_answer_to_another_question_is_none() {
 }
 
 #[test]
-fn what_was_sent_is_what_was_to_be_sent() {
+fn the_sent_message_must_match_the_request() {
     let sent = |from: &str, subject: &str, body: &str| {
         format!(
             r#"{{"id":"1","from":"{from}","to":"bob","subject":"{subject}","body":"{body}","created_at":"2026-11-15T12:00:00Z"}}"#
@@ -100,7 +100,7 @@ fn what_was_sent_is_what_was_to_be_sent() {
 }
 
 #[test]
-fn an_answer_goes_to_who_wrote() {
+fn a_reply_must_go_to_the_sender() {
     let check = |from: &str, to: &str, reply_to: &str| {
         let ph = Ph::new();
         let asked = message("m1", "human").replace(r#""from":"a""#, &format!(r#""from":"{from}""#));
@@ -125,7 +125,7 @@ fn an_answer_goes_to_who_wrote() {
 }
 
 #[test]
-fn what_is_told_us_is_an_object_with_a_body() {
+fn standard_input_must_be_an_object_with_a_body() {
     let ph = Ph::new();
     for text in [
         "[]",
@@ -145,7 +145,7 @@ fn what_is_told_us_is_an_object_with_a_body() {
 }
 
 #[test]
-fn no_claim_is_made_of_what_was_cut_off() {
+fn an_interrupted_send_is_uncertain() {
     let check = |text: &str, says: &str| {
         let ph = Ph::new();
         let text = format!("#!/bin/sh\n[ $1 = send ] || exit 2\n{text}\n");
@@ -163,7 +163,7 @@ fn no_claim_is_made_of_what_was_cut_off() {
 }
 
 #[test]
-fn the_end_of_a_complaint_is_what_is_told() {
+fn errors_quote_the_end_of_standard_error() {
     let ph = Ph::new();
     let text = "#!/bin/sh\n\
         i=0; while [ $i -lt 2000 ]; do echo \"  at frame $i\" >&2; i=$((i+1)); done\n\
@@ -179,23 +179,24 @@ fn the_end_of_a_complaint_is_what_is_told() {
 }
 
 #[test]
-fn a_command_that_is_missing_is_no_missing_message() {
+fn a_missing_command_is_not_a_missing_message() {
     let check = |exit: &str, line: &str, code: i32, says: &str| {
         let ph = Ph::new();
         let text = format!("#!/bin/sh\necho 'sh: jq: not found' >&2\nexit {exit}\n");
         script(ph.dir(), "odd", &text);
         keep_by(&ph, "../odd", "");
         ph.run(line).fails(code, says);
-        ph.run(line).fails(code, "it said: sh: jq: not found");
+        ph.run(line)
+            .fails(code, "standard error: sh: jq: not found");
     };
     check("1", "send bob hi", 5, "failed at 'send' (exit 1)");
     check("1", "inbox bob", 5, "failed at 'inbox' (exit 1)");
     check("127", "show 1", 5, "failed at 'get' (exit 127)");
-    check("1", "show 1", 3, "found no such message at 'get'");
+    check("1", "show 1", 3, "did not find the message");
 }
 
 #[test]
-fn orders_by_the_script_s_id_reach_our_copy() {
+fn orders_by_the_scripts_id_change_our_copy() {
     for (verb, fact) in [
         ("mark-read", "read"),
         ("archive", "archived"),
@@ -216,7 +217,7 @@ fn orders_by_the_script_s_id_reach_our_copy() {
 }
 
 #[test]
-fn mail_in_the_journal_is_not_hidden() {
+fn mail_in_the_journal_is_listed() {
     let stage = stage();
     Provider::behind(&stage, "mail.tick = '1h'");
     stage.agent("bot", "");
@@ -260,14 +261,14 @@ fn mail_in_the_journal_is_not_hidden() {
     assert_eq!(stage.run("count bot --json").json()["unread"], 1);
     stage
         .run("inbox bot --awaiting")
-        .fails(4, "which has no way to tell which replies");
+        .fails(4, "keeps the mail and cannot list awaited replies");
     stage
         .run("reply m1 hi --expects-reply")
-        .fails(4, "which has no way to");
+        .fails(4, "keeps the mail and cannot");
 }
 
 #[test]
-fn a_script_s_mail_is_no_part_of_a_storm() {
+fn a_scripts_mail_does_not_count_towards_limits() {
     let ph = Ph::new();
     Provider::behind(&ph, "mail.max_rate = 2");
     for text in ["one", "two", "three"] {
@@ -282,7 +283,7 @@ fn a_script_s_mail_is_no_part_of_a_storm() {
 }
 
 #[test]
-fn a_receipt_is_the_last_of_its_receipts() {
+fn the_receipt_is_the_last_of_the_receipts() {
     let stage = stage();
     Provider::behind(&stage, "mail.tick = '50ms'");
     let agent = stage.agent("bot", "");
@@ -300,7 +301,7 @@ fn a_receipt_is_the_last_of_its_receipts() {
 }
 
 #[test]
-fn a_raw_text_goes_to_the_terminal() {
+fn a_raw_message_bypasses_the_script() {
     let stage = stage();
     Provider::behind(&stage, "");
     let agent = stage.agent("bot", "");
@@ -310,7 +311,7 @@ fn a_raw_text_goes_to_the_terminal() {
 }
 
 #[test]
-fn a_hook_takes_the_good_with_the_bad() {
+fn a_hook_imports_valid_messages_among_invalid_ones() {
     let ph = Ph::new();
     let text = format!(
         "#!/bin/sh\nprintf '%s' '[{{\"id\":7}},{}]'\n",
@@ -326,14 +327,14 @@ fn a_hook_takes_the_good_with_the_bad() {
         done.err()
     );
     assert!(
-        done.err().contains("lists what cannot be taken"),
+        done.err().contains("lists an invalid message"),
         "{}",
         done.err()
     );
 }
 
 #[test]
-fn new_mail_does_not_wait_for_a_mark_that_hangs() {
+fn a_hanging_mark_does_not_delay_new_mail() {
     let stage = stage();
     let calls = stage.dir().join("calls");
     let text = format!(

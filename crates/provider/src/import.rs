@@ -1,49 +1,49 @@
-//! A script's mail as facts of ours: each message once, under an id that follows from the script's.
+//! Plans the import of a script's mail: each message once, under an id that is derived from the
+//! script, the agent and the script's id.
 //!
-//! Decides what is to be done with what a script lists; does none of it. Mail that was accepted or
-//! read here is to be marked there, which needs no memory: what is still listed was not marked.
-//!
-//! A script may give an id twice, to two messages: what it calls one message is one only if it says
-//! the same of it. The second is another, and is kept beside the first. A time says nothing: some
-//! make one up at every call, and their mail would multiply.
+//! Decides only; the caller stores drafts and marks messages in the script. Two messages with one id
+//! are the same message if sender, subject and body are equal, because scripts reuse ids. Times are
+//! not compared, because some scripts invent one for each call.
 
-use posthaste_core::{AgentName, Draft, Evidence, MessageId, MessageState, Posting, post};
+use posthaste_core::{AgentName, Draft, Evidence, MessageId, MessageState};
 use posthaste_wire::provider::Message;
 use std::path::Path;
 
-/// What the key of such a message begins with; what it says, its time and the script's id follow.
-const KEY: &str = "exec:";
-/// How long a script's id may be: it goes on command lines.
-const LONGEST: usize = 1_000;
-/// Who it is from, where a script's name for them cannot be an agent's.
-const SOMEBODY: &str = "unknown";
+/// Start of the key of an imported message. A hash of the content, the time and the script's id
+/// follow.
+const KEY_PREFIX: &str = "exec:";
+/// Maximum length of a script's id, which is an argument of commands.
+const MAX_ID_BYTES: usize = 1_000;
+/// Sender of a message whose sender's name cannot become an agent's name.
+const UNKNOWN_SENDER: &str = "unknown";
 
-/// What is to be done with the mail that a script lists.
+/// Actions for the mail that a script lists.
 #[derive(Debug, Default)]
-pub struct Sorted {
-    /// To be stored.
+pub struct ImportPlan {
+    /// Messages to store.
     pub new: Vec<Draft>,
-    /// What is to be marked as read there: our id, and the script's.
-    pub done: Vec<(MessageId, String)>,
-    /// What cannot be taken in, or not under its id, and why.
-    pub odd: Vec<String>,
-    /// What is worth a word and costs nothing.
-    pub noted: Vec<String>,
+    /// Messages to mark as read in the script: our id, and the script's. They were accepted or read
+    /// here, and the script still lists them.
+    pub mark_read: Vec<(MessageId, String)>,
+    /// Messages that cannot be imported, or not under their id, and why.
+    pub rejected: Vec<String>,
+    /// Remarks about imported messages.
+    pub notes: Vec<String>,
 }
 
-/// What is known here of a message that a script has.
+/// How far a script's message is imported.
 #[derive(Debug)]
-pub enum Found {
+pub enum ImportState {
     Known(MessageState),
-    /// Not kept yet; this would be its id.
+    /// Not imported. Its id would be this.
     New(MessageId),
-    /// The script has given its id to another before; this would be ours.
-    Again(MessageId),
-    /// Known, and told with another time than before.
-    Retimed(MessageState),
+    /// Not imported, and its script's id belongs to an earlier message. Its id would be this.
+    IdReused(MessageId),
+    /// Imported, with another time.
+    TimeChanged(MessageState),
 }
 
-/// The id under which a script's message is kept here: the same every time.
+/// Derive our id of a script's message.
 fn id_of(script: &Path, agent: &AgentName, id: &str) -> MessageId {
     let mut bytes = [0; 16];
     let script = script.as_os_str().as_encoded_bytes();
@@ -63,14 +63,18 @@ fn hash<const N: usize>(parts: [&[u8]; N], into: &mut [u8]) {
     hash.finalize_xof().fill(into);
 }
 
-/// The key of a message: which script says what, when, under which id.
+/// Return the key of an imported message.
 fn key_of(script: &Path, message: &Message) -> String {
     let at = message.created_at.as_nanosecond();
-    format!("{KEY}{}:{at}:{}", mark_of(script, message), message.id)
+    format!(
+        "{KEY_PREFIX}{}:{at}:{}",
+        content_hash(script, message),
+        message.id
+    )
 }
 
-/// What a script says, whenever that was.
-fn mark_of(script: &Path, message: &Message) -> String {
+/// Hash the script, the sender, the subject and the body.
+fn content_hash(script: &Path, message: &Message) -> String {
     let mut mark = [0; 8];
     let said = [&message.from, &message.subject, &message.body].map(String::as_bytes);
     let [from, subject, body] = said;
@@ -79,19 +83,23 @@ fn mark_of(script: &Path, message: &Message) -> String {
     format!("{:016x}", u64::from_be_bytes(mark))
 }
 
-/// The id of a message whose script has given its own to another before.
-fn again_of(script: &Path, agent: &AgentName, message: &Message) -> MessageId {
-    let mark = mark_of(script, message);
-    id_of(script, agent, &format!("{KEY}{mark}::{}", message.id))
+/// Derive our id of a message whose script's id belongs to an earlier message.
+fn reused_id(script: &Path, agent: &AgentName, message: &Message) -> MessageId {
+    let mark = content_hash(script, message);
+    id_of(
+        script,
+        agent,
+        &format!("{KEY_PREFIX}{mark}::{}", message.id),
+    )
 }
 
-/// A key's parts: what is said, when, under which id.
+/// Split a key into the content's hash, the time and the script's id.
 fn parts(key: &str) -> Option<(&str, &str, &str)> {
-    let mut parts = key.strip_prefix(KEY)?.splitn(3, ':');
+    let mut parts = key.strip_prefix(KEY_PREFIX)?.splitn(3, ':');
     Some((parts.next()?, parts.next()?, parts.next()?))
 }
 
-/// Whether this is our copy of a script's message.
+/// Return whether a message is the copy of a script's message.
 pub fn is_copy(message_state: &MessageState) -> bool {
     message_state.message.envelope.from_evidence == Evidence::Provider
 }
@@ -101,24 +109,24 @@ fn key(message_state: &MessageState) -> Option<&str> {
     key.filter(|_| is_copy(message_state))
 }
 
-/// The script's id of a message that came from one.
+/// Return the script's id of a copy.
 pub fn outside_id(message_state: &MessageState) -> Option<&str> {
     let (_, _, id) = parts(key(message_state)?)?;
     Some(id)
 }
 
-/// What is known of a message.
+/// Look up a script's message.
 pub fn find<E>(
     script: &Path,
     agent: &AgentName,
     message: &Message,
     mut look: impl FnMut(MessageId) -> Result<Option<MessageState>, E>,
-) -> Result<Found, E> {
+) -> Result<ImportState, E> {
     let first = id_of(script, agent, &message.id);
     let Some(message_state) = look(first)? else {
-        return Ok(Found::New(first));
+        return Ok(ImportState::New(first));
     };
-    let mark = mark_of(script, message);
+    let mark = content_hash(script, message);
     let is_same = |message_state: &MessageState| {
         let said = key(message_state).and_then(parts).map(|(said, _, _)| said);
         said == Some(&mark)
@@ -126,21 +134,21 @@ pub fn find<E>(
     let message_state = if is_same(&message_state) {
         message_state
     } else {
-        let again = again_of(script, agent, message);
+        let again = reused_id(script, agent, message);
         match look(again)? {
             Some(message_state) => message_state,
-            None => return Ok(Found::Again(again)),
+            None => return Ok(ImportState::IdReused(again)),
         }
     };
     Ok(if key(&message_state) == Some(&key_of(script, message)) {
-        Found::Known(message_state)
+        ImportState::Known(message_state)
     } else {
-        Found::Retimed(message_state)
+        ImportState::TimeChanged(message_state)
     })
 }
 
-/// The copy of what a script calls so, whoever it is for. Where the script has given that id to
-/// several, the first of them.
+/// Find a copy by the script's id, for any agent. If the script has reused the id, return the first
+/// message that had it.
 pub fn copy_of<E>(
     script: &Path,
     agents: &[AgentName],
@@ -155,60 +163,59 @@ pub fn copy_of<E>(
     Ok(None)
 }
 
-/// Sorts what a script lists for an agent by what is known of it here.
-pub fn sort<E>(
+/// Plan the import of the messages that a script lists for an agent.
+pub fn plan<E>(
     script: &Path,
     agent: &AgentName,
     listed: &[Message],
     mut look: impl FnMut(MessageId) -> Result<Option<MessageState>, E>,
-) -> Result<Sorted, E> {
-    let mut sorted = Sorted::default();
+) -> Result<ImportPlan, E> {
+    let mut plan = ImportPlan::default();
     for message in listed {
         let shown = posthaste_core::text::one_line(&message.id, 40);
         if let Err(why) = check(&message.id) {
-            sorted.odd.push(format!("message '{shown}': {why}"));
+            plan.rejected.push(format!("message '{shown}': {why}"));
             continue;
         }
         let found = match find(script, agent, message, &mut look)? {
-            Found::New(id) => match sorted.new.iter().find(|draft| draft.id == id) {
-                // The list itself has that id twice.
-                Some(draft) if is_of(draft, &mark_of(script, message)) => continue,
-                Some(_) => Found::Again(again_of(script, agent, message)),
-                None => Found::New(id),
+            ImportState::New(id) => match plan.new.iter().find(|draft| draft.id == id) {
+                // The list contains this id twice.
+                Some(draft) if is_of(draft, &content_hash(script, message)) => continue,
+                Some(_) => ImportState::IdReused(reused_id(script, agent, message)),
+                None => ImportState::New(id),
             },
             found => found,
         };
-        if let Found::Again(id) = found
-            && sorted.new.iter().any(|draft| draft.id == id)
+        if let ImportState::IdReused(id) = found
+            && plan.new.iter().any(|draft| draft.id == id)
         {
             continue;
         }
-        if let Found::Retimed(_) = found {
-            sorted.noted.push(format!(
-                "message '{shown}' with another time than before; it is taken for the same"
+        if let ImportState::TimeChanged(_) = found {
+            plan.notes.push(format!(
+                "message '{shown}' changed its time; treated as the same message"
             ));
         }
         match found {
-            Found::New(id) => sorted.new.push(draft(script, agent, id, message)),
-            Found::Again(id) => {
-                sorted.new.push(draft(script, agent, id, message));
-                sorted.odd.push(format!(
-                    "message '{shown}': another had its id before; both are kept"
+            ImportState::New(id) => plan.new.push(draft(script, agent, id, message)),
+            ImportState::IdReused(id) => {
+                plan.new.push(draft(script, agent, id, message));
+                plan.rejected.push(format!(
+                    "message '{shown}': its id was used by an earlier message; both are kept"
                 ));
             }
-            Found::Known(message_state) | Found::Retimed(message_state) => {
+            ImportState::Known(message_state) | ImportState::TimeChanged(message_state) => {
                 if is_done(&message_state) {
-                    sorted
-                        .done
+                    plan.mark_read
                         .push((message_state.message.id, message.id.clone()));
                 }
             }
         }
     }
-    Ok(sorted)
+    Ok(plan)
 }
 
-/// Whether a draft says this.
+/// Return whether a draft has this content.
 fn is_of(draft: &Draft, mark: &str) -> bool {
     let said = draft.key.as_deref().and_then(parts);
     said.is_some_and(|(said, _, _)| said == mark)
@@ -217,7 +224,7 @@ fn is_of(draft: &Draft, mark: &str) -> bool {
 fn check(id: &str) -> Result<(), &'static str> {
     match id {
         "" => Err("it has no id"),
-        id if id.len() > LONGEST => Err("its id is too long"),
+        id if id.len() > MAX_ID_BYTES => Err("its id is too long"),
         id if id.chars().any(char::is_control) => Err("its id has control characters"),
         _ => Ok(()),
     }
@@ -227,41 +234,21 @@ fn draft(script: &Path, agent: &AgentName, id: MessageId, message: &Message) -> 
     let from = AgentName::parse(&message.from)
         .ok()
         .or_else(|| AgentName::suggestion(&message.from))
-        .or_else(|| AgentName::parse(SOMEBODY).ok())
+        .or_else(|| AgentName::parse(UNKNOWN_SENDER).ok())
         .unwrap_or_else(AgentName::human);
-    let subject = posthaste_core::text::one_line(&message.subject, LONGEST);
+    let subject = posthaste_core::text::one_line(&message.subject, MAX_ID_BYTES);
     Draft {
         from_evidence: Evidence::Provider,
         subject: Some(subject).filter(|subject| !subject.is_empty()),
         key: Some(key_of(script, message)),
-        // Whether somebody may write to itself was for the script to say.
+        // The script has decided whether a message to oneself is allowed.
         allow_self: true,
         ..Draft::new(id, from, agent.clone(), message.body.clone())
     }
 }
 
-/// A script's message as it would be stored.
-pub fn message(
-    script: &Path,
-    agent: &AgentName,
-    id: MessageId,
-    message: &Message,
-) -> Option<posthaste_core::Message> {
-    check(&message.id).ok()?;
-    let draft = draft(script, agent, id, message);
-    let alone = post::Correspondence::default();
-    match post::decide(message.created_at, &draft, &alone) {
-        Ok(Posting::New { envelope, .. }) => Some(posthaste_core::Message {
-            id: draft.id,
-            to: agent.clone(),
-            created_at: message.created_at,
-            envelope: *envelope,
-        }),
-        Ok(Posting::Already(_)) | Err(_) => None,
-    }
-}
-
-/// Whether its agent has it, by its own word or by reading it, and nobody has taken that back.
+/// Return whether the agent has accepted or read the message, and nobody has marked it as unread
+/// since.
 fn is_done(message_state: &MessageState) -> bool {
     let last =
         message_state
@@ -281,7 +268,7 @@ mod tests {
     use super::*;
     use posthaste_core::fact::Event;
     use posthaste_core::fact::Progress;
-    use posthaste_core::{Fact, Mail, Step, Timestamp};
+    use posthaste_core::{Fact, Mail, Posting, Step, Timestamp, post};
 
     fn message(id: &str, from: &str) -> Message {
         Message {
@@ -301,20 +288,20 @@ mod tests {
         AgentName::parse("bob").unwrap()
     }
 
-    fn sorted(listed: &[Message], known: &Mail) -> Sorted {
+    fn planned(listed: &[Message], known: &Mail) -> ImportPlan {
         let look = |id| Ok::<_, ()>(known.get(id).cloned());
-        sort(Path::new("/s"), &bob(), listed, look).unwrap()
+        plan(Path::new("/s"), &bob(), listed, look).unwrap()
     }
 
-    /// The mail after these were stored, and these steps of the first.
+    /// Import messages, and apply steps to the first.
     fn kept(listed: &[Message], steps: &[Step]) -> Mail {
         let mut mail = Mail::default();
         let at = Timestamp::UNIX_EPOCH;
-        for draft in sorted(listed, &Mail::default()).new {
+        for draft in planned(listed, &Mail::default()).new {
             let Ok(Posting::New { envelope, .. }) =
                 post::decide(at, &draft, &post::Correspondence::default())
             else {
-                panic!("it is new")
+                panic!("the message is new")
             };
             let event = Event::Message(*envelope);
             let (id, agent) = (draft.id.0, bob());
@@ -338,25 +325,25 @@ mod tests {
     }
 
     #[test]
-    fn what_is_new_is_kept_once() {
+    fn a_new_message_is_imported_once() {
         let listed = [
             message("1", "alice"),
             message("-2", "The Boss!"),
             message("3", ""),
         ];
-        let new = sorted(&listed, &Mail::default()).new;
+        let new = planned(&listed, &Mail::default()).new;
         let names: Vec<_> = new.iter().map(|draft| draft.from.as_str()).collect();
         assert_eq!(names, ["alice", "the-boss", "unknown"]);
         assert_eq!(new[0].subject.as_deref(), Some("a b"));
-        let again = sorted(&listed, &kept(&listed, &[]));
-        assert!(again.new.is_empty() && again.done.is_empty() && again.odd.is_empty());
+        let again = planned(&listed, &kept(&listed, &[]));
+        assert!(again.new.is_empty() && again.mark_read.is_empty() && again.rejected.is_empty());
         let messages = kept(&listed, &[]);
         let ids: Vec<_> = messages.all().filter_map(outside_id).collect();
         assert_eq!(ids, ["1", "-2", "3"]);
     }
 
     #[test]
-    fn another_script_s_or_agent_s_is_another() {
+    fn ids_differ_by_script_agent_and_id() {
         let alice = AgentName::parse("alice").unwrap();
         let ids = [
             id_of(Path::new("/s"), &bob(), "1"),
@@ -370,16 +357,16 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_is_given_twice_is_two_messages() {
+    fn a_reused_id_is_another_message() {
         let first = message("1", "alice");
         let mail = kept(std::slice::from_ref(&first), &[Step::Read]);
         let check = |change: fn(&mut Message)| {
             let mut second = first.clone();
             change(&mut second);
-            let sorted = sorted(&[second], &mail);
-            assert!(sorted.done.is_empty() && sorted.noted.is_empty());
-            assert_eq!((sorted.new.len(), sorted.odd.len()), (1, 1));
-            assert!(mail.get(sorted.new[0].id).is_none());
+            let plan = planned(&[second], &mail);
+            assert!(plan.mark_read.is_empty() && plan.notes.is_empty());
+            assert_eq!((plan.new.len(), plan.rejected.len()), (1, 1));
+            assert!(mail.get(plan.new[0].id).is_none());
         };
         check(|message| message.body.push('!'));
         check(|message| message.subject.clear());
@@ -387,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_alone_makes_no_other_message() {
+    fn another_time_is_the_same_message() {
         let first = message("1", "alice");
         let mut other = first.clone();
         other.body.push('!');
@@ -396,43 +383,43 @@ mod tests {
         for (mut later, done) in [(first, 1), (other, 0)] {
             for second in 1..4 {
                 later.created_at = Timestamp::from_second(second).unwrap();
-                let sorted = sorted(std::slice::from_ref(&later), &mail);
-                assert!(sorted.new.is_empty() && sorted.odd.is_empty());
-                assert_eq!((sorted.noted.len(), sorted.done.len()), (1, done));
+                let plan = planned(std::slice::from_ref(&later), &mail);
+                assert!(plan.new.is_empty() && plan.rejected.is_empty());
+                assert_eq!((plan.notes.len(), plan.mark_read.len()), (1, done));
             }
         }
-        // So it is within one list.
+        // Within one list, such a message is stored once too.
         let [mut first, mut other] = both;
         let once = [first.clone(), other.clone()];
         first.created_at = Timestamp::from_second(1).unwrap();
         other.created_at = Timestamp::from_second(1).unwrap();
         let listed = [once.as_slice(), &[first, other]].concat();
-        assert_eq!(sorted(&listed, &Mail::default()).new.len(), 2);
+        assert_eq!(planned(&listed, &Mail::default()).new.len(), 2);
     }
 
     #[test]
-    fn so_it_is_within_one_list() {
+    fn a_reused_id_within_one_list_is_another_message() {
         let first = message("1", "alice");
         let mut other = first.clone();
         other.body.push('!');
-        let sorted = sorted(&[first.clone(), other, first], &Mail::default());
-        assert_eq!((sorted.new.len(), sorted.odd.len()), (2, 1));
-        assert_ne!(sorted.new[0].id, sorted.new[1].id);
+        let plan = planned(&[first.clone(), other, first], &Mail::default());
+        assert_eq!((plan.new.len(), plan.rejected.len()), (2, 1));
+        assert_ne!(plan.new[0].id, plan.new[1].id);
     }
 
     #[test]
-    fn keys_tell_scripts_apart() {
+    fn keys_differ_by_script() {
         let [one, other] = ["/s", "/t"].map(|script| key_of(Path::new(script), &message("1", "a")));
         assert_ne!(one, other);
         assert_eq!(parts(&one).map(|(_, _, id)| id), Some("1"));
     }
 
     #[test]
-    fn what_was_accepted_or_read_is_marked_there() {
+    fn accepted_and_read_messages_are_marked_in_the_script() {
         use Step::{Accepted, Archived, Offered, Offering, Read, Shown, Unread};
         let listed = [message("1", "alice")];
         let check = |steps: &[Step], want: bool| {
-            let done = sorted(&listed, &kept(&listed, steps)).done;
+            let done = planned(&listed, &kept(&listed, steps)).mark_read;
             assert_eq!(!done.is_empty(), want, "{steps:?}");
         };
         check(&[], false);
@@ -447,11 +434,11 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_asked_for_again_is_not_taken() {
+    fn a_message_with_an_invalid_id_is_rejected() {
         let long = "x".repeat(1_001);
         for id in ["", "a\0b", "a\nb", long.as_str()] {
-            let sorted = sorted(&[message(id, "alice")], &Mail::default());
-            assert!(sorted.new.is_empty() && sorted.odd.len() == 1, "{id:?}");
+            let plan = planned(&[message(id, "alice")], &Mail::default());
+            assert!(plan.new.is_empty() && plan.rejected.len() == 1, "{id:?}");
         }
     }
 }

@@ -1,0 +1,172 @@
+//! A message as the verbs print it, from the journal or from a script.
+
+use crate::context::Context;
+use crate::output::message_text::{self, Row, field};
+use posthaste_core::{Message, MessageState, Timestamp, prompt, text};
+use posthaste_store::Home;
+use posthaste_store::report::Result;
+use posthaste_wire::{self as wire, provider};
+use serde::Serialize;
+
+#[derive(Debug)]
+pub(crate) enum Entry {
+    Journal(Box<MessageState>),
+    Script {
+        message: Box<provider::Message>,
+        /// Our copy, if a session or a hook has imported the message.
+        copy: Option<Box<MessageState>>,
+    },
+}
+
+/// A message in `--json`.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(crate) enum EntryJson {
+    Journal(wire::Message),
+    Script(wire::Message<String>),
+}
+
+impl Entry {
+    pub(crate) fn all(messages: Vec<MessageState>) -> Vec<Self> {
+        let messages = messages.into_iter().map(Box::new);
+        messages.map(Self::Journal).collect()
+    }
+
+    /// Return the text, or the reason why it is lost.
+    pub(crate) fn body(&self, home: &Home) -> Result<String> {
+        match self {
+            Self::Journal(state) => message_text::text_or_loss(home, state),
+            Self::Script { message, .. } => Ok(message.body.clone()),
+        }
+    }
+
+    pub(crate) fn recipient(&self) -> &str {
+        match self {
+            Self::Journal(state) => state.message.to.as_str(),
+            Self::Script { message, .. } => &message.to,
+        }
+    }
+
+    pub(crate) fn to_json(&self, body: String, now: Timestamp) -> EntryJson {
+        match self {
+            Self::Journal(state) => EntryJson::Journal(wire::Message::new(state, body, now)),
+            Self::Script { message, copy } => {
+                let mut shown = message.shown();
+                if let Some(state) = copy {
+                    // Whether it is read is for the script to say. An unread copy knows more.
+                    if !message.read {
+                        let status = state.status.at(&state.message, now);
+                        shown.receipt = status.receipt().to_string();
+                    }
+                    shown.receipts = state.receipts.iter().map(wire::Receipt::new).collect();
+                }
+                EntryJson::Script(shown)
+            }
+        }
+    }
+
+    fn to_row(&self, now: Timestamp) -> Row {
+        match self {
+            Self::Journal(state) => message_text::row(state, now),
+            Self::Script { message, copy } => Row {
+                id: text::one_line(&message.id, usize::MAX),
+                from: text::one_line(&message.from, 80),
+                to: text::one_line(&message.to, 80),
+                created_at: message.created_at,
+                status: match copy {
+                    _ if message.read => "read".to_owned(),
+                    Some(state) => state.status.at(&state.message, now).receipt().to_string(),
+                    None => "stored".to_owned(),
+                },
+                is_waiting: !message.read,
+                subject: Some(message.subject.clone()).filter(|subject| !subject.is_empty()),
+                body: message.body.clone(),
+            },
+        }
+    }
+
+    /// Return the message under our id, as it stands in a prompt. Needs the copy of a script's
+    /// message.
+    fn to_message(&self) -> Option<Message> {
+        match self {
+            Self::Journal(state) => Some(state.message.clone()),
+            Self::Script { message, copy } => Some(Message {
+                created_at: message.created_at,
+                ..copy.as_ref()?.message.clone()
+            }),
+        }
+    }
+
+    /// Print the fields above the text.
+    pub(crate) fn print_head(&self, context: &mut Context) -> Result<()> {
+        let message = match self {
+            Self::Journal(state) => return message_text::head(context, state),
+            Self::Script { message, .. } => message,
+        };
+        let sent = context.config.time.show(message.created_at, context.now);
+        field(context, "message", &message.id)?;
+        field(context, "from", &message.from)?;
+        field(context, "to", &message.to)?;
+        field(context, "sent", &sent)?;
+        for (name, value) in [
+            ("subject", &message.subject),
+            ("reply to", &message.reply_to),
+        ] {
+            if !value.is_empty() {
+                field(context, name, value)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn all_to_json(context: &Context, entries: &[Entry]) -> Result<Vec<EntryJson>> {
+    let entries = entries.iter();
+    entries
+        .map(|entry| Ok(entry.to_json(entry.body(&context.home)?, context.now)))
+        .collect()
+}
+
+/// Print one line per message.
+pub(crate) fn print_list(context: &mut Context, entries: &[Entry]) -> Result<()> {
+    if context.json {
+        let messages = all_to_json(context, entries)?;
+        return context.out.json(&messages);
+    }
+    let rows = entries.iter().map(|entry| entry.to_row(context.now));
+    let rows: Vec<_> = rows.collect();
+    message_text::rows(context, &rows)
+}
+
+/// Print whole messages, one below the other.
+pub(crate) fn print_thread(context: &mut Context, entries: &[Entry]) -> Result<()> {
+    if context.json {
+        let messages = all_to_json(context, entries)?;
+        return context.out.json(&messages);
+    }
+    for (index, entry) in entries.iter().enumerate() {
+        if index > 0 {
+            context.out.line("")?;
+        }
+        let body = entry.body(&context.home)?;
+        entry.print_head(context)?;
+        // Indented, so that no text can be mistaken for the header of another message.
+        message_text::text(context, &body, "    ")?;
+    }
+    Ok(())
+}
+
+/// Print messages as a block for an agent's prompt.
+pub(crate) fn print_prompt(context: &mut Context, entries: &[Entry]) -> Result<()> {
+    let messages = entries.iter().filter_map(|entry| {
+        let message = entry.to_message()?;
+        Some(entry.body(&context.home).map(|body| (message, body)))
+    });
+    let messages = messages.collect::<Result<Vec<_>>>()?;
+    let entries: Vec<_> = messages
+        .iter()
+        .map(|(message, text)| prompt::Entry { message, text })
+        .collect();
+    let block = prompt::inbox_block(&entries, posthaste_store::times::zone());
+    context.out.bytes(block.as_bytes())
+}
