@@ -29,6 +29,7 @@ pub use proof::proven_by;
 pub use terminal::{Answerable, OpenQuestion};
 
 use crate::activity::{Activity, Judgement};
+use crate::harness::Route;
 use crate::id::MessageId;
 use crate::mail::MessageState;
 use crate::moment::Moment;
@@ -369,10 +370,13 @@ impl Delivery {
 
     /// Continue an offer to the hook or the API that the journal has recorded.
     fn direct_recorded(&mut self, now: Moment, number: u64, ids: Vec<MessageId>) -> Vec<Effect> {
-        let rule = self.direct_rule();
-        if let Some(effects) = self.hook.recorded(now, number, &ids, rule) {
-            return effects;
+        if let Some(offer) = self.hook.offer(number) {
+            let rule = self.rule_of(Route::Hook, offer.lane);
+            let given = self.hook.recorded(now, number, &ids, rule);
+            return given.unwrap_or_default();
         }
+        let lane = self.http.offer().map_or(Lane::Normal, |offer| offer.lane);
+        let rule = self.rule_of(Route::Http, lane);
         let is_mid_turn = self.agent.activity() == Activity::Working;
         let put = self.http.recorded(now, number, ids, rule, is_mid_turn);
         put.into_iter().collect()

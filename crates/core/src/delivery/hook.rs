@@ -41,6 +41,7 @@ pub(super) struct DirectOffer {
     pub(super) number: u64,
     pub(super) ids: Vec<MessageId>,
     pub(super) headers: Vec<MessageHeader>,
+    pub(super) lane: Lane,
     pub(super) since: Moment,
 }
 
@@ -110,6 +111,10 @@ impl HookRoute {
 
     pub(super) fn has(&self, id: MessageId) -> bool {
         self.get(id).is_some()
+    }
+
+    pub(super) fn offer(&self, number: u64) -> Option<&DirectOffer> {
+        Some(&self.offers[self.position(number)?].0)
     }
 
     fn position(&self, number: u64) -> Option<usize> {
@@ -215,7 +220,10 @@ impl Delivery {
             return None;
         }
         self.hook.has_asked = report.turn == Some(Turn::Blocked);
-        if !report.takes || self.agent.heard.is_aside() || self.direct_rule().is_some() {
+        if !report.takes || self.agent.heard.is_aside() {
+            return None;
+        }
+        if self.rule_of(Route::Hook, Lane::Normal).is_some() {
             return None;
         }
         let messages = self.due_by_hook(now, pending);
@@ -229,6 +237,7 @@ impl Delivery {
             number,
             ids: ids.clone(),
             headers,
+            lane: Lane::Normal,
             since: now,
         };
         self.hook.offers.push((offer, State::Recording));
@@ -279,6 +288,7 @@ mod tests {
             number: 1,
             ids: ids.to_vec(),
             headers: Vec::new(),
+            lane: Lane::Normal,
             since: ms(0),
         };
         HookRoute {

@@ -86,7 +86,7 @@ impl HttpRoute {
         }
     }
 
-    fn offer(&self) -> Option<&DirectOffer> {
+    pub(super) fn offer(&self) -> Option<&DirectOffer> {
         match &self.call {
             Call::Idle => None,
             Call::Recording(offer) | Call::Put(Put { offer, .. }) => Some(offer),
@@ -291,6 +291,7 @@ impl Delivery {
             number,
             ids: ids.clone(),
             headers: turn.headers.clone(),
+            lane: turn.lane,
             since: turn.since,
         });
         Some(Effect::OfferByApi { number, ids })
@@ -320,6 +321,7 @@ mod tests {
             number: 1,
             ids: vec![id],
             headers: Vec::new(),
+            lane: Lane::Normal,
             since: ms(0),
         };
         HttpRoute {

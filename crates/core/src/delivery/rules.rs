@@ -102,37 +102,40 @@ impl Delivery {
             return Some(Rule::HandedOver);
         }
         match self.route(lane) {
+            // The hook takes the messages when it is called.
             Route::Hook => Some(Rule::Hook),
-            Route::Http => self.http_rule(lane),
+            route @ (Route::Http | Route::Terminal | Route::Queue) => self.rule_of(route, lane),
+        }
+    }
+
+    /// Return the rule by which a route cannot carry messages of a lane now. An offer that bypasses
+    /// the terminal is checked by the same rule before and after it is recorded, so that an offer
+    /// that begins is not withdrawn without a change.
+    pub(super) fn rule_of(&self, route: Route, lane: Lane) -> Option<Rule> {
+        match route {
+            Route::Hook => self.direct_rule(lane),
+            Route::Http => self.direct_rule(lane).or_else(|| self.http_rule(lane)),
             Route::Terminal | Route::Queue => self.terminal_rule(lane),
         }
     }
 
-    /// Return the rule that holds messages of a lane on the API's route. Neither a draft nor unread
-    /// input holds them.
-    fn http_rule(&self, lane: Lane) -> Option<Rule> {
-        let is_working = self.agent.activity() == Activity::Working;
-        if self.is_paused_for(lane) {
-            Some(Rule::Paused)
-        } else if is_working && lane == Lane::Idle {
-            Some(Rule::Working)
-        } else {
-            // A text that waits for its Enter was due before.
-            self.terminal
-                .is_awaiting_enter()
-                .then_some(Rule::AwaitingEnter)
-        }
-    }
-
-    /// Return the rule that holds a recorded offer that bypasses the terminal.
-    pub(super) fn direct_rule(&self) -> Option<Rule> {
+    /// Return the rule that holds messages of a lane on every route that bypasses the terminal.
+    /// Neither a draft nor unread input holds them.
+    fn direct_rule(&self, lane: Lane) -> Option<Rule> {
         match self.agent.activity() {
             Activity::Exited => Some(Rule::Exited),
             Activity::Starting => Some(Rule::Starting),
             Activity::Blocked(_) => Some(Rule::Blocked),
-            Activity::Idle | Activity::Working => {
-                self.is_paused_for(Lane::Normal).then_some(Rule::Paused)
-            }
+            Activity::Idle | Activity::Working => self.is_paused_for(lane).then_some(Rule::Paused),
+        }
+    }
+
+    fn http_rule(&self, lane: Lane) -> Option<Rule> {
+        match self.agent.activity() {
+            Activity::Working if lane == Lane::Idle => Some(Rule::Working),
+            // A text that waits for its Enter was due before.
+            _ if self.terminal.is_awaiting_enter() => Some(Rule::AwaitingEnter),
+            _ => None,
         }
     }
 

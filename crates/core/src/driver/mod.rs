@@ -17,6 +17,8 @@ mod input;
 mod journal;
 mod observer;
 mod terminal;
+#[cfg(test)]
+mod tests;
 mod transcripts;
 
 pub use action::{
