@@ -1,6 +1,5 @@
 //! The work that is due at a time: reads of the journal, expiry, turns and reminders.
 
-use super::journal::commits::CommitPurpose;
 use super::{Action, JournalOperation, Observer, SessionDriver};
 use crate::delivery::{Decision, DeliveryEvent, Effect};
 use crate::moment::Moment;
@@ -19,12 +18,12 @@ impl SessionDriver {
         if self.mail.next_change.is_some_and(|at| at <= now.wall) {
             self.mail.next_change = None;
             self.freshness.set_read_due();
-            self.commit(JournalOperation::Expire, CommitPurpose::Nothing);
+            self.record(now, JournalOperation::Expire);
         }
         if self.freshness.begin_due_read(now.mono) {
-            self.actions.push(Action::ReadMail);
+            self.actions.push_back(Action::ReadMail);
         }
-        self.settle_earlier_offers();
+        self.settle_earlier_offers(now);
         self.read_transcripts(now);
         if !self.check_input(now, observer) {
             // The result of the check brings the driver back here.
@@ -43,14 +42,11 @@ impl SessionDriver {
 
     /// Settle the offers of earlier sessions once the program has resumed its conversation. If the
     /// program ends before that, the end of the run makes them uncertain.
-    fn settle_earlier_offers(&mut self) {
+    fn settle_earlier_offers(&mut self, now: Moment) {
         if !self.delivery.is_starting()
             && let Some(resumed) = self.resumed.take()
         {
-            self.commit(
-                JournalOperation::SettleEarlierOffers(resumed),
-                CommitPurpose::Nothing,
-            );
+            self.record(now, JournalOperation::SettleEarlierOffers(resumed));
         }
     }
 
@@ -71,7 +67,7 @@ impl SessionDriver {
         let is_current = self.freshness.is_current();
         if is_due && !is_current && !is_rechecked {
             if self.freshness.recheck(now.mono) {
-                self.actions.push(Action::ReadMail);
+                self.actions.push_back(Action::ReadMail);
             }
             return;
         }

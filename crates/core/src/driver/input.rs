@@ -10,8 +10,6 @@ use jiff::Timestamp;
 /// Something that happened to a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
-    /// The time from [`super::SessionDriver::next_timeout`] has come.
-    Tick,
     /// The periodic check, in case a change of the journal went unnoticed.
     PeriodicCheck,
     /// The journal has changed, and its last fact has this number by now.
@@ -21,11 +19,13 @@ pub enum Input {
     /// Result of `Action::ReadMail`: the journal could not be read.
     MailUnreadable,
     /// Result of `Action::Commit`: the journal has recorded the operation for these messages.
-    /// `head` is the number of its last fact, at least.
+    /// `head` is the number of its last fact, at least. If the operation `has_more` to record than
+    /// one commit takes, it is repeated.
     Committed {
         commit: CommitId,
         ids: Vec<MessageId>,
         head: u64,
+        has_more: bool,
     },
     /// Result of `Action::Commit`: nothing was recorded. If `is_final`, a retry cannot succeed.
     NotCommitted {
@@ -64,7 +64,7 @@ pub enum Input {
     OutputSeen,
     /// A person has pressed keys. `is_draft` says whether they left an unsubmitted draft.
     KeysTyped { is_draft: bool },
-    /// The program has turned bracketed paste on or off.
+    /// Whether the program requests bracketed paste now. This may be repeated.
     PasteMode(bool),
     /// One of the agent's hooks was called.
     HookCalled {
@@ -118,52 +118,4 @@ pub enum Input {
     },
     /// The program has ended.
     Exited(Ending),
-}
-
-impl Input {
-    /// Whether this is the result of an action that the driver counts. Commits, reads of the mail and
-    /// checks for unread input are tracked elsewhere.
-    pub(super) fn is_counted_result(&self) -> bool {
-        match self {
-            Self::KeyboardLeased(_)
-            | Self::KeyboardRefused(_)
-            | Self::KeyboardGone(_)
-            | Self::Typed(_)
-            | Self::LineTyped
-            | Self::EnterPressed(_)
-            | Self::TerminalFailed { .. }
-            | Self::Looked { .. }
-            | Self::ApiConfirmed(_)
-            | Self::ApiAccepted(_)
-            | Self::ApiSilent(_)
-            | Self::ApiRefused { .. }
-            | Self::ApiDone
-            | Self::ApiNotContinued { .. }
-            | Self::TranscriptsRead(_) => true,
-            Self::Tick
-            | Self::PeriodicCheck
-            | Self::JournalChanged { .. }
-            | Self::MailRead(_)
-            | Self::MailUnreadable
-            | Self::Committed { .. }
-            | Self::NotCommitted { .. }
-            | Self::KeysDropped
-            | Self::InputChecked { .. }
-            | Self::ScreenChanged(_)
-            | Self::DialogChanged(_)
-            | Self::OutputSeen
-            | Self::KeysTyped { .. }
-            | Self::PasteMode(_)
-            | Self::HookCalled { .. }
-            | Self::HookPassedOn(_)
-            | Self::HookGone(_)
-            | Self::HookUnanswered { .. }
-            | Self::Paused(_)
-            | Self::Unpaused(_)
-            | Self::LoopChanged(_)
-            | Self::NudgeRequested(_)
-            | Self::AnswerRequested { .. }
-            | Self::Exited(_) => false,
-        }
-    }
 }

@@ -3,11 +3,10 @@
 //!
 //! It has no clock, files or tasks. [`SessionDriver::handle`] takes an input,
 //! [`SessionDriver::poll_action`] returns the next action, and [`SessionDriver::next_timeout`]
-//! returns the time of the next [`Input::Tick`]. The session performs the actions; the simulation
+//! returns the time at which it must be polled again. The session performs the actions; the simulation
 //! performs them against a simulated world.
 
 mod action;
-mod action_queue;
 mod answer;
 mod decision_lines;
 mod direct;
@@ -35,12 +34,13 @@ use crate::harness::Sighting;
 use crate::id::MessageId;
 use crate::moment::Moment;
 use crate::session::Conversation;
-use action_queue::ActionQueue;
+use crate::turn::InputMode;
 use answer::AnswerChecks;
 use direct::DirectDeliveries;
 use effects::pick;
 use journal::commits::{CommitPurpose, Commits};
 use journal::freshness::Freshness;
+use std::collections::VecDeque;
 use std::time::Duration;
 use terminal::input_check::InputCheck;
 use terminal::keyboard::Keyboard;
@@ -61,7 +61,7 @@ pub struct SessionDriver {
     delivery: Delivery,
     run: RunIdentity,
     resumed: Option<Conversation>,
-    /// The conversation that the program is in, as recorded.
+    /// The conversation that the program is in. It is recorded, or its commit is open.
     conversation: Option<Conversation>,
     mail: MailView,
     freshness: Freshness,
@@ -74,9 +74,12 @@ pub struct SessionDriver {
     screen: Sighting,
     nudges: Nudges,
     answer_checks: AnswerChecks,
-    actions: ActionQueue,
+    /// Actions that the session is still to take.
+    actions: VecDeque<Action>,
     /// Whether an input has come since the driver last looked for work.
     has_news: bool,
+    /// When the driver last looked for work.
+    looked_at: Option<Duration>,
     has_exited: bool,
 }
 
@@ -98,11 +101,12 @@ impl SessionDriver {
             screen: Sighting::default(),
             nudges: Nudges::default(),
             answer_checks: AnswerChecks::default(),
-            actions: ActionQueue::default(),
+            actions: VecDeque::new(),
             has_news: true,
+            looked_at: None,
             has_exited: false,
         };
-        driver.commit(JournalOperation::Expire, CommitPurpose::Nothing);
+        driver.record(now, JournalOperation::Expire);
         driver
     }
 
@@ -143,15 +147,14 @@ impl SessionDriver {
     /// Handle an input that came at `now`.
     pub fn handle(&mut self, now: Moment, input: Input, observer: &mut impl Observer) {
         self.has_news = true;
-        if input.is_counted_result() {
-            self.actions.note_result();
-        }
         match input {
-            Input::Tick => self.tick(now, observer),
             Input::PeriodicCheck => {
                 self.freshness.set_read_due();
-                if self.commits.is_empty() && self.actions.are_answered() {
-                    self.commit(JournalOperation::CloseKilledHooks, CommitPurpose::Nothing);
+                if !self
+                    .commits
+                    .has_operation(&JournalOperation::CloseKilledHooks)
+                {
+                    self.commit(JournalOperation::CloseKilledHooks, CommitPurpose::Check);
                 }
             }
             Input::JournalChanged { head } => self.freshness.notice(head),
@@ -160,8 +163,14 @@ impl SessionDriver {
                 self.mail = view;
             }
             Input::MailUnreadable => self.freshness.finish_read(None),
-            Input::Committed { commit, ids, head } => {
-                self.committed(now, commit, ids, head, observer);
+            Input::Committed {
+                commit,
+                ids,
+                head,
+                has_more,
+            } => {
+                self.freshness.commit(head);
+                self.committed(now, commit, ids, has_more, observer);
             }
             Input::NotCommitted {
                 commit,
@@ -219,8 +228,11 @@ impl SessionDriver {
                 };
                 self.notify_delivery(now, event, observer);
             }
-            Input::PasteMode(on) => {
-                self.notify_delivery(now, DeliveryEvent::PasteMode(on), observer);
+            Input::PasteMode(is_requested) => {
+                let is_used = self.delivery.paste().applies(is_requested);
+                if is_used != (self.delivery.input() == InputMode::Pasted) {
+                    self.notify_delivery(now, DeliveryEvent::PasteMode(is_used), observer);
+                }
             }
             Input::HookCalled {
                 call,
@@ -289,17 +301,20 @@ impl SessionDriver {
     /// and at [`Self::next_timeout`].
     pub fn poll_action(&mut self, now: Moment, observer: &mut impl Observer) -> Option<Action> {
         loop {
-            if let Some(action) = self.actions.pop() {
+            if let Some(action) = self.actions.pop_front() {
                 return Some(action);
             }
-            if !std::mem::take(&mut self.has_news) {
+            let is_due = self.next_timeout(now).is_some_and(|at| at <= now.mono);
+            let is_late = is_due && self.looked_at != Some(now.mono);
+            if !std::mem::take(&mut self.has_news) && !is_late {
                 return None;
             }
+            self.looked_at = Some(now.mono);
             self.look_for_work(now, observer);
         }
     }
 
-    /// Return the monotonic time at which the driver needs [`Input::Tick`].
+    /// Return the monotonic time at which [`Self::poll_action`] must be called again.
     pub fn next_timeout(&self, now: Moment) -> Option<Duration> {
         if self.has_exited {
             let last = [

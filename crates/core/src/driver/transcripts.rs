@@ -61,7 +61,7 @@ impl SessionDriver {
     pub(super) fn read_transcripts(&mut self, now: Moment) {
         let is_awaited = self.delivery.needs_transcript();
         if self.transcripts.begin_read(now.mono, is_awaited) {
-            self.actions.push_counted(Action::ReadTranscripts);
+            self.actions.push_back(Action::ReadTranscripts);
         }
     }
 
@@ -69,7 +69,7 @@ impl SessionDriver {
     /// cannot prove it. Keep the offsets while an earlier offer still awaits its proof.
     pub(super) fn skip_transcripts(&mut self) {
         if !self.delivery.needs_transcript() {
-            self.actions.push(Action::SkipTranscripts);
+            self.actions.push_back(Action::SkipTranscripts);
         }
     }
 }

@@ -56,15 +56,12 @@ impl Session {
     pub(super) fn proceed(&mut self, world: &mut World<'_>) -> Checked {
         if self.ended.is_none() {
             self.catch_up(world)?;
-            if self.agent.takes_pastes != (self.delivery().input() == turn::InputMode::Pasted) {
-                self.tell(Input::PasteMode(self.agent.takes_pastes), world)?;
-            }
+            self.tell(Input::PasteMode(self.agent.takes_pastes), world)?;
         }
         let delivery = self.delivery();
         if delivery.is_writing() && self.stroke.is_none() && delivery.next_wakeup().is_none() {
             world.trace.note(|| "  Enter is withheld".to_owned());
         }
-        self.tell_next(Input::Tick, world)?;
         loop {
             let now = world.now;
             let (driver, mut watch) = self.observed(world);
@@ -280,6 +277,7 @@ impl Session {
                 commit: id,
                 ids,
                 head: world.journal.head(),
+                has_more: false,
             },
             Err(_) => Input::NotCommitted {
                 commit: id,

@@ -390,8 +390,12 @@ impl FaultyDriver {
                 } = operation
                 {
                     let (commit, ids) = (*commit, std::mem::take(ids));
-                    let head = 0;
-                    let input = Input::Committed { commit, ids, head };
+                    let input = Input::Committed {
+                        commit,
+                        ids,
+                        head: 0,
+                        has_more: false,
+                    };
                     return self.driver.handle(now, input, observer);
                 }
             }
@@ -608,12 +612,12 @@ impl<O: Observer> Observer for Truthful<'_, O> {
         self.observer.on_keyboard_released();
     }
 
-    fn on_receipt_retry(&mut self, ids: &[MessageId], why: &str) {
-        self.observer.on_receipt_retry(ids, why);
+    fn on_commit_retry(&mut self, operation: &JournalOperation, why: &str) {
+        self.observer.on_commit_retry(operation, why);
     }
 
-    fn on_receipt_lost(&mut self, ids: &[MessageId], why: &str) {
-        self.observer.on_receipt_lost(ids, why);
+    fn on_commit_lost(&mut self, operation: &JournalOperation, why: &str) {
+        self.observer.on_commit_lost(operation, why);
     }
 
     fn on_nudge_end(&mut self, outcome: &NudgeOutcome) {

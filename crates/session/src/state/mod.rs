@@ -28,7 +28,6 @@ use posthaste_core::Conversation;
 use posthaste_core::delivery::{DeliveryConfig, Reach};
 use posthaste_core::driver::{DriverConfig, Input, KeyboardUser, RunIdentity};
 use posthaste_core::harness::Manifest;
-use posthaste_core::turn;
 use posthaste_store::bell::{self, Watch};
 use posthaste_store::files;
 use posthaste_store::live::place::Record;
@@ -210,7 +209,7 @@ impl SessionState {
     /// Do what is due, perform the driver's actions, and publish changes.
     fn update(&mut self) {
         self.end_if_due();
-        self.feed(Input::Tick);
+        self.catch_up();
         // The tick may have found the agent idle. Pause before anything is offered.
         self.reach_checkpoint();
         self.perform_actions();
@@ -240,12 +239,8 @@ impl SessionState {
             last: program_output.last_at(),
         };
         self.driver.catch_up(typing, output);
-        let delivery = self.driver.delivery();
-        let paste = delivery.paste().applies(program_output.wants_paste());
-        if paste != (delivery.input() == turn::InputMode::Pasted) {
-            let now = Instant::now();
-            self.driver.feed_as_of(now, Input::PasteMode(paste));
-        }
+        let paste = Input::PasteMode(program_output.wants_paste());
+        self.driver.feed_as_of(Instant::now(), paste);
     }
 
     /// Pass an input to the driver.

@@ -183,7 +183,7 @@ impl SessionState {
             tokio::select! {
                 Some(report) = self.tasks.next() => self.apply_report(report),
                 Some(request) = requests.recv() => self.handle(request),
-                () = tokio::time::sleep_until(wakeup.into()) => self.feed(Input::Tick),
+                () = tokio::time::sleep_until(wakeup.into()) => {}
             }
         }
     }
