@@ -19,7 +19,7 @@ mod rules;
 mod screen;
 mod terminal;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use config::{DeliveryConfig, PausedBy, Reach};
 pub use events::{Decision, DeliveryEvent, Effect};
@@ -118,6 +118,11 @@ impl Delivery {
     /// Whether a message is on its way to a hook or to the agent's API.
     pub fn is_offered_directly(&self, id: MessageId) -> bool {
         self.hook.has(id) || self.http.has(id)
+    }
+
+    /// Whether any message is on its way to a hook or to the agent's API.
+    pub fn has_direct_offers(&self) -> bool {
+        self.hook.is_offering() || self.http.is_calling()
     }
 
     /// Return the number of a new offer that bypasses the terminal.

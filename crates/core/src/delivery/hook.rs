@@ -104,6 +104,10 @@ impl HookRoute {
         self.offers.iter().filter_map(until).min()
     }
 
+    pub(super) fn is_offering(&self) -> bool {
+        !self.offers.is_empty()
+    }
+
     fn get(&self, id: MessageId) -> Option<&DirectOffer> {
         let mut offers = self.offers.iter().map(|(offer, _)| offer);
         offers.find(|offer| offer.ids.contains(&id))

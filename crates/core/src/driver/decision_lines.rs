@@ -57,7 +57,8 @@ impl LogLine {
             JournalOperation::Expire
             | JournalOperation::RecordConversation(_)
             | JournalOperation::SettleEarlierOffers(_)
-            | JournalOperation::CloseKilledHooks => self,
+            | JournalOperation::CloseKilledHooks
+            | JournalOperation::CloseUnproven => self,
         }
     }
 
@@ -198,6 +199,7 @@ impl DecisionLines {
             JournalOperation::RecordConversation(_) => "the conversation has to wait",
             JournalOperation::SettleEarlierOffers(_) => "earlier offers have to wait",
             JournalOperation::CloseKilledHooks => "unprinted mail has to wait",
+            JournalOperation::CloseUnproven => "unproven messages have to wait",
         };
         LogLine::new(LogLevel::Warn, &format!("{what}: {why}")).of_operation(operation)
     }
@@ -218,6 +220,10 @@ impl DecisionLines {
             JournalOperation::CloseKilledHooks => (
                 LogLevel::Warn,
                 "cannot mark unprinted mail as uncertain until the next check",
+            ),
+            JournalOperation::CloseUnproven => (
+                LogLevel::Warn,
+                "unproven messages stay offered until the next start",
             ),
         };
         LogLine::new(level, &format!("{what}: {why}")).of_operation(operation)

@@ -10,7 +10,8 @@ impl SessionDriver {
         self.retry_commits(now);
         self.answer_late_hooks(now);
         self.check_answers(now, observer);
-        if self.has_exited {
+        self.continue_end(now);
+        if !self.phase.is_running() {
             return;
         }
         self.tick(now, observer);
@@ -35,18 +36,8 @@ impl SessionDriver {
     /// Send delivery a tick if one is due.
     pub(super) fn tick(&mut self, now: Moment, observer: &mut impl Observer) {
         let is_due = self.delivery.next_wakeup().is_some_and(|at| at <= now.mono);
-        if is_due && !self.has_exited {
+        if is_due && self.phase.is_running() {
             self.notify_delivery(now, DeliveryEvent::Tick, observer);
-        }
-    }
-
-    /// Settle the offers of earlier sessions once the program has resumed its conversation. If the
-    /// program ends before that, the end of the run makes them uncertain.
-    fn settle_earlier_offers(&mut self, now: Moment) {
-        if !self.delivery.is_starting()
-            && let Some(resumed) = self.resumed.take()
-        {
-            self.record(now, JournalOperation::SettleEarlierOffers(resumed));
         }
     }
 

@@ -23,6 +23,8 @@ impl SessionDriver {
         let effects = self.delivery.on(now, event);
         self.perform(now, effects, observer);
         observer.after_event();
+        // Before anything is offered to the agent that has become idle.
+        self.reach_checkpoint(now, observer);
         // A turn that has to wait releases the keyboard too, because the answer to a dialog needs it.
         if !self.delivery.is_writing() && self.keyboard.release() {
             self.actions
@@ -89,6 +91,7 @@ impl SessionDriver {
                 proof_awaited,
             } => {
                 self.transcripts.read_soon(now.mono);
+                self.note_offered();
                 let report = OfferReport::Offered {
                     route: route.as_str().to_owned(),
                     evidence,

@@ -116,6 +116,11 @@ pub enum Input {
         token: RequestToken,
         asked_at: Timestamp,
     },
-    /// The program has ended.
+    /// A client requests a pause at the end of the current turn.
+    CheckpointRequested,
+    /// The program has ended, and all its output was read.
     Exited(Ending),
+    /// Result of `Action::EndProcesses`: no process of the program is left that could write to the
+    /// transcript.
+    ProcessesEnded,
 }

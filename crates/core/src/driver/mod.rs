@@ -12,6 +12,7 @@ mod decision_lines;
 mod direct;
 mod due;
 mod effects;
+mod end;
 mod input;
 mod journal;
 mod observer;
@@ -29,7 +30,8 @@ pub use input::Input;
 pub use observer::Observer;
 pub use terminal::nudge::{NudgeOutcome, NudgeRequest, RequestToken, TOO_LATE};
 
-use crate::delivery::{Delivery, DeliveryConfig, DeliveryEvent};
+use crate::activity::Activity;
+use crate::delivery::{Delivery, DeliveryConfig, DeliveryEvent, PausedBy};
 use crate::harness::Sighting;
 use crate::id::MessageId;
 use crate::moment::Moment;
@@ -38,6 +40,7 @@ use crate::turn::InputMode;
 use answer::AnswerChecks;
 use direct::DirectDeliveries;
 use effects::pick;
+use end::{EarlierOffers, Phase};
 use journal::commits::{CommitPurpose, Commits};
 use journal::freshness::Freshness;
 use std::collections::VecDeque;
@@ -60,7 +63,7 @@ pub struct DriverConfig {
 pub struct SessionDriver {
     delivery: Delivery,
     run: RunIdentity,
-    resumed: Option<Conversation>,
+    earlier_offers: EarlierOffers,
     /// The conversation that the program is in. It is recorded, or its commit is open.
     conversation: Option<Conversation>,
     mail: MailView,
@@ -80,7 +83,8 @@ pub struct SessionDriver {
     has_news: bool,
     /// When the driver last looked for work.
     looked_at: Option<Duration>,
-    has_exited: bool,
+    is_checkpoint_requested: bool,
+    phase: Phase,
 }
 
 impl SessionDriver {
@@ -89,7 +93,7 @@ impl SessionDriver {
         let mut driver = Self {
             delivery: Delivery::new(config.delivery, now),
             run: config.run,
-            resumed: config.resumed,
+            earlier_offers: EarlierOffers::new(config.resumed),
             conversation: None,
             mail: MailView::default(),
             freshness: Freshness::new(now.mono),
@@ -104,7 +108,8 @@ impl SessionDriver {
             actions: VecDeque::new(),
             has_news: true,
             looked_at: None,
-            has_exited: false,
+            is_checkpoint_requested: false,
+            phase: Phase::Running,
         };
         driver.record(now, JournalOperation::Expire);
         driver
@@ -273,7 +278,10 @@ impl SessionDriver {
                 self.transcripts.finish_read(now.mono, is_awaited);
             }
             Input::Paused(by) => self.notify_delivery(now, DeliveryEvent::Paused(by), observer),
-            Input::Unpaused(by) => self.notify_delivery(now, DeliveryEvent::Unpaused(by), observer),
+            Input::Unpaused(by) => {
+                self.is_checkpoint_requested &= by != PausedBy::Checkpoint;
+                self.notify_delivery(now, DeliveryEvent::Unpaused(by), observer);
+            }
             Input::LoopChanged(wait) => {
                 self.notify_delivery(now, DeliveryEvent::LoopChanged(wait), observer);
             }
@@ -281,11 +289,23 @@ impl SessionDriver {
             Input::AnswerRequested { token, asked_at } => {
                 self.answer_requested(now, token, asked_at, observer);
             }
-            Input::Exited(how) => {
-                self.has_exited = true;
-                self.notify_delivery(now, DeliveryEvent::Exited(how), observer);
-                self.refuse_all_nudges(observer);
+            Input::CheckpointRequested => {
+                self.is_checkpoint_requested = true;
+                self.reach_checkpoint(now, observer);
             }
+            Input::Exited(how) => self.exited(now, how, observer),
+            Input::ProcessesEnded => self.processes_ended(now),
+        }
+    }
+
+    /// Pause at a requested checkpoint, if the turn has ended.
+    fn reach_checkpoint(&mut self, now: Moment, observer: &mut impl Observer) {
+        let is_idle = self.delivery.activity().activity == Activity::Idle;
+        if self.is_checkpoint_requested && is_idle && !self.delivery.is_writing() {
+            self.is_checkpoint_requested = false;
+            let paused = DeliveryEvent::Paused(PausedBy::Checkpoint);
+            self.notify_delivery(now, paused, observer);
+            self.actions.push_back(Action::ReportCheckpoint);
         }
     }
 
@@ -316,8 +336,9 @@ impl SessionDriver {
 
     /// Return the monotonic time at which [`Self::poll_action`] must be called again.
     pub fn next_timeout(&self, now: Moment) -> Option<Duration> {
-        if self.has_exited {
+        if !self.phase.is_running() {
             let last = [
+                self.phase.next_timeout(),
                 self.commits.next_retry(),
                 self.direct_deliveries.next_timeout(),
             ];

@@ -2,10 +2,14 @@
 
 use super::*;
 use crate::activity::tests::ms;
+use crate::delivery::tests::{id, mail};
 use crate::delivery::{Decision, DeliveryConfig, Effect};
 use crate::harness::hook::tests::like_claude;
-use crate::harness::{BoxState, Manifest, Sighting};
+use crate::harness::{BoxState, Manifest, Proof, Route, Sighting, transcript};
 use crate::mail::MessageState;
+use crate::offer::OfferReport;
+use crate::priority::Priority;
+use crate::session::Ending;
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -77,6 +81,8 @@ fn a_look_that_arrives_late_does_not_replace_a_newer_one() {
 struct Stage {
     driver: SessionDriver,
     events: Events,
+    /// Every commit so far.
+    commits: Vec<CommitId>,
 }
 
 impl Stage {
@@ -84,6 +90,7 @@ impl Stage {
         Self {
             driver: driver(manifest, resumed),
             events: Events::default(),
+            commits: Vec::new(),
         }
     }
 
@@ -94,19 +101,50 @@ impl Stage {
     }
 
     fn poll(&mut self, at: u64) -> Vec<Action> {
-        std::iter::from_fn(|| self.driver.poll_action(ms(at), &mut self.events)).collect()
+        let next = || self.driver.poll_action(ms(at), &mut self.events);
+        let actions: Vec<_> = std::iter::from_fn(next).collect();
+        self.commits
+            .extend(commits(&actions).iter().map(|(id, _)| *id));
+        actions
+    }
+
+    /// Call a hook that takes no mail.
+    fn call(&mut self, at: u64, event: &str, payload: &str) -> Vec<Action> {
+        let hook = Input::HookCalled {
+            call: HookCall(at),
+            report: Box::new(like_claude().read(event, payload)),
+            takes_mail: false,
+        };
+        self.input(at, hook)
     }
 
     /// A hook reports a prompt in this conversation.
     fn hook(&mut self, at: u64, conversation: &str) -> Vec<Action> {
         let payload = serde_json::json!({"session_id": conversation, "prompt": "hi"});
-        let report = like_claude().read("UserPromptSubmit", &payload.to_string());
-        let hook = Input::HookCalled {
-            call: HookCall(at),
-            report: Box::new(report),
-            takes_mail: false,
+        self.call(at, "UserPromptSubmit", &payload.to_string())
+    }
+
+    /// Type a message of [`mail`] to the idle agent, with every step in time.
+    fn offer(&mut self, at: u64, n: u128) {
+        let view = MailView {
+            head: 1,
+            pending: vec![mail(n, Priority::Normal)],
+            ..MailView::default()
         };
-        self.input(at, hook)
+        self.input(at, Input::MailRead(view));
+        self.input(at, Input::InputChecked { is_unread: false });
+        let offering = self.input(at, Input::KeyboardLeased(KeyboardUser::Turn));
+        let (commit, _) = *commits(&offering).last().expect("an offer");
+        let committed = Input::Committed {
+            commit,
+            ids: vec![id(n)],
+            head: 1,
+            has_more: false,
+        };
+        self.input(at, committed);
+        self.input(at, Input::Typed("text".to_owned()));
+        self.poll(at + 60);
+        self.input(at + 61, Input::EnterPressed(KeyboardUser::Turn));
     }
 
     fn committed(&mut self, at: u64, commit: CommitId, has_more: bool) -> Vec<Action> {
@@ -173,18 +211,8 @@ fn a_conversation_that_is_not_recorded_is_retried() {
     assert_eq!(conversation(&stage.poll(1_020)), Some((first, id)));
     assert_eq!(conversation(&stage.not_committed(1_030, first)), None);
     // Another conversation begins: a retry would record the first one after it.
-    let begins = like_claude().read(
-        "SessionStart",
-        r#"{"session_id": "two", "source": "clear"}"#,
-    );
-    stage.input(
-        1_500,
-        Input::HookCalled {
-            call: HookCall(0),
-            report: Box::new(begins),
-            takes_mail: false,
-        },
-    );
+    let begins = r#"{"session_id": "two", "source": "clear"}"#;
+    stage.call(1_500, "SessionStart", begins);
     let (second, id) = conversation(&stage.hook(1_510, "two")).expect("a commit");
     assert_eq!(id, "two");
     let retried = stage.poll(2_030);
@@ -210,4 +238,154 @@ fn an_expiry_that_one_commit_does_not_complete_is_repeated() {
     assert_eq!(expiry(&stage.not_committed(20, second)), None);
     assert_eq!(expiry(&stage.poll(1_020)), Some(second));
     assert_eq!(expiry(&stage.committed(1_030, second, false)), None);
+}
+
+/// Return the journal's operations among these actions.
+fn operations(actions: &[Action]) -> Vec<JournalOperation> {
+    let commits = commits(actions).into_iter();
+    commits.map(|(_, operation)| operation.clone()).collect()
+}
+
+#[test]
+fn a_checkpoint_pauses_before_the_hook_that_ends_the_turn_takes_mail() {
+    let taker = || {
+        let mut manifest = talker();
+        manifest.routes = vec![Route::Hook, Route::Terminal];
+        manifest
+            .hook
+            .context
+            .push("Stop".to_owned().try_into().unwrap());
+        let mut stage = Stage::new(manifest, None);
+        stage.call(5, "SessionStart", r#"{"session_id": "one"}"#);
+        stage.hook(10, "one");
+        let view = MailView {
+            head: 1,
+            pending: vec![mail(1, Priority::Normal)],
+            ..MailView::default()
+        };
+        stage.input(20, Input::MailRead(view));
+        stage
+    };
+    let stop = || Input::HookCalled {
+        call: HookCall(9),
+        report: Box::new(like_claude_with_stop().read("Stop", r#"{"session_id": "one"}"#)),
+        takes_mail: true,
+    };
+    let is_offer = |actions: &[Action]| {
+        let is_offer = |operation: &JournalOperation| operation.has(id(1));
+        operations(actions).iter().any(is_offer)
+    };
+    assert!(is_offer(&taker().input(30, stop())));
+    let mut stage = taker();
+    assert_eq!(stage.input(25, Input::CheckpointRequested), []);
+    let actions = stage.input(30, stop());
+    assert!(!is_offer(&actions) && actions.contains(&Action::ReportCheckpoint));
+    assert!(stage.driver.delivery().is_paused());
+    // A request that is taken back has no effect.
+    let mut stage = taker();
+    stage.input(25, Input::CheckpointRequested);
+    stage.input(26, Input::Unpaused(PausedBy::Checkpoint));
+    assert!(is_offer(&stage.input(30, stop())));
+}
+
+fn like_claude_with_stop() -> crate::harness::Hooks {
+    let mut hooks = like_claude();
+    hooks.context.push("Stop".to_owned().try_into().unwrap());
+    hooks
+}
+
+/// Return a driver whose program has ended, with all processes that it had left.
+fn ended(mut stage: Stage) -> (Stage, Vec<Action>) {
+    stage.poll(100);
+    while let Some(commit) = stage.commits.pop() {
+        stage.committed(110, commit, false);
+    }
+    let mut actions = stage.input(200, Input::Exited(Ending::Exit(0)));
+    assert!(actions.contains(&Action::EndProcesses), "{actions:?}");
+    assert!(!stage.driver.is_finished());
+    actions = stage.input(300, Input::ProcessesEnded);
+    (stage, actions)
+}
+
+/// Offers of earlier runs are proven by the transcript of the resumed conversation, or end with the
+/// start of another one. The end of a run that never took its conversation up decides nothing.
+#[test]
+fn a_run_that_ends_before_it_is_ready_leaves_earlier_offers_to_the_next() {
+    let resumed = Conversation {
+        run: Uuid::nil(),
+        id: "one".to_owned(),
+        harness: "test".to_owned(),
+        cwd: "/".to_owned(),
+        transcript: Some("/transcript".to_owned()),
+    };
+    let stage = Stage::new(Manifest::generic(), Some(resumed.clone()));
+    assert!(stage.driver.delivery().is_starting());
+    let (stage, actions) = ended(stage);
+    assert_eq!(actions, []);
+    assert!(stage.driver.is_finished());
+
+    // The transcript is still being read at the end of a run that was ready.
+    let mut stage = Stage::new(talker(), Some(resumed.clone()));
+    let ready = stage.call(5, "SessionStart", r#"{"session_id": "one"}"#);
+    let settle = JournalOperation::SettleEarlierOffers(resumed);
+    let settling = commits(&ready)
+        .into_iter()
+        .find(|(_, operation)| **operation == settle);
+    let (settling, _) = settling.expect("a commit");
+    stage.commits.retain(|commit| *commit != settling);
+    while let Some(commit) = stage.commits.pop() {
+        stage.committed(110, commit, false);
+    }
+    stage.input(200, Input::Exited(Ending::Exit(0)));
+    assert_eq!(stage.poll(2_200), [Action::EndProcesses]);
+    assert_eq!(stage.input(2_300, Input::ProcessesEnded), []);
+    let settled = stage.committed(2_400, settling, false);
+    assert_eq!(operations(&settled), [JournalOperation::CloseUnproven]);
+    stage.committed(2_410, commits(&settled)[0].0, false);
+    assert!(stage.driver.is_finished());
+}
+
+#[test]
+fn a_run_ends_in_time_although_the_journal_fails() {
+    let (mut stage, actions) = ended(Stage::new(Manifest::generic(), None));
+    let (commit, _) = commits(&actions)[0];
+    stage.not_committed(400, commit);
+    assert_eq!(stage.driver.next_timeout(ms(400)), Some(ms(1_400).mono));
+    stage.poll(1_400);
+    stage.not_committed(1_500, commit);
+    assert!(!stage.driver.is_finished());
+    stage.poll(2_300);
+    assert!(stage.driver.is_finished());
+}
+
+/// A wrapper's worker may write to the transcript after the wrapper has ended.
+#[test]
+fn the_last_read_of_a_transcript_follows_the_end_of_all_processes() {
+    let mut manifest = talker();
+    manifest.proof = vec![Proof::Transcript];
+    let mut stage = Stage::new(manifest, None);
+    stage.call(5, "SessionStart", r#"{"session_id": "one"}"#);
+    let payload = r#"{"session_id": "one", "transcript_path": "/transcript"}"#;
+    stage.call(10, "Stop", payload);
+    stage.offer(20, 1);
+    stage.input(90, Input::TranscriptsRead(transcript::Shown::default()));
+    let (mut stage, actions) = ended(stage);
+    assert_eq!(actions, [Action::ReadTranscripts]);
+    let shown = transcript::Shown {
+        given: format!("[ph message from: alice id: {}] hi", id(1).id8()),
+        ..transcript::Shown::default()
+    };
+    let actions = stage.input(400, Input::TranscriptsRead(shown));
+    let said = operations(&actions);
+    assert!(
+        matches!(
+            &said[0],
+            JournalOperation::RecordStep {
+                report: OfferReport::Accepted { .. },
+                ..
+            }
+        ),
+        "{said:?}"
+    );
+    assert_eq!(said[1], JournalOperation::CloseUnproven);
 }

@@ -31,6 +31,10 @@ impl TranscriptSchedule {
         self.next_read = Some(now);
     }
 
+    pub(super) fn is_reading(&self) -> bool {
+        self.is_reading
+    }
+
     pub(super) fn next_read(&self) -> Option<Duration> {
         self.next_read.filter(|_| !self.is_reading)
     }
@@ -63,6 +67,16 @@ impl SessionDriver {
         if self.transcripts.begin_read(now.mono, is_awaited) {
             self.actions.push_back(Action::ReadTranscripts);
         }
+    }
+
+    /// Read the transcripts a last time, if a proof is awaited. Return whether a read was begun.
+    pub(super) fn begin_last_read(&mut self) -> bool {
+        let is_awaited = self.delivery.needs_transcript() && self.transcripts.is_named;
+        if is_awaited {
+            self.transcripts.is_reading = true;
+            self.actions.push_back(Action::ReadTranscripts);
+        }
+        is_awaited
     }
 
     /// Move the read offsets to the ends of the transcripts before an offer, because earlier rows

@@ -10,6 +10,7 @@ use super::session::{Cargo, Commit, Going, Lease, Peek, Read, Session, Stroke, W
 use super::terminal::{Piece, Waiting};
 use super::watch::Watch;
 use crate::driver::{self, Action, Input, JournalOperation, KeyboardUser};
+use crate::receipt::recovery::{NEVER_PROVEN, OpenOffers};
 use crate::session::Ending;
 use crate::turn;
 use std::time::Duration;
@@ -48,6 +49,10 @@ impl Session {
             Going::Nudge(going) => self.go_on_nudging(going, world)?,
             Going::Read => self.read(world)?,
             Going::Exit => self.notice_exit(world)?,
+            Going::Processes => {
+                self.is_ending_processes = false;
+                self.tell(Input::ProcessesEnded, world)?;
+            }
         }
         self.proceed(world)
     }
@@ -181,6 +186,8 @@ impl Session {
                     self.give(&mail, world)?;
                 }
             }
+            Action::ReportCheckpoint => {}
+            Action::EndProcesses => self.is_ending_processes = true,
             Action::ReadTranscripts => {
                 return self.tell_next(Input::TranscriptsRead(Default::default()), world);
             }
@@ -267,6 +274,13 @@ impl Session {
             JournalOperation::CloseKilledHooks => {
                 let cut_off = world.journal.cut_off_injected(world.now);
                 cut_off.map(|_| Vec::new())
+            }
+            JournalOperation::CloseUnproven => {
+                let offers = OpenOffers::Unproven;
+                let marked = world
+                    .journal
+                    .mark_uncertain(world.now, &offers, NEVER_PROVEN);
+                marked.map(|()| Vec::new())
             }
             JournalOperation::RecordConversation(_) | JournalOperation::SettleEarlierOffers(_) => {
                 Ok(Vec::new())

@@ -63,6 +63,8 @@ pub(super) enum Fault {
     DraftIgnored,
     /// A pause holds nothing back.
     PauseIgnored,
+    /// A request for a pause at the end of the turn is forgotten.
+    CheckpointMissed,
     /// Text is offered to a program that is starting.
     TypedWhileStarting,
     /// Idle-first messages go in the order in which they came.
@@ -191,6 +193,7 @@ impl FaultyDriver {
                 tell_alone(observer, now, &DeliveryEvent::Paused(by));
                 None
             }
+            (Fault::CheckpointMissed, Input::CheckpointRequested) => None,
             (Fault::NeverLetsGo, Input::KeyboardRefused(KeyboardUser::Turn)) => None,
             (Fault::GivesUpOnDisk, Input::NotCommitted { commit, .. })
                 if self.offer == Some(commit) =>

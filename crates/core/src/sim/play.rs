@@ -187,7 +187,7 @@ impl Play {
         let mut all = Vec::new();
         if let Some(session) = &self.session {
             all.extend(session.going().into_iter().map(Next::Session));
-            all.extend(session.is_over(self.now).then_some(Next::End));
+            all.extend(session.is_over().then_some(Next::End));
         }
         all.extend((0..self.senders.len()).map(Next::Sender));
         all.extend((0..self.calls.len()).map(Next::Call));
@@ -328,6 +328,10 @@ impl Play {
             Deed::Type => keys(Piece::Key),
             Deed::Submit => keys(Piece::Submit),
             Deed::Clear => keys(Piece::Clear),
+            Deed::Checkpoint => {
+                world.oracle.told.is_checkpoint_wanted = true;
+                session.tell(Input::CheckpointRequested, &mut world)?;
+            }
             Deed::Pause(by) => session.tell(Input::Paused(by), &mut world)?,
             Deed::Release(by) => session.tell(Input::Unpaused(by), &mut world)?,
         }

@@ -182,6 +182,8 @@ pub(super) enum Deed {
     Clear,
     Pause(PausedBy),
     Release(PausedBy),
+    /// Wants a pause at the end of the turn.
+    Checkpoint,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -205,6 +207,10 @@ impl Script {
         if seed % 5 < 2 {
             let mut chance = Chance::new(seed.rotate_left(16));
             script.lines = with_nudges(&mut chance, script.lines);
+        }
+        if seed % 7 == 3 {
+            let mut chance = Chance::new(seed.rotate_left(48));
+            script.lines = with_checkpoints(&mut chance, script.lines);
         }
         script
     }
@@ -256,6 +262,21 @@ fn with_nudges(chance: &mut Chance, lines: Vec<Line>) -> Vec<Line> {
         if chance.one_in(16) {
             all.push(Line::CheckAnswer);
             all.push(Line::Wait(chance.pick(&[1, 30, 600])));
+        }
+    }
+    all
+}
+
+/// The same, with requests for a pause at the end of the turn in between.
+fn with_checkpoints(chance: &mut Chance, lines: Vec<Line>) -> Vec<Line> {
+    let mut all = Vec::new();
+    for line in lines {
+        all.push(line);
+        if chance.one_in(10) {
+            all.push(Line::Person(Deed::Checkpoint));
+            all.push(Line::Run(chance.byte() % 16));
+            let release = Deed::Release(PausedBy::Checkpoint);
+            all.extend(chance.one_in(2).then_some(Line::Person(release)));
         }
     }
     all

@@ -27,9 +27,6 @@ use crate::turn::{self, InputMode};
 use std::time::Duration;
 use uuid::Uuid;
 
-/// How long a session may take to record its last receipts after its program has ended.
-const LAST_RECEIPTS: Duration = Duration::from_secs(2);
-
 /// The surroundings of a session: the clock, the journal, the oracle and the record of the run.
 pub(super) struct World<'a> {
     pub(super) now: Moment,
@@ -183,6 +180,8 @@ pub(super) struct Session {
     pub(super) told_question: Option<String>,
     /// When the session noticed that the program has ended.
     pub(super) ended: Option<Duration>,
+    /// Whether the processes that the program has left are to be ended.
+    pub(super) is_ending_processes: bool,
     /// Whether a hook of the program was heard.
     pub(super) is_heard: bool,
 }
@@ -209,6 +208,8 @@ pub(super) enum Going {
     /// The program reads a piece of its input.
     Read,
     Exit,
+    /// The processes that the program has left are ended.
+    Processes,
 }
 
 impl Session {
@@ -251,6 +252,7 @@ impl Session {
             given_up: Vec::new(),
             told_question: None,
             ended: None,
+            is_ending_processes: false,
             is_heard: false,
         }
     }
@@ -285,10 +287,8 @@ impl Session {
 
     /// Whether the program has ended and the session has done its remaining work, or has run out of
     /// time for it.
-    pub(super) fn is_over(&self, now: Moment) -> bool {
-        let is_late = |ended| now.mono >= ended + LAST_RECEIPTS;
-        let is_done = self.driver.has_committed_all() && self.hooks.is_empty();
-        self.ended.is_some_and(|ended| is_done || is_late(ended))
+    pub(super) fn is_over(&self) -> bool {
+        self.driver.is_finished()
     }
 
     pub(super) fn is_ending(&self) -> bool {
@@ -298,10 +298,7 @@ impl Session {
     /// When the next change is due that the clock alone causes.
     pub(super) fn wakeup(&self, now: Moment) -> Option<Duration> {
         let driver = self.driver.next_timeout(now);
-        let other = match self.ended {
-            Some(ended) => Some(ended + LAST_RECEIPTS).filter(|at| *at > now.mono),
-            None => self.agent.next(),
-        };
+        let other = self.agent.next().filter(|_| self.ended.is_none());
         driver.into_iter().chain(other).min()
     }
 
@@ -315,6 +312,7 @@ impl Session {
         for n in 0..self.hooks.len() {
             add(true, Going::Hook(n));
         }
+        add(self.is_ending_processes, Going::Processes);
         if self.ended.is_some() {
             return going;
         }

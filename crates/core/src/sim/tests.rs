@@ -213,6 +213,7 @@ fn runs_meet_what_they_must_survive() {
         "fact: cancelled",
         "fact: expired",
         "the hook ended before it had printed the message",
+        "hears Paused(Checkpoint)",
         "hears KeyboardRefused",
         "hears NotRecorded",
         "hears WriteFailed",
@@ -341,6 +342,7 @@ fn every_fault_breaks_its_law() {
     check(Fault::EnterIntoQuestion, &[Law::CannotAct]);
     check(Fault::DraftIgnored, &[Law::CannotAct]);
     check(Fault::PauseIgnored, &[Law::TheRightMoment]);
+    check(Fault::CheckpointMissed, &[Law::TheRightMoment]);
     check(Fault::TypedWhileStarting, &[Law::TheRightMoment]);
     check(Fault::IdleFirstInOrder, &[Law::DeliveryOrder]);
     check(Fault::SleepsThrough, &[Law::WakeupsAreTrue]);

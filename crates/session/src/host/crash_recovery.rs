@@ -4,19 +4,17 @@
 use crate::host::journal_handle::JournalHandle;
 use crate::host::log;
 use crate::routes::transcript;
-use crate::state::actions::tasks::{NEVER_PROVEN, log_uncertain};
+use crate::state::actions::tasks::log_uncertain;
 use posthaste_core::offer::OfferReport;
+use posthaste_core::receipt::recovery::{self, CUT_OFF, NEVER_PROVEN};
 use posthaste_core::session::{Ended, Ending};
-use posthaste_core::{AgentName, Conversation, delivery};
+use posthaste_core::{AgentName, Conversation};
 use posthaste_store::Home;
 use posthaste_store::live::{self, place, process};
 use posthaste_store::operation::{EndRun, MarkUncertain, OpenOffers, RecordDelivery};
 use posthaste_store::report::Result;
 use rustix::process::Signal;
 use tracing::info;
-
-const CUT_OFF: &str = "the session ended while it was being offered";
-const RESUMED_SHOWS: &str = "the transcript of the resumed conversation shows the message";
 
 pub(crate) struct Recovery {
     /// Whether the last session or its program crashed.
@@ -85,48 +83,28 @@ pub(crate) async fn settle_unproven(
 ) -> Result<()> {
     let agent = name.clone();
     let unproven = journal.ask(move |journal| journal.unproven(&agent)).await?;
-    if unproven.is_empty() {
-        return Ok(());
-    }
-    let (now, agent) = (posthaste_store::times::now(), name.clone());
-    let mut unresolved: Vec<_> = unproven
-        .iter()
-        .map(|message_state| message_state.message.id)
-        .collect();
-    if let Some(path) = resumed.and_then(|resumed| resumed.transcript.as_deref()) {
-        let found = transcript::read_whole(path).await;
-        let proven = delivery::proven_by(&found.text.given, &unproven);
-        unresolved.retain(|id| !proven.contains(id));
-        for message_state in unproven
-            .iter()
-            .filter(|state| proven.contains(&state.message.id))
-        {
-            let routes = message_state.receipts.iter().rev();
-            let route = routes.filter_map(|receipt| receipt.route.clone()).next();
-            let record = RecordDelivery {
-                now,
-                agent: agent.clone(),
-                ids: vec![message_state.message.id],
-                said: OfferReport::Accepted {
-                    route: route.unwrap_or_default(),
-                    evidence: RESUMED_SHOWS.to_owned(),
-                },
-            };
-            journal.commit(record).await??;
-            let messages = log::Ids(&[message_state.message.id]);
-            info!(target: log::DELIVERY, %messages, proof = RESUMED_SHOWS, "accepted");
-        }
-    }
-    let mark = MarkUncertain {
-        now,
-        agent,
-        // Other messages may be unproven by now: this run may have offered them during the read.
-        offers: OpenOffers::These(unresolved),
-        reason: NEVER_PROVEN.to_owned(),
+    let path = resumed.and_then(|resumed| resumed.transcript.as_deref());
+    let given = match path.filter(|_| !unproven.is_empty()) {
+        Some(path) => Some(transcript::read_whole(path).await.text.given),
+        None => None,
     };
-    let done = journal.commit(mark).await?;
-    log_uncertain(&done, NEVER_PROVEN);
-    done?;
+    // Only these messages: this run may have offered others during the read.
+    for (id, said) in recovery::settle(&unproven, given.as_deref()) {
+        let record = RecordDelivery {
+            now: posthaste_store::times::now(),
+            agent: name.clone(),
+            ids: vec![id],
+            said: said.clone(),
+        };
+        let done = journal.commit(record).await?;
+        match said {
+            OfferReport::Accepted { evidence, .. } => {
+                info!(target: log::DELIVERY, messages = %log::Ids(&[id]), proof = evidence, "accepted");
+            }
+            _ => log_uncertain(&done, NEVER_PROVEN),
+        }
+        done?;
+    }
     Ok(())
 }
 

@@ -90,8 +90,6 @@ pub(crate) struct SessionState {
     transcripts: Transcripts,
     loop_watch: LoopWatch,
     published: PublishedState,
-    /// Whether to pause delivery at the end of the current turn.
-    is_checkpoint_requested: bool,
     end: EndRequest,
 }
 
@@ -126,7 +124,6 @@ impl SessionState {
             transcripts: Transcripts::default(),
             loop_watch: LoopWatch::default(),
             published: PublishedState::new(posthaste_store::times::now()),
-            is_checkpoint_requested: false,
             end: EndRequest::new(setup.without_home),
             setup,
         }
@@ -210,8 +207,6 @@ impl SessionState {
     fn update(&mut self) {
         self.end_if_due();
         self.catch_up();
-        // The tick may have found the agent idle. Pause before anything is offered.
-        self.reach_checkpoint();
         self.perform_actions();
         self.publish_changes();
         self.driver.log_holds();

@@ -1,6 +1,7 @@
 //! Open commits, and retries of receipts that the journal has not recorded.
 
 use crate::delivery::{DeliveryEvent, JOURNAL_RETRY_INTERVAL};
+use crate::driver::end::EarlierOffers;
 use crate::driver::{Action, CommitId, Input, JournalOperation, Observer, SessionDriver};
 use crate::id::MessageId;
 use crate::moment::Moment;
@@ -71,7 +72,8 @@ impl JournalOperation {
             Self::Expire
             | Self::RecordConversation(_)
             | Self::SettleEarlierOffers(_)
-            | Self::CloseKilledHooks => false,
+            | Self::CloseKilledHooks
+            | Self::CloseUnproven => false,
         }
     }
 }
@@ -120,7 +122,11 @@ impl SessionDriver {
             }
             CommitPurpose::Check => {}
             CommitPurpose::Record { .. } if has_more => self.record(now, commit.operation),
-            CommitPurpose::Record { .. } => {}
+            CommitPurpose::Record { .. } => {
+                if let JournalOperation::SettleEarlierOffers(_) = commit.operation {
+                    self.earlier_offers = EarlierOffers::Settled;
+                }
+            }
         }
     }
 
@@ -150,11 +156,19 @@ impl SessionDriver {
             CommitPurpose::Record { .. } if self.is_superseded(&commit.operation) => {}
             CommitPurpose::Record { give_up_at } if is_final || now.mono >= give_up_at => {
                 observer.on_commit_lost(&commit.operation, why);
-                if let JournalOperation::RecordConversation(_) = commit.operation
-                    && !is_final
-                {
+                match commit.operation {
                     // The next hook that names the conversation has it recorded.
-                    self.conversation = None;
+                    JournalOperation::RecordConversation(_) if !is_final => {
+                        self.conversation = None;
+                    }
+                    JournalOperation::SettleEarlierOffers(_) => {
+                        self.earlier_offers = EarlierOffers::Lost;
+                    }
+                    JournalOperation::RecordStep { .. }
+                    | JournalOperation::Expire
+                    | JournalOperation::RecordConversation(_)
+                    | JournalOperation::CloseKilledHooks
+                    | JournalOperation::CloseUnproven => {}
                 }
             }
             CommitPurpose::Record { .. } => {
@@ -177,7 +191,8 @@ impl SessionDriver {
             JournalOperation::RecordStep { .. }
             | JournalOperation::Expire
             | JournalOperation::SettleEarlierOffers(_)
-            | JournalOperation::CloseKilledHooks => false,
+            | JournalOperation::CloseKilledHooks
+            | JournalOperation::CloseUnproven => false,
         }
     }
 

@@ -172,7 +172,7 @@ impl SessionDriver {
         let refusal = refusal.filter(|_| !self.delivery.is_settling());
         let reason = match refusal {
             _ if nudge.has_expired(now) => Some(TOO_LATE.to_owned()),
-            _ if self.has_exited => Some(GONE.to_owned()),
+            _ if !self.phase.is_running() => Some(GONE.to_owned()),
             None if self.nudges.waiting.len() == MAX_WAITING => Some(TOO_MANY.to_owned()),
             refusal => refusal,
         };

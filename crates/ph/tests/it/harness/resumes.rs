@@ -250,6 +250,32 @@ fn a_message_that_was_only_queued_comes_again_after_a_crash() {
     });
 }
 
+/// The run that was stopped early has not taken the conversation up, so it decides nothing.
+#[test]
+fn a_resumed_run_that_is_stopped_early_leaves_the_proof_to_the_next() {
+    let stage = Stage::new();
+    let talker = Talker::new(&stage);
+    talker.run();
+    talker.converse();
+    let given = stage.send("bot 'was it given?'");
+    stage.until_receipt(&given, "offered");
+    talker.crash();
+    talker.record(&given, "was it given?");
+    // Until its hook reports this event, it is starting, however long it is silent.
+    let ready = "[hook]\nready = [\"Ready\"]";
+    teach(&stage, "talker", &MANIFEST.replace("[hook]", ready));
+    stage.run("restart bot --detach");
+    stage.until_activity("bot", "starting");
+    assert_eq!(talker.last_args(), RESUMED);
+    stage.run("stop bot").ok();
+    assert_eq!(stage.receipts(&given)[2..], ["offered"]);
+    teach(&stage, "talker", MANIFEST);
+    talker.restart("");
+    assert_eq!(talker.last_args(), RESUMED);
+    stage.until_receipt(&given, "accepted");
+    assert_eq!(stage.receipts(&given)[2..], ["offered", "accepted"]);
+}
+
 /// Reading a long transcript takes seconds, in which the session may offer new mail.
 #[test]
 fn an_offer_of_this_run_is_not_settled_with_those_of_the_last() {

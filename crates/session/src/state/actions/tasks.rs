@@ -12,6 +12,7 @@ use posthaste_core::driver::{
     CommitId, Input, JournalOperation, KeyboardUser, TurnContent, TurnMessage,
 };
 use posthaste_core::offer::OfferReport;
+use posthaste_core::receipt::recovery::NEVER_PROVEN;
 use posthaste_core::turn::{self, Entry};
 use posthaste_core::{Conversation, MessageId, inject, owed};
 use posthaste_store::operation::{
@@ -21,9 +22,6 @@ use posthaste_store::{Decided, Denied, Error, InjectLock, files};
 use std::rc::Rc;
 use tracing::{info, warn};
 
-/// Reason for a message whose run ended without proof.
-pub(crate) const NEVER_PROVEN: &str =
-    "the program ended, and nothing shows that its model was given the message";
 const TERMINAL_GONE: &str = "the terminal is gone";
 
 /// The result of an action that a task has performed.
@@ -162,6 +160,7 @@ pub(crate) async fn commit(
         }
         JournalOperation::SettleEarlierOffers(resumed) => settle(&shared, resumed).await,
         JournalOperation::CloseKilledHooks => close_killed_hooks(&shared).await,
+        JournalOperation::CloseUnproven => close_unproven(&shared).await,
     };
     TaskReport::Input(match recorded {
         Ok(Recorded { ids, has_more }) => Input::Committed {
@@ -247,21 +246,18 @@ async fn close_killed_hooks(shared: &Shared) -> Result<Recorded, NotRecorded> {
     Ok(Recorded::default())
 }
 
-/// Mark the messages of this run that were not proven to be accepted as uncertain.
-pub(crate) async fn mark_unproven_uncertain(shared: &Shared) {
+/// Mark the messages that were not proven to be accepted as uncertain.
+async fn close_unproven(shared: &Shared) -> Result<Recorded, NotRecorded> {
     let mark = MarkUncertain {
         now: posthaste_store::times::now(),
         agent: shared.agent.clone(),
         offers: OpenOffers::Unproven,
         reason: NEVER_PROVEN.to_owned(),
     };
-    match shared.journal.commit(mark).await {
-        Ok(done) => log_uncertain(&done, NEVER_PROVEN),
-        Err(error) => warn!(
-            target: log::DELIVERY,
-            "unproven messages stay offered until the next start: {error}"
-        ),
-    }
+    let done = shared.journal.commit(mark).await?;
+    log_uncertain(&done, NEVER_PROVEN);
+    done?;
+    Ok(Recorded::default())
 }
 
 /// Log which messages the journal has marked as uncertain.

@@ -48,8 +48,8 @@ impl Driver {
         &self.driver.mail().pending
     }
 
-    pub(super) fn has_committed_all(&self) -> bool {
-        self.driver.has_committed_all()
+    pub(super) fn is_finished(&self) -> bool {
+        self.driver.is_finished()
     }
 
     pub(super) fn now(&self) -> Moment {

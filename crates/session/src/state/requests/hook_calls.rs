@@ -2,7 +2,6 @@
 
 use super::ReplyFn;
 use crate::host::log;
-use crate::routes::transcript;
 use crate::state::SessionState;
 use crate::state::actions::tasks;
 use posthaste_core::driver::{HookCall, HookMail, Input};
@@ -93,15 +92,6 @@ impl SessionState {
                     why: error.to_string(),
                 });
             }
-        }
-    }
-
-    /// Read the transcripts to their end, after the program has ended.
-    pub(in crate::state) async fn read_transcripts_to_end(&mut self) {
-        if self.driver.delivery().needs_transcript() {
-            let found = transcript::read_now(self.transcripts.begin()).await;
-            let shown = self.transcripts.finish(found);
-            self.feed(Input::TranscriptsRead(shown));
         }
     }
 }
