@@ -45,6 +45,7 @@ impl Play {
                 break;
             }
         }
+        self.oracle.ledger.check_requeued()?;
         let is_ours = |(_, known): &(_, &Known)| known.to == self.agent;
         for (id, known) in self.oracle.ledger.all().filter(is_ours) {
             Law::NothingStarved.holds(known.is_settled(self.now.wall), || {

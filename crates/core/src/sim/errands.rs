@@ -8,6 +8,7 @@ use super::law::{Checked, Law};
 use super::reasons;
 use super::session::{Cargo, Commit, Going, Lease, Peek, Read, Session, Stroke, World};
 use super::terminal::{Piece, Waiting};
+use super::transcript::{Reading, given};
 use super::watch::Watch;
 use crate::driver::{self, Action, Input, JournalOperation, KeyboardUser};
 use crate::receipt::recovery::{NEVER_PROVEN, OpenOffers};
@@ -48,9 +49,12 @@ impl Session {
             Going::Peek => self.go_on_peeking(world)?,
             Going::Nudge(going) => self.go_on_nudging(going, world)?,
             Going::Read => self.read(world)?,
+            Going::Transcript => self.go_on_with_transcript(world)?,
+            Going::Row => self.write_row(world),
             Going::Exit => self.notice_exit(world)?,
             Going::Processes => {
                 self.is_ending_processes = false;
+                self.unwritten.clear();
                 self.tell(Input::ProcessesEnded, world)?;
             }
         }
@@ -188,10 +192,11 @@ impl Session {
             }
             Action::ReportCheckpoint => {}
             Action::EndProcesses => self.is_ending_processes = true,
-            Action::ReadTranscripts => {
-                return self.tell_next(Input::TranscriptsRead(Default::default()), world);
+            Action::ReadTranscripts => self.reading = Some(Reading::Asked),
+            Action::FollowTranscript { from_start, .. } => {
+                self.follow_transcript(from_start, world);
             }
-            Action::FollowTranscript { .. } | Action::SkipTranscripts => {}
+            Action::SkipTranscripts => self.skip_transcript(world),
             Action::CheckApi { .. }
             | Action::PutMail { .. }
             | Action::ApiInterrupt { .. }
@@ -282,8 +287,16 @@ impl Session {
                     .mark_uncertain(world.now, &offers, NEVER_PROVEN);
                 marked.map(|()| Vec::new())
             }
-            JournalOperation::RecordConversation(_) | JournalOperation::SettleEarlierOffers(_) => {
-                Ok(Vec::new())
+            JournalOperation::RecordConversation(conversation) => {
+                let recorded = world.journal.converse(world.now, conversation);
+                recorded.map(|()| Vec::new())
+            }
+            JournalOperation::SettleEarlierOffers(resumed) => {
+                let rows = world.transcripts.get(&resumed.id);
+                let rows = rows.filter(|_| resumed.transcript.is_some());
+                let given = rows.map(|rows| given(rows));
+                let settled = world.journal.settle(world.now, given.as_deref());
+                settled.map(|()| Vec::new())
             }
         };
         commit.said = Some(match recorded {

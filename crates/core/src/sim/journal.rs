@@ -17,7 +17,7 @@ use crate::post::{self, Correspondence, Draft, Posting};
 use crate::promotion;
 use crate::receipt::recovery::{self, CUT_OFF, OpenOffers};
 use crate::receipt::{self, End, Order};
-use crate::session::{self, Ended, Ending, Sessions, Started};
+use crate::session::{self, Conversation, Ended, Ending, Sessions, Started};
 use crate::storm::{MINUTE, SENDER_SKEW};
 use jiff::Timestamp;
 use std::borrow::Cow;
@@ -329,11 +329,46 @@ impl Journal {
 
     /// Begin a session. The offers that the last session left open become uncertain first, as in
     /// `host::run`.
-    pub(super) fn start(&mut self, now: Moment, started: &Started) -> Result<(), DiskFailed> {
+    pub(super) fn start(
+        &mut self,
+        now: Moment,
+        started: &Started,
+        resumed: Option<&Conversation>,
+    ) -> Result<(), DiskFailed> {
         let latest = self.sessions.get(&self.agent);
         let events = session::start(started, latest);
         self.mark_uncertain(now, &OpenOffers::All, CUT_OFF)?;
-        self.settle(now, None)?;
+        if resumed.is_none() {
+            self.settle(now, None)?;
+        }
+        let facts = self.facts_of(now.wall, events);
+        self.commit(facts, Durability::Synced)?;
+        resumed.map_or(Ok(()), |resumed| {
+            let run = started.run;
+            self.converse(
+                now,
+                &Conversation {
+                    run,
+                    ..resumed.clone()
+                },
+            )
+        })
+    }
+
+    /// Return the conversation of the latest run.
+    pub(super) fn conversation(&self) -> Option<&Conversation> {
+        let run = self.sessions.get(&self.agent)?.started.run;
+        let latest = self.sessions.conversation(&self.agent);
+        latest.filter(|conversation| conversation.run == run)
+    }
+
+    pub(super) fn converse(
+        &mut self,
+        now: Moment,
+        conversation: &Conversation,
+    ) -> Result<(), DiskFailed> {
+        let latest = self.sessions.conversation(&self.agent);
+        let events = session::converse(conversation, latest);
         let facts = self.facts_of(now.wall, events);
         self.commit(facts, Durability::Synced)
     }

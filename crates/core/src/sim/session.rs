@@ -3,7 +3,7 @@
 
 use super::agent::Agent;
 use super::aims::Asked;
-use super::calls::Typed;
+use super::calls::{Typed, own};
 use super::faults::{Fault, FaultyDriver};
 use super::harness;
 use super::hooked::Hooked;
@@ -13,6 +13,7 @@ use super::oracle::{Oracle, PATH};
 use super::script::Nature;
 use super::terminal::{Terminal, TurnNo};
 use super::trace::Trace;
+use super::transcript::{Reading, Row, Transcripts};
 use crate::delivery::{Delivery, DeliveryConfig, Reach};
 use crate::driver::{
     CommitId, DecisionLines, DriverConfig, HoldLog, Input, JournalOperation, MailView, RunIdentity,
@@ -23,7 +24,9 @@ use crate::id::MessageId;
 use crate::mail::MessageState;
 use crate::moment::Moment;
 use crate::owed;
+use crate::session::Conversation;
 use crate::turn::{self, InputMode};
+use std::collections::VecDeque;
 use std::time::Duration;
 use uuid::Uuid;
 
@@ -35,6 +38,7 @@ pub(super) struct World<'a> {
     pub(super) trace: &'a mut Trace,
     /// Every turn that was ever written.
     pub(super) turns: &'a mut Vec<Typed>,
+    pub(super) transcripts: &'a mut Transcripts,
 }
 
 /// A request for the keyboard.
@@ -184,6 +188,15 @@ pub(super) struct Session {
     pub(super) is_ending_processes: bool,
     /// Whether a hook of the program was heard.
     pub(super) is_heard: bool,
+    /// Whether a hook of the program has named the transcript.
+    pub(super) is_named: bool,
+    /// The conversation that the program is in.
+    pub(super) conversation: String,
+    /// Rows that the program has not written to its transcript yet.
+    pub(super) unwritten: VecDeque<Row>,
+    /// The rows of the transcript that the session has read, if it follows the transcript.
+    pub(super) followed: Option<usize>,
+    pub(super) reading: Option<Reading>,
 }
 
 /// Something that can take its next step.
@@ -210,10 +223,24 @@ pub(super) enum Going {
     Exit,
     /// The processes that the program has left are ended.
     Processes,
+    /// The session reads the transcript.
+    Transcript,
+    /// The program writes to its transcript.
+    Row,
 }
 
 impl Session {
-    pub(super) fn new(nature: Nature, now: Moment, run: Uuid, fault: Option<Fault>) -> Self {
+    pub(super) fn new(
+        nature: Nature,
+        now: Moment,
+        run: Uuid,
+        resumed: Option<Conversation>,
+        fault: Option<Fault>,
+    ) -> Self {
+        let own = || own(run);
+        let conversation = resumed
+            .as_ref()
+            .map_or_else(own, |resumed| resumed.id.clone());
         let delivery = DeliveryConfig {
             harness: harness::manifest(nature),
             path_bytes: PATH.len(),
@@ -228,7 +255,7 @@ impl Session {
                 harness: "sim".to_owned(),
                 cwd: "/".to_owned(),
             },
-            resumed: None,
+            resumed,
         };
         Self {
             run,
@@ -254,6 +281,11 @@ impl Session {
             ended: None,
             is_ending_processes: false,
             is_heard: false,
+            is_named: false,
+            conversation,
+            unwritten: VecDeque::new(),
+            followed: None,
+            reading: None,
         }
     }
 
@@ -313,6 +345,8 @@ impl Session {
             add(true, Going::Hook(n));
         }
         add(self.is_ending_processes, Going::Processes);
+        add(self.reading.is_some(), Going::Transcript);
+        add(!self.unwritten.is_empty(), Going::Row);
         if self.ended.is_some() {
             return going;
         }

@@ -174,6 +174,10 @@ fn a_hook_that_never_answers_does_not_keep_its_message() {
         has_hooks: true,
         proves: true,
         queues: false,
+        records: false,
+        names_late: false,
+        is_unrecorded: false,
+        resumes: false,
     };
     let lines = vec![
         Line::Start,
@@ -208,6 +212,8 @@ fn runs_meet_what_they_must_survive() {
     let mut left = vec![
         "fact: offered",
         "fact: accepted",
+        "the transcript of the resumed conversation shows",
+        "the agent's transcript shows that the model",
         "fact: uncertain",
         "fact: withdrawn",
         "fact: cancelled",
