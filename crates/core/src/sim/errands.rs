@@ -6,6 +6,7 @@ use super::faults::FaultyDriver;
 use super::harness;
 use super::law::{Checked, Law};
 use super::reasons;
+use super::script::Disk;
 use super::session::{Cargo, Commit, Going, Lease, Peek, Read, Session, Stroke, World};
 use super::terminal::{Piece, Waiting};
 use super::transcript::{Reading, given};
@@ -15,6 +16,9 @@ use crate::receipt::recovery::{NEVER_PROVEN, OpenOffers};
 use crate::session::Ending;
 use crate::turn;
 use std::time::Duration;
+
+/// Maximum number of pieces that wait for the keyboard when keys are pressed.
+const MAX_KEYS: usize = 2;
 
 impl Session {
     /// Take the next step of one thing that is under way.
@@ -169,6 +173,9 @@ impl Session {
             Action::PressKeys(keys) => {
                 let is_erase = keys == harness::clear_keys().bytes();
                 let piece = if is_erase { Piece::Erase } else { Piece::Break };
+                if self.terminal.queue.len() >= MAX_KEYS {
+                    return self.tell_next(Input::KeysDropped, world);
+                }
                 self.terminal.queue.push_back(Waiting::Piece(piece));
             }
             Action::Look(KeyboardUser::Turn) => self.peek = Some(Peek::Asked),
@@ -186,9 +193,18 @@ impl Session {
                 self.forget_keys();
             }
             Action::AnswerHook { call: _, mail } => {
-                if let Some(mail) = mail {
-                    self.give(&mail, world)?;
+                let Some(mail) = mail else { return Ok(()) };
+                if world.journal.disk != Disk::Broken {
+                    return self.give(&mail, world);
                 }
+                // The file of a message cannot be written.
+                let ids = mail.messages.iter().map(|message| message.state.message.id);
+                let unanswered = Input::HookUnanswered {
+                    offer: mail.offer,
+                    ids: ids.collect(),
+                    why: "the disk fails".to_owned(),
+                };
+                return self.tell_next(unanswered, world);
             }
             Action::ReportCheckpoint => {}
             Action::EndProcesses => self.is_ending_processes = true,
@@ -309,7 +325,7 @@ impl Session {
             Err(_) => Input::NotCommitted {
                 commit: id,
                 why: "the disk fails".to_owned(),
-                is_final: false,
+                is_final: world.journal.disk == Disk::Broken,
             },
         });
         self.commits.push(commit);
@@ -328,6 +344,10 @@ impl Session {
 
     fn go_on_reading(&mut self, world: &mut World<'_>) -> Checked {
         match self.read.take() {
+            Some(Read::Asked) if world.journal.disk == Disk::Broken => {
+                self.is_blind = true;
+                self.tell(Input::MailUnreadable, world)
+            }
             Some(Read::Asked) => {
                 self.read = Some(Read::Found(world.journal.look(world.now.wall)));
                 Ok(())

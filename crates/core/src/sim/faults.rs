@@ -77,6 +77,8 @@ pub(super) enum Fault {
     GivesUpOnDisk,
     /// A message waits without a reason.
     NoReason,
+    /// The transcript of the resumed conversation is not read.
+    ResumedUnread,
     /// A hook of another session counts as proof.
     AcceptedElsewhere,
     /// A submitted text counts as given to the model, although it may be queued.
@@ -402,6 +404,13 @@ impl FaultyDriver {
                     return self.driver.handle(now, input, observer);
                 }
             }
+            (
+                Fault::ResumedUnread,
+                Action::Commit {
+                    operation: JournalOperation::SettleEarlierOffers(resumed),
+                    ..
+                },
+            ) => resumed.transcript = None,
             (_, Action::Commit { operation, .. }) => change_receipt(fault, operation),
             (Fault::MessageLeftOut, Action::Type { turn, .. }) => {
                 if let TurnContent::Messages(told) = turn {

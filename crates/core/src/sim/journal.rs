@@ -153,7 +153,7 @@ impl Journal {
         }
         match self.disk {
             Disk::Works => {}
-            Disk::Full => return Err(DiskFailed),
+            Disk::Full | Disk::Broken => return Err(DiskFailed),
             Disk::FailsToSync if durability == Durability::Unsynced => {}
             Disk::FailsToSync => {
                 self.ghost = facts;

@@ -200,6 +200,8 @@ pub(super) enum Disk {
     Full,
     /// What is written now is seen by nobody, and a crash may bring it back.
     FailsToSync,
+    /// Nothing can be read or written, and no attempt is worth repeating.
+    Broken,
 }
 
 const PAUSES: [PausedBy; 4] = [
@@ -220,6 +222,10 @@ impl Script {
         if script.nature.resumes {
             let mut chance = Chance::new(seed.rotate_left(8));
             script.lines = with_crashes(&mut chance, script.lines);
+        }
+        if seed % 9 == 4 {
+            let mut chance = Chance::new(seed.rotate_left(24));
+            script.lines = with_outages(&mut chance, script.lines);
         }
         if seed % 5 < 2 {
             let mut chance = Chance::new(seed.rotate_left(16));
@@ -309,6 +315,20 @@ fn with_crashes(chance: &mut Chance, lines: Vec<Line>) -> Vec<Line> {
                 Line::Run(chance.byte() % 24),
             ]);
             all.extend([Line::Kill, Line::Start]);
+        }
+    }
+    all
+}
+
+/// The same, with a journal in between that cannot be used.
+fn with_outages(chance: &mut Chance, lines: Vec<Line>) -> Vec<Line> {
+    let mut all = Vec::new();
+    for line in lines {
+        all.push(line);
+        if chance.one_in(12) {
+            all.push(Line::Disk(Disk::Broken));
+            all.extend([Line::Tick, Line::Run(1 + chance.byte() % 12)]);
+            all.extend([Line::Disk(Disk::Works), Line::Tick]);
         }
     }
     all

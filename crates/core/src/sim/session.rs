@@ -160,6 +160,8 @@ pub(super) struct Session {
     pub(super) agent: Agent,
     pub(super) terminal: Terminal,
     pub(super) read: Option<Read>,
+    /// Whether the mail could not be read.
+    pub(super) is_blind: bool,
     pub(super) lease: Option<Lease>,
     pub(super) stroke: Option<Stroke>,
     pub(super) peek: Option<Peek>,
@@ -263,6 +265,7 @@ impl Session {
             agent: Agent::new(nature, now.mono),
             terminal: Terminal::default(),
             read: None,
+            is_blind: false,
             lease: None,
             stroke: None,
             peek: None,

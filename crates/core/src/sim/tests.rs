@@ -221,6 +221,9 @@ fn runs_meet_what_they_must_survive() {
         "the hook ended before it had printed the message",
         "hears Paused(Checkpoint)",
         "hears KeyboardRefused",
+        "hears KeysDropped",
+        "reason=\"the disk fails\"",
+        "log: the conversation has to wait",
         "hears NotRecorded",
         "hears WriteFailed",
         "hears Exited",
@@ -371,6 +374,7 @@ fn every_fault_breaks_its_law() {
     check(Fault::HandedTooEarly, &[Law::NoClaimBeyondProof]);
     check(Fault::AcceptedByEnter, &[Law::NoClaimBeyondProof]);
     check(Fault::AcceptedElsewhere, &[Law::NoClaimBeyondProof]);
+    check(Fault::ResumedUnread, &[Law::NothingDoubled]);
     check(Fault::AcceptedWhenQueued, &[Law::NoClaimBeyondProof]);
     check(Fault::ProofNotAwaited, &[Law::NothingLost]);
     check(Fault::NudgedLate, &[Law::CannotAct]);

@@ -100,6 +100,7 @@ impl Told {
                     self.is_waiting_for_enter = true;
                 }
             }
+            DeliveryEvent::KeysDropped => self.keys = self.keys.saturating_sub(1),
             DeliveryEvent::Resumed => self.resumes = false,
             DeliveryEvent::HookCalled(report) => self.hear(report),
             DeliveryEvent::Tick
@@ -110,7 +111,6 @@ impl Told {
             | DeliveryEvent::NotRecorded(_)
             | DeliveryEvent::Wrote(_)
             | DeliveryEvent::Entered
-            | DeliveryEvent::KeysDropped
             | DeliveryEvent::DirectRecorded { .. }
             | DeliveryEvent::DirectRefused { .. }
             | DeliveryEvent::ContinueFailed { .. }
