@@ -152,23 +152,10 @@ impl Delivery {
 
     /// Return why a nudge would not be typed now. The rules of a normal message apply.
     pub fn nudge_refusal(&self) -> Option<String> {
-        let reason = match self.terminal_rule(Lane::Normal)? {
-            Rule::Exited => "the program has exited",
-            Rule::HandedOver => rules::HANDED_OVER,
-            Rule::Starting => "the program is starting",
-            Rule::Paused => "delivery is paused",
-            Rule::Draft if self.input_box.has_unsubmitted() => rules::UNSUBMITTED,
-            Rule::Draft => "a person has typed something and not submitted it",
-            Rule::Blocked => "the program waits for an answer",
-            Rule::AwaitingEnter => "a message is in the input box and waits for its Enter",
-            Rule::NotReading => "the program has not read what was typed before",
-            Rule::Working => "the agent is working",
-            Rule::Unrecognised => return Some(self.input_box.mismatch_text()),
-            Rule::Settling => "its screen is changing",
-            Rule::Hook => "it goes to the agent's hook",
-            Rule::Loop => "this is a loop, and nothing is typed into it",
-        };
-        Some(reason.to_owned())
+        Some(match self.terminal_rule(Lane::Normal)? {
+            Rule::Unrecognised => self.input_box.mismatch_text(),
+            rule => self.reason(rule).to_owned(),
+        })
     }
 
     /// Return the monotonic time of the next tick that has an effect.

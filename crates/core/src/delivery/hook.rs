@@ -10,8 +10,7 @@
 //! ```
 
 use super::proof::{MessageHeader, Unproven};
-use super::rules::SLOW_AFTER;
-use super::{Delivery, Effect, Lane, Reach, Rule};
+use super::{Delivery, Effect, Lane, Reach, Rule, explain};
 use crate::activity::Activity;
 use crate::harness::{Proof, Report, Route, Turn};
 use crate::id::MessageId;
@@ -57,18 +56,6 @@ impl DirectOffer {
             ids: self.ids,
             reason: why.to_owned(),
         }
-    }
-
-    /// Explain an offer that takes long.
-    pub(super) fn slow(&self, now: Moment, reason: &str, release: &str) -> Option<Hold> {
-        let waited = now.mono.saturating_sub(self.since.mono);
-        (waited >= SLOW_AFTER).then(|| Hold {
-            rule: "in-flight",
-            since: self.since.wall,
-            reason: reason.to_owned(),
-            evidence: format!("its offer began {} s ago", waited.as_secs()),
-            release: release.to_owned(),
-        })
     }
 }
 
@@ -136,7 +123,14 @@ impl HookRoute {
     pub(super) fn explain(&self, now: Moment, id: MessageId) -> Option<Option<Hold>> {
         let reason = "it is on its way to the agent's hook, which has not taken it yet";
         let release = "the hook reports that it has passed it on, or ends";
-        Some(self.get(id)?.slow(now, reason, release))
+        let since = self.get(id)?.since;
+        Some(explain::slow(
+            now,
+            since,
+            "in-flight",
+            reason.to_owned(),
+            release,
+        ))
     }
 
     /// Send the messages of a recorded offer to the hook, unless a rule holds them now. Return

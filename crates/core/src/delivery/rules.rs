@@ -9,9 +9,7 @@ use std::time::Duration;
 
 /// Time after which a message in flight needs an explanation.
 pub(super) const SLOW_AFTER: Duration = Duration::from_secs(1);
-pub(super) const HANDED_OVER: &str =
-    "the agent's conversation has moved to another process that ph cannot see, so nothing is typed";
-pub(super) const UNSUBMITTED: &str =
+const UNSUBMITTED: &str =
     "an earlier text is still in the input box, because Enter did not submit it";
 
 /// A reason for delivery to be paused, and since when.
@@ -64,6 +62,28 @@ impl Rule {
         }
     }
 
+    /// Return the reason in words, as far as the rule alone decides it.
+    pub(super) fn reason(self) -> &'static str {
+        match self {
+            Self::Exited => "the program has exited",
+            Self::HandedOver => {
+                "the agent's conversation has moved to another process that ph cannot see, so nothing \
+                 is typed"
+            }
+            Self::Starting => "the program is starting",
+            Self::Paused => "delivery is paused",
+            Self::Draft => "a person has typed something and not submitted it",
+            Self::Blocked => "the program waits for an answer",
+            Self::AwaitingEnter => "another message is in the input box and waits for its Enter",
+            Self::NotReading => "the program has not read what was typed before",
+            Self::Working => "the agent is working",
+            Self::Unrecognised => "the screen does not show the agent's input box",
+            Self::Settling => "the screen is changing",
+            Self::Hook => "the agent is working, and its next hook takes it in",
+            Self::Loop => "this is a loop, and nothing is typed into it",
+        }
+    }
+
     /// Whether the rule holds messages on the route through the terminal only.
     pub(super) fn holds_terminal_only(self) -> bool {
         match self {
@@ -85,6 +105,14 @@ impl Rule {
 }
 
 impl Delivery {
+    /// Return the reason for which a rule holds messages, in words.
+    pub(super) fn reason(&self, rule: Rule) -> &'static str {
+        match rule == Rule::Draft && self.input_box.has_unsubmitted() {
+            true => UNSUBMITTED,
+            false => rule.reason(),
+        }
+    }
+
     /// Return the route that carries messages of a lane now.
     fn route(&self, lane: Lane) -> Route {
         if lane == Lane::Normal && self.awaits_hook() && !self.is_paused_for(lane) {

@@ -100,8 +100,11 @@ pub enum Input {
     ApiDone,
     /// Result of `Action::ApiContinue`: it is unknown whether the agent continues.
     ApiNotContinued { why: String },
-    /// Result of `Action::ReadTranscripts`.
-    TranscriptsRead(transcript::Shown),
+    /// Result of `Action::ReadTranscripts`, and why no transcript could be read.
+    TranscriptsRead {
+        shown: transcript::Shown,
+        trouble: Option<String>,
+    },
     /// Delivery is paused for this reason.
     Paused(PausedBy),
     /// The pause for this reason has ended.

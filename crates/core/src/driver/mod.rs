@@ -124,6 +124,13 @@ impl SessionDriver {
         &self.mail
     }
 
+    /// Return why an offered message cannot be proven to be accepted, if there is a reason.
+    pub fn lacks_proof(&self) -> Option<String> {
+        let trouble = self.transcripts.trouble.as_deref();
+        let trouble = trouble.map(|why| format!("; no transcript: {why}"));
+        self.delivery.lacks_proof().or(trouble)
+    }
+
     /// Whether the journal is being read, or about to be, or may have changed since the last read.
     pub fn is_about_to_read(&self) -> bool {
         self.freshness.is_about_to_read()
@@ -272,7 +279,8 @@ impl SessionDriver {
             Input::ApiNotContinued { why } => {
                 self.notify_delivery(now, DeliveryEvent::ContinueFailed { why }, observer);
             }
-            Input::TranscriptsRead(shown) => {
+            Input::TranscriptsRead { shown, trouble } => {
+                self.transcripts.trouble = trouble;
                 self.notify_delivery(now, DeliveryEvent::TranscriptRead(shown), observer);
                 let is_awaited = self.delivery.needs_transcript();
                 self.transcripts.finish_read(now.mono, is_awaited);

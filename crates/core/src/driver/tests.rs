@@ -368,14 +368,14 @@ fn the_last_read_of_a_transcript_follows_the_end_of_all_processes() {
     let payload = r#"{"session_id": "one", "transcript_path": "/transcript"}"#;
     stage.call(10, "Stop", payload);
     stage.offer(20, 1);
-    stage.input(90, Input::TranscriptsRead(transcript::Shown::default()));
+    stage.input(90, read(transcript::Shown::default()));
     let (mut stage, actions) = ended(stage);
     assert_eq!(actions, [Action::ReadTranscripts]);
     let shown = transcript::Shown {
         given: format!("[ph message from: alice id: {}] hi", id(1).id8()),
         ..transcript::Shown::default()
     };
-    let actions = stage.input(400, Input::TranscriptsRead(shown));
+    let actions = stage.input(400, read(shown));
     let said = operations(&actions);
     assert!(
         matches!(
@@ -388,4 +388,9 @@ fn the_last_read_of_a_transcript_follows_the_end_of_all_processes() {
         "{said:?}"
     );
     assert_eq!(said[1], JournalOperation::CloseUnproven);
+}
+
+fn read(shown: transcript::Shown) -> Input {
+    let trouble = None;
+    Input::TranscriptsRead { shown, trouble }
 }

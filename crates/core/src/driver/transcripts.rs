@@ -22,6 +22,8 @@ pub(super) struct TranscriptSchedule {
     is_reading: bool,
     /// Whether a hook has named a transcript.
     pub(super) is_named: bool,
+    /// Why the last read failed, if it did.
+    pub(super) trouble: Option<String>,
 }
 
 impl TranscriptSchedule {

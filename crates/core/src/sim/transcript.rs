@@ -92,7 +92,8 @@ impl Session {
                 if self.followed == Some(from) {
                     self.followed = Some(to);
                 }
-                self.tell(Input::TranscriptsRead(shown), world)
+                let trouble = None;
+                self.tell(Input::TranscriptsRead { shown, trouble }, world)
             }
             None => Ok(()),
         }

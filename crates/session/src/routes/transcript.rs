@@ -40,7 +40,6 @@ pub(crate) struct Transcripts {
     files: Vec<FollowedFile>,
     /// The files as they were when the read began.
     began: Vec<FollowedFile>,
-    trouble: Option<String>,
 }
 
 impl Transcripts {
@@ -76,9 +75,8 @@ impl Transcripts {
         self.files.clone()
     }
 
-    /// Note how far the files were read, and return what they show.
-    pub(crate) fn finish(&mut self, found: TranscriptRead) -> transcript::Shown {
-        self.trouble = found.trouble;
+    /// Note how far the files were read. Return what they show, and why no file could be read.
+    pub(crate) fn finish(&mut self, found: TranscriptRead) -> (transcript::Shown, Option<String>) {
         for read in found.files {
             // An offset that was moved meanwhile counts.
             let is_unmoved =
@@ -87,12 +85,7 @@ impl Transcripts {
                 *file = read;
             }
         }
-        found.text
-    }
-
-    /// Return why no transcript could be read, if the last read failed.
-    pub(crate) fn trouble(&self) -> Option<&str> {
-        self.trouble.as_deref()
+        (found.text, found.trouble)
     }
 }
 
@@ -223,7 +216,7 @@ mod tests {
         // A file that is shorter than before, or another file, is read from its beginning.
         let read = |transcripts: &mut Transcripts| {
             let found = read_files(transcripts.begin());
-            transcripts.finish(found).given
+            transcripts.finish(found).0.given
         };
         std::fs::write(&path, row("new")).unwrap();
         assert_eq!(read(&mut transcripts), "new\n");

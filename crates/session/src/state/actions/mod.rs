@@ -118,8 +118,8 @@ impl SessionState {
                 self.feed(Input::KeyboardLeased(user));
             }
             TaskReport::Transcripts(found) => {
-                let shown = self.transcripts.finish(found);
-                self.feed(Input::TranscriptsRead(shown));
+                let (shown, trouble) = self.transcripts.finish(found);
+                self.feed(Input::TranscriptsRead { shown, trouble });
             }
         }
     }

@@ -48,6 +48,11 @@ impl Driver {
         &self.driver.mail().pending
     }
 
+    /// Return why an offered message cannot be proven to be accepted, if there is a reason.
+    pub(super) fn lacks_proof(&self) -> Option<String> {
+        self.driver.lacks_proof()
+    }
+
     pub(super) fn is_finished(&self) -> bool {
         self.driver.is_finished()
     }

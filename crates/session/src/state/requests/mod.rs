@@ -135,9 +135,7 @@ impl SessionState {
         }
         let mut why = wire::Why::live(state, now, self.driver.hold(state));
         if why.receipt == ReceiptState::Offered.as_str() {
-            let trouble = self.transcripts.trouble();
-            let trouble = trouble.map(|why| format!("; no transcript: {why}"));
-            let no_proof = self.driver.delivery().lacks_proof().or(trouble);
+            let no_proof = self.driver.lacks_proof();
             why.reason = why
                 .reason
                 .map(|reason| reason + &no_proof.unwrap_or_default());
