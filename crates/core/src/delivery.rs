@@ -19,7 +19,7 @@ mod rules;
 mod screen;
 mod terminal;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use config::{DeliveryConfig, PausedBy, Reach};
 pub use events::{Decision, DeliveryEvent, Effect};
@@ -29,6 +29,7 @@ pub use proof::proven_by;
 pub use terminal::{Answerable, OpenQuestion};
 
 use crate::activity::{Activity, Judgement};
+use crate::harness::Route;
 use crate::id::MessageId;
 use crate::mail::MessageState;
 use crate::moment::Moment;
@@ -119,6 +120,11 @@ impl Delivery {
         self.hook.has(id) || self.http.has(id)
     }
 
+    /// Whether any message is on its way to a hook or to the agent's API.
+    pub fn has_direct_offers(&self) -> bool {
+        self.hook.is_offering() || self.http.is_calling()
+    }
+
     /// Return the number of a new offer that bypasses the terminal.
     fn number_offer(&mut self) -> u64 {
         self.offers += 1;
@@ -146,23 +152,10 @@ impl Delivery {
 
     /// Return why a nudge would not be typed now. The rules of a normal message apply.
     pub fn nudge_refusal(&self) -> Option<String> {
-        let reason = match self.terminal_rule(Lane::Normal)? {
-            Rule::Exited => "the program has exited",
-            Rule::HandedOver => rules::HANDED_OVER,
-            Rule::Starting => "the program is starting",
-            Rule::Paused => "delivery is paused",
-            Rule::Draft if self.input_box.has_unsubmitted() => rules::UNSUBMITTED,
-            Rule::Draft => "a person has typed something and not submitted it",
-            Rule::Blocked => "the program waits for an answer",
-            Rule::AwaitingEnter => "a message is in the input box and waits for its Enter",
-            Rule::NotReading => "the program has not read what was typed before",
-            Rule::Working => "the agent is working",
-            Rule::Unrecognised => return Some(self.input_box.mismatch_text()),
-            Rule::Settling => "its screen is changing",
-            Rule::Hook => "it goes to the agent's hook",
-            Rule::Loop => "this is a loop, and nothing is typed into it",
-        };
-        Some(reason.to_owned())
+        Some(match self.terminal_rule(Lane::Normal)? {
+            Rule::Unrecognised => self.input_box.mismatch_text(),
+            rule => self.reason(rule).to_owned(),
+        })
     }
 
     /// Return the monotonic time of the next tick that has an effect.
@@ -369,10 +362,13 @@ impl Delivery {
 
     /// Continue an offer to the hook or the API that the journal has recorded.
     fn direct_recorded(&mut self, now: Moment, number: u64, ids: Vec<MessageId>) -> Vec<Effect> {
-        let rule = self.direct_rule();
-        if let Some(effects) = self.hook.recorded(now, number, &ids, rule) {
-            return effects;
+        if let Some(offer) = self.hook.offer(number) {
+            let rule = self.rule_of(Route::Hook, offer.lane);
+            let given = self.hook.recorded(now, number, &ids, rule);
+            return given.unwrap_or_default();
         }
+        let lane = self.http.offer().map_or(Lane::Normal, |offer| offer.lane);
+        let rule = self.rule_of(Route::Http, lane);
         let is_mid_turn = self.agent.activity() == Activity::Working;
         let put = self.http.recorded(now, number, ids, rule, is_mid_turn);
         put.into_iter().collect()

@@ -16,7 +16,7 @@ pub mod socket;
 mod state;
 
 use host::journal_handle::JournalHandle;
-use posthaste_core::{AgentName, Limits, MessageId};
+use posthaste_core::{AgentName, Limits};
 use posthaste_store::Home;
 use pty::keyboard::Keyboard;
 use pty::terminal::Terminal;
@@ -38,8 +38,6 @@ struct Shared {
     run: Uuid,
     /// Whether the program is the runner of a loop.
     is_loop: bool,
-    /// See `Running::cut_offers`.
-    cut_offers: Vec<MessageId>,
     home: Home,
     /// Limits of mail between agents.
     limits: Limits,

@@ -1,11 +1,12 @@
 //! The explanation of a held message: the rule, its beginning, the evidence and the release. The
 //! rules themselves are in `rules`.
 
-use super::rules::{HANDED_OVER, SLOW_AFTER, UNSUBMITTED};
+use super::rules::SLOW_AFTER;
 use super::terminal::{Backoff, Lane, OutgoingTurn, Preparation, State, Submission, TypedTurn};
 use super::{Decision, Delivery, PausedBy, Rule, http};
 use crate::activity::Activity;
 use crate::harness::BoxState;
+use crate::id::MessageId;
 use crate::mail::MessageState;
 use crate::moment::Moment;
 use crate::promotion;
@@ -35,41 +36,46 @@ impl Delivery {
                 hold.evidence.extend(failure.map(http::describe_failure));
                 Some(promotion::told(hold, &mail.message, now.wall))
             }
-            None => self
-                .http
-                .explain_behind(why::due(mail))
-                .or_else(|| self.behind(now, mail, pending)),
+            None => self.behind(now, mail, pending),
         }
     }
 
     /// Explain a message that no rule holds: it waits for other messages, or for the journal.
     fn behind(&self, now: Moment, mail: &MessageState, pending: &[MessageState]) -> Option<Hold> {
-        let (rule, since, reason, evidence, release) = match &self.terminal.state {
-            State::Backoff(Backoff { since, why, .. }) => (
-                "storage",
-                *since,
-                "its offer could not be recorded, and is retried",
-                text::one_line(why, 200),
-                "the journal can be written again",
-            ),
-            State::Free => (
-                "queue",
-                self.activity().since,
-                "other messages are delivered before it",
-                self.queue_before(now, mail, pending)?,
-                "its turn comes",
-            ),
-            State::Preparing(turn, _) | State::Submitting(TypedTurn { turn, .. }, _) => {
-                let first = turn.ids.first().map(|id| id.id8()).unwrap_or_default();
+        let (rule, since, reason, evidence, release) =
+            match (self.http.offer(), &self.terminal.state) {
+                (Some(offer), _) => (
+                    "in-flight",
+                    offer.since,
+                    "another message is on its way to the agent's own HTTP API",
+                    first_of(&offer.ids),
+                    http::ANSWERS,
+                ),
+                (None, State::Backoff(Backoff { since, why, .. })) => (
+                    "storage",
+                    *since,
+                    "its offer could not be recorded, and is retried",
+                    text::one_line(why, 200),
+                    "the journal can be written again",
+                ),
+                (None, State::Free) => (
+                    "queue",
+                    self.activity().since,
+                    "other messages are delivered before it",
+                    self.queue_before(now, mail, pending)?,
+                    "its turn comes",
+                ),
                 (
+                    None,
+                    State::Preparing(turn, _) | State::Submitting(TypedTurn { turn, .. }, _),
+                ) => (
                     "in-flight",
                     turn.since,
                     "another message is on its way into the terminal",
-                    format!("{first} is being offered"),
+                    first_of(&turn.ids),
                     "that one is written",
-                )
-            }
-        };
+                ),
+            };
         Some(Hold {
             rule,
             since: since.wall.max(why::due(mail)),
@@ -128,12 +134,12 @@ impl Delivery {
                     Some(self.interrupting(turn, keys.saturating_sub(1)))
                 }
                 Preparation::Settling => Some(self.describe(now, Rule::Settling, mail)),
-                Preparation::Recording => slow(
+                Preparation::Recording => slowly_typed(
                     now,
                     turn,
                     "the text before it is not written, or its offer is not recorded",
                 ),
-                Preparation::CheckingBox => slow(now, turn, taking),
+                Preparation::CheckingBox => slowly_typed(now, turn, taking),
             },
             State::Submitting(_, progress) => match progress {
                 Submission::Delaying { .. } => {
@@ -142,12 +148,12 @@ impl Delivery {
                 }
                 Submission::Confirming { .. } => {
                     let still = "Enter was pressed, and the input box still holds it";
-                    slow(now, turn, still)
+                    slowly_typed(now, turn, still)
                 }
                 Submission::Writing
                 | Submission::Checking { .. }
                 | Submission::Entering
-                | Submission::Resuming => slow(now, turn, taking),
+                | Submission::Resuming => slowly_typed(now, turn, taking),
             },
             State::Free | State::Backoff(_) => None,
         })
@@ -221,22 +227,23 @@ impl Delivery {
             Lane::Interrupt => "; an interrupt cannot set that aside",
             Lane::Raw | Lane::Normal | Lane::Idle => "",
         };
+        let reason = self.reason(rule);
         let (reason, evidence, release) = match rule {
             Rule::Exited => (
-                "the program has exited".to_owned(),
+                reason.to_owned(),
                 evidence_now,
                 format!("a session of {} is started again", mail.message.to),
             ),
             Rule::HandedOver => self.explain_handover(mail),
             Rule::Starting => self.explain_start(evidence_now, mail),
             Rule::Paused => (
-                format!("delivery is paused{set_aside}"),
+                format!("{reason}{set_aside}"),
                 self.join_pauses(|by| by.evidence().to_owned(), "; "),
                 self.join_pauses(|by| by.release(&mail.message.to), ", and "),
             ),
             Rule::Draft => self.explain_draft(set_aside),
             Rule::AwaitingEnter => (
-                "another message is in the input box and waits for its Enter".to_owned(),
+                reason.to_owned(),
                 "a question opened, or the screen changed, before Enter was pressed".to_owned(),
                 "that message is submitted, or cleared".to_owned(),
             ),
@@ -246,17 +253,17 @@ impl Delivery {
                 self.question_release(mail),
             ),
             Rule::NotReading => (
-                "the program has not read what was typed before".to_owned(),
+                reason.to_owned(),
                 "the terminal holds unread input".to_owned(),
                 "the program reads its input, or ends".to_owned(),
             ),
             Rule::Hook => (
-                "the agent is working, and its next hook takes it in".to_owned(),
+                reason.to_owned(),
                 evidence_now,
                 "the agent calls its next hook, or becomes idle".to_owned(),
             ),
             Rule::Unrecognised => (
-                "the screen does not show the agent's input box, so nothing is typed".to_owned(),
+                format!("{reason}, so nothing is typed"),
                 self.input_box.mismatch_text(),
                 format!(
                     "the input box is back; 'ph attach {}' shows the screen",
@@ -264,7 +271,7 @@ impl Delivery {
                 ),
             ),
             Rule::Settling => (
-                "the screen is changing, so nothing is typed".to_owned(),
+                format!("{reason}, so nothing is typed"),
                 "the input box is empty, but the screen changed a moment ago".to_owned(),
                 "the screen stays unchanged (100 ms; up to 3 s if it keeps changing)".to_owned(),
             ),
@@ -277,7 +284,7 @@ impl Delivery {
                     false => "",
                 };
                 (
-                    format!("the agent is working{futile}, so nothing is typed"),
+                    format!("{reason}{futile}, so nothing is typed"),
                     sign.unwrap_or(evidence_now),
                     "the agent is idle".to_owned(),
                 )
@@ -296,7 +303,7 @@ impl Delivery {
         let handover = self.agent.handed_over.as_ref();
         let job = handover.map_or("", |handover| &handover.job);
         (
-            HANDED_OVER.to_owned(),
+            Rule::HandedOver.reason().to_owned(),
             format!("the program's own record names {job}"),
             format!(
                 "the program takes its conversation back; 'ph restart {}' starts a new one",
@@ -329,14 +336,14 @@ impl Delivery {
 
     /// Explain a message to a program that is starting. An early question delays the start.
     fn explain_start(&self, evidence: String, mail: &MessageState) -> (String, String, String) {
-        let ready = self.agent.judge.release();
+        let (ready, reason) = (self.agent.judge.release(), Rule::Starting.reason());
         let Some(dialog) = &self.agent.questions.open else {
-            let lost = "the program is starting, and what is written to it now may be lost";
-            return (lost.to_owned(), evidence, ready);
+            let lost = format!("{reason}, and what is written to it now may be lost");
+            return (lost, evidence, ready);
         };
         let what = text::one_line(&dialog.what, 80);
         (
-            format!("the program is starting, and waits for an answer ({what})"),
+            format!("{reason}, and waits for an answer ({what})"),
             evidence,
             format!(
                 "the question is answered ('ph answer {} TEXT'), and then {ready}",
@@ -348,9 +355,10 @@ impl Delivery {
     /// Explain that a draft holds a message, without quoting the draft: its text is private.
     fn explain_draft(&self, set_aside: &str) -> (String, String, String) {
         let release = "it is submitted or cleared".to_owned();
+        let reason = self.reason(Rule::Draft);
         if self.input_box.has_unsubmitted() {
             return (
-                UNSUBMITTED.to_owned(),
+                reason.to_owned(),
                 "the screen shows it there".to_owned(),
                 "a person submits or clears it".to_owned(),
             );
@@ -360,11 +368,7 @@ impl Delivery {
         } else {
             "the screen shows text in the input box"
         };
-        (
-            format!("a person has typed something and not submitted it{set_aside}"),
-            evidence.to_owned(),
-            release,
-        )
+        (format!("{reason}{set_aside}"), evidence.to_owned(), release)
     }
 
     /// Return why delivery is paused, if it is.
@@ -392,18 +396,36 @@ impl Delivery {
             Lane::Raw => ", and does not show its question yet",
             Lane::Normal | Lane::Idle => "",
         };
-        format!("the program waits for an answer ({what}){stays}")
+        format!("{} ({what}){stays}", Rule::Blocked.reason())
     }
 }
 
-/// Explain a message in flight, if that takes longer than [`SLOW_AFTER`].
-fn slow(now: Moment, turn: &OutgoingTurn, reason: &str) -> Option<Hold> {
-    let waited = now.mono.saturating_sub(turn.since.mono);
+/// Explain a message in flight since `since`, if that takes longer than [`SLOW_AFTER`].
+pub(super) fn slow(
+    now: Moment,
+    since: Moment,
+    rule: &'static str,
+    reason: String,
+    release: &str,
+) -> Option<Hold> {
+    let waited = now.mono.saturating_sub(since.mono);
     (waited >= SLOW_AFTER).then(|| Hold {
-        rule: "not-reading",
-        since: turn.since.wall,
-        reason: format!("it is on its way into the terminal, and {reason}"),
+        rule,
+        since: since.wall,
+        reason,
         evidence: format!("its offer began {} s ago", waited.as_secs()),
-        release: "the program reads its input, or ends".to_owned(),
+        release: release.to_owned(),
     })
+}
+
+fn slowly_typed(now: Moment, turn: &OutgoingTurn, what: &str) -> Option<Hold> {
+    let reason = format!("it is on its way into the terminal, and {what}");
+    let release = "the program reads its input, or ends";
+    slow(now, turn.since, "not-reading", reason, release)
+}
+
+/// Return the evidence for a message that waits for these, which are being offered.
+fn first_of(ids: &[MessageId]) -> String {
+    let first = ids.first().map(|id| id.id8()).unwrap_or_default();
+    format!("{first} is being offered")
 }

@@ -10,8 +10,7 @@
 //! ```
 
 use super::proof::{MessageHeader, Unproven};
-use super::rules::SLOW_AFTER;
-use super::{Delivery, Effect, Lane, Reach, Rule};
+use super::{Delivery, Effect, Lane, Reach, Rule, explain};
 use crate::activity::Activity;
 use crate::harness::{Proof, Report, Route, Turn};
 use crate::id::MessageId;
@@ -41,6 +40,7 @@ pub(super) struct DirectOffer {
     pub(super) number: u64,
     pub(super) ids: Vec<MessageId>,
     pub(super) headers: Vec<MessageHeader>,
+    pub(super) lane: Lane,
     pub(super) since: Moment,
 }
 
@@ -56,18 +56,6 @@ impl DirectOffer {
             ids: self.ids,
             reason: why.to_owned(),
         }
-    }
-
-    /// Explain an offer that takes long.
-    pub(super) fn slow(&self, now: Moment, reason: &str, release: &str) -> Option<Hold> {
-        let waited = now.mono.saturating_sub(self.since.mono);
-        (waited >= SLOW_AFTER).then(|| Hold {
-            rule: "in-flight",
-            since: self.since.wall,
-            reason: reason.to_owned(),
-            evidence: format!("its offer began {} s ago", waited.as_secs()),
-            release: release.to_owned(),
-        })
     }
 }
 
@@ -103,6 +91,10 @@ impl HookRoute {
         self.offers.iter().filter_map(until).min()
     }
 
+    pub(super) fn is_offering(&self) -> bool {
+        !self.offers.is_empty()
+    }
+
     fn get(&self, id: MessageId) -> Option<&DirectOffer> {
         let mut offers = self.offers.iter().map(|(offer, _)| offer);
         offers.find(|offer| offer.ids.contains(&id))
@@ -110,6 +102,10 @@ impl HookRoute {
 
     pub(super) fn has(&self, id: MessageId) -> bool {
         self.get(id).is_some()
+    }
+
+    pub(super) fn offer(&self, number: u64) -> Option<&DirectOffer> {
+        Some(&self.offers[self.position(number)?].0)
     }
 
     fn position(&self, number: u64) -> Option<usize> {
@@ -127,7 +123,14 @@ impl HookRoute {
     pub(super) fn explain(&self, now: Moment, id: MessageId) -> Option<Option<Hold>> {
         let reason = "it is on its way to the agent's hook, which has not taken it yet";
         let release = "the hook reports that it has passed it on, or ends";
-        Some(self.get(id)?.slow(now, reason, release))
+        let since = self.get(id)?.since;
+        Some(explain::slow(
+            now,
+            since,
+            "in-flight",
+            reason.to_owned(),
+            release,
+        ))
     }
 
     /// Send the messages of a recorded offer to the hook, unless a rule holds them now. Return
@@ -215,7 +218,10 @@ impl Delivery {
             return None;
         }
         self.hook.has_asked = report.turn == Some(Turn::Blocked);
-        if !report.takes || self.agent.heard.is_aside() || self.direct_rule().is_some() {
+        if !report.takes || self.agent.heard.is_aside() {
+            return None;
+        }
+        if self.rule_of(Route::Hook, Lane::Normal).is_some() {
             return None;
         }
         let messages = self.due_by_hook(now, pending);
@@ -229,6 +235,7 @@ impl Delivery {
             number,
             ids: ids.clone(),
             headers,
+            lane: Lane::Normal,
             since: now,
         };
         self.hook.offers.push((offer, State::Recording));
@@ -279,6 +286,7 @@ mod tests {
             number: 1,
             ids: ids.to_vec(),
             headers: Vec::new(),
+            lane: Lane::Normal,
             since: ms(0),
         };
         HookRoute {

@@ -11,14 +11,13 @@
 use super::hook::{ANSWERED_WITHIN, DirectOffer, withdrawn};
 use super::proof::Unproven;
 use super::terminal::{OutgoingTurn, TurnKind};
-use super::{Delivery, Effect, Lane, Rule};
+use super::{Delivery, Effect, Lane, Rule, explain};
 use crate::activity::Activity;
 use crate::harness::{Report, Route};
 use crate::id::MessageId;
 use crate::moment::Moment;
 use crate::text;
 use crate::why::Hold;
-use jiff::Timestamp;
 use std::time::Duration;
 
 /// How long an API that did not answer is not used.
@@ -27,7 +26,7 @@ const TAKEN: &str = "its own HTTP API has taken it";
 const NO_ANSWER: &str = "it did not answer";
 const SILENT: &str = "its own HTTP API did not say whether it has it";
 const LATE: &str = "its own HTTP API did not say in time that it has it";
-const ANSWERS: &str = "the API answers, or some seconds have passed without an answer";
+pub(super) const ANSWERS: &str = "the API answers, or some seconds have passed without an answer";
 
 /// The API did not answer, or its answer was invalid.
 #[derive(Debug, Clone)]
@@ -86,7 +85,7 @@ impl HttpRoute {
         }
     }
 
-    fn offer(&self) -> Option<&DirectOffer> {
+    pub(super) fn offer(&self) -> Option<&DirectOffer> {
         match &self.call {
             Call::Idle => None,
             Call::Recording(offer) | Call::Put(Put { offer, .. }) => Some(offer),
@@ -213,20 +212,13 @@ impl HttpRoute {
     pub(super) fn explain(&self, now: Moment, id: MessageId) -> Option<Option<Hold>> {
         let offer = self.offer().filter(|offer| offer.ids.contains(&id))?;
         let reason = "it is on its way to the agent's own HTTP API, which has not answered yet";
-        Some(offer.slow(now, reason, ANSWERS))
-    }
-
-    /// Explain a message that waits for the current call.
-    pub(super) fn explain_behind(&self, due: Timestamp) -> Option<Hold> {
-        let offer = self.offer()?;
-        let first = offer.ids.first().map(|id| id.id8()).unwrap_or_default();
-        Some(Hold {
-            rule: "in-flight",
-            since: offer.since.wall.max(due),
-            reason: "another message is on its way to the agent's own HTTP API".to_owned(),
-            evidence: format!("{first} is being offered"),
-            release: ANSWERS.to_owned(),
-        })
+        Some(explain::slow(
+            now,
+            offer.since,
+            "in-flight",
+            reason.to_owned(),
+            ANSWERS,
+        ))
     }
 }
 
@@ -295,6 +287,7 @@ impl Delivery {
             number,
             ids: ids.clone(),
             headers: turn.headers.clone(),
+            lane: turn.lane,
             since: turn.since,
         });
         Some(Effect::OfferByApi { number, ids })
@@ -324,6 +317,7 @@ mod tests {
             number: 1,
             ids: vec![id],
             headers: Vec::new(),
+            lane: Lane::Normal,
             since: ms(0),
         };
         HttpRoute {

@@ -9,9 +9,7 @@ use std::time::Duration;
 
 /// Time after which a message in flight needs an explanation.
 pub(super) const SLOW_AFTER: Duration = Duration::from_secs(1);
-pub(super) const HANDED_OVER: &str =
-    "the agent's conversation has moved to another process that ph cannot see, so nothing is typed";
-pub(super) const UNSUBMITTED: &str =
+const UNSUBMITTED: &str =
     "an earlier text is still in the input box, because Enter did not submit it";
 
 /// A reason for delivery to be paused, and since when.
@@ -64,6 +62,28 @@ impl Rule {
         }
     }
 
+    /// Return the reason in words, as far as the rule alone decides it.
+    pub(super) fn reason(self) -> &'static str {
+        match self {
+            Self::Exited => "the program has exited",
+            Self::HandedOver => {
+                "the agent's conversation has moved to another process that ph cannot see, so nothing \
+                 is typed"
+            }
+            Self::Starting => "the program is starting",
+            Self::Paused => "delivery is paused",
+            Self::Draft => "a person has typed something and not submitted it",
+            Self::Blocked => "the program waits for an answer",
+            Self::AwaitingEnter => "another message is in the input box and waits for its Enter",
+            Self::NotReading => "the program has not read what was typed before",
+            Self::Working => "the agent is working",
+            Self::Unrecognised => "the screen does not show the agent's input box",
+            Self::Settling => "the screen is changing",
+            Self::Hook => "the agent is working, and its next hook takes it in",
+            Self::Loop => "this is a loop, and nothing is typed into it",
+        }
+    }
+
     /// Whether the rule holds messages on the route through the terminal only.
     pub(super) fn holds_terminal_only(self) -> bool {
         match self {
@@ -85,6 +105,14 @@ impl Rule {
 }
 
 impl Delivery {
+    /// Return the reason for which a rule holds messages, in words.
+    pub(super) fn reason(&self, rule: Rule) -> &'static str {
+        match rule == Rule::Draft && self.input_box.has_unsubmitted() {
+            true => UNSUBMITTED,
+            false => rule.reason(),
+        }
+    }
+
     /// Return the route that carries messages of a lane now.
     fn route(&self, lane: Lane) -> Route {
         if lane == Lane::Normal && self.awaits_hook() && !self.is_paused_for(lane) {
@@ -102,37 +130,40 @@ impl Delivery {
             return Some(Rule::HandedOver);
         }
         match self.route(lane) {
+            // The hook takes the messages when it is called.
             Route::Hook => Some(Rule::Hook),
-            Route::Http => self.http_rule(lane),
+            route @ (Route::Http | Route::Terminal | Route::Queue) => self.rule_of(route, lane),
+        }
+    }
+
+    /// Return the rule by which a route cannot carry messages of a lane now. An offer that bypasses
+    /// the terminal is checked by the same rule before and after it is recorded, so that an offer
+    /// that begins is not withdrawn without a change.
+    pub(super) fn rule_of(&self, route: Route, lane: Lane) -> Option<Rule> {
+        match route {
+            Route::Hook => self.direct_rule(lane),
+            Route::Http => self.direct_rule(lane).or_else(|| self.http_rule(lane)),
             Route::Terminal | Route::Queue => self.terminal_rule(lane),
         }
     }
 
-    /// Return the rule that holds messages of a lane on the API's route. Neither a draft nor unread
-    /// input holds them.
-    fn http_rule(&self, lane: Lane) -> Option<Rule> {
-        let is_working = self.agent.activity() == Activity::Working;
-        if self.is_paused_for(lane) {
-            Some(Rule::Paused)
-        } else if is_working && lane == Lane::Idle {
-            Some(Rule::Working)
-        } else {
-            // A text that waits for its Enter was due before.
-            self.terminal
-                .is_awaiting_enter()
-                .then_some(Rule::AwaitingEnter)
-        }
-    }
-
-    /// Return the rule that holds a recorded offer that bypasses the terminal.
-    pub(super) fn direct_rule(&self) -> Option<Rule> {
+    /// Return the rule that holds messages of a lane on every route that bypasses the terminal.
+    /// Neither a draft nor unread input holds them.
+    fn direct_rule(&self, lane: Lane) -> Option<Rule> {
         match self.agent.activity() {
             Activity::Exited => Some(Rule::Exited),
             Activity::Starting => Some(Rule::Starting),
             Activity::Blocked(_) => Some(Rule::Blocked),
-            Activity::Idle | Activity::Working => {
-                self.is_paused_for(Lane::Normal).then_some(Rule::Paused)
-            }
+            Activity::Idle | Activity::Working => self.is_paused_for(lane).then_some(Rule::Paused),
+        }
+    }
+
+    fn http_rule(&self, lane: Lane) -> Option<Rule> {
+        match self.agent.activity() {
+            Activity::Working if lane == Lane::Idle => Some(Rule::Working),
+            // A text that waits for its Enter was due before.
+            _ if self.terminal.is_awaiting_enter() => Some(Rule::AwaitingEnter),
+            _ => None,
         }
     }
 

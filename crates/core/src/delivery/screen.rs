@@ -1,7 +1,6 @@
 //! What delivery derives from the screen, and the properties of the program's input.
 
 use super::question::ShownQuestion;
-use super::rules::HANDED_OVER;
 use super::{Delivery, Lane, Rule};
 use crate::harness::{BoxState, Paste, Sighting};
 use crate::mail::MessageState;
@@ -63,14 +62,10 @@ impl Delivery {
 
     /// Return why Enter may not follow a nudge that is typed.
     pub fn enter_refusal(&self, line: &str) -> Option<String> {
-        if let Some(what) = self.open_question() {
-            return Some(format!("a question opened ({what})"));
-        }
-        if self.agent.handed_over.is_some() {
-            return Some(HANDED_OVER.to_owned());
-        }
-        if self.agent.is_at_work() {
-            return Some("the agent is working".to_owned());
+        if let Some(rule) = self.enter_rule(Lane::Normal) {
+            let question = self.open_question().filter(|_| rule == Rule::Blocked);
+            let opened = question.map(|what| format!("a question opened ({what})"));
+            return Some(opened.unwrap_or_else(|| self.reason(rule).to_owned()));
         }
         if !self.input_box.is_described() {
             return None;

@@ -72,6 +72,8 @@ pub enum JournalOperation {
     SettleEarlierOffers(Conversation),
     /// The outcome of mail that a killed hook did not print.
     CloseKilledHooks,
+    /// The end of offers whose proof can no longer come, because the program has ended.
+    CloseUnproven,
 }
 
 /// The content of one turn.
@@ -164,6 +166,10 @@ pub enum Action {
     /// Move the read offsets of all transcripts to their present ends. No input follows.
     SkipTranscripts,
     ReadTranscripts,
+    /// Publish that delivery is paused at the requested checkpoint. No input follows.
+    ReportCheckpoint,
+    /// End the processes that the program has left.
+    EndProcesses,
     /// Tell the sender of a nudge the outcome. No input follows.
     EndNudge {
         token: RequestToken,

@@ -90,6 +90,7 @@ impl SessionDriver {
             observer.on_answer_refused(reason);
         }
         let refusal = refusal.map(str::to_owned);
-        self.actions.push(Action::EndAnswerCheck { token, refusal });
+        self.actions
+            .push_back(Action::EndAnswerCheck { token, refusal });
     }
 }

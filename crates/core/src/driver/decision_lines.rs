@@ -1,7 +1,7 @@
 //! Log lines for the decisions of a driver, one per decision. A session's log and the report of a
 //! failed simulation use the same lines. No line holds the text of a message.
 
-use super::NudgeOutcome;
+use super::{JournalOperation, NudgeOutcome};
 use crate::delivery::{Delivery, DeliveryEvent, Effect};
 use crate::harness::Manifest;
 use crate::id::MessageId;
@@ -49,6 +49,17 @@ impl LogLine {
             more => format!(" and {more} more"),
         };
         self.plain("messages", format_args!("{}{more}", shown.join(",")))
+    }
+
+    fn of_operation(self, operation: &JournalOperation) -> Self {
+        match operation {
+            JournalOperation::RecordStep { ids, .. } => self.of(ids),
+            JournalOperation::Expire
+            | JournalOperation::RecordConversation(_)
+            | JournalOperation::SettleEarlierOffers(_)
+            | JournalOperation::CloseKilledHooks
+            | JournalOperation::CloseUnproven => self,
+        }
     }
 
     fn plain(mut self, key: &str, value: impl fmt::Display) -> Self {
@@ -181,13 +192,41 @@ impl DecisionLines {
         Some(line)
     }
 
-    pub fn on_receipt_retry(&self, ids: &[MessageId], why: &str) -> LogLine {
-        LogLine::new(LogLevel::Warn, &format!("a receipt has to wait: {why}")).of(ids)
+    pub fn on_commit_retry(&self, operation: &JournalOperation, why: &str) -> LogLine {
+        let what = match operation {
+            JournalOperation::RecordStep { .. } => "a receipt has to wait",
+            JournalOperation::Expire => "expired messages have to wait",
+            JournalOperation::RecordConversation(_) => "the conversation has to wait",
+            JournalOperation::SettleEarlierOffers(_) => "earlier offers have to wait",
+            JournalOperation::CloseKilledHooks => "unprinted mail has to wait",
+            JournalOperation::CloseUnproven => "unproven messages have to wait",
+        };
+        LogLine::new(LogLevel::Warn, &format!("{what}: {why}")).of_operation(operation)
     }
 
-    pub fn on_receipt_lost(&self, ids: &[MessageId], why: &str) -> LogLine {
-        let what = format!("a receipt could not be recorded: {why}");
-        LogLine::new(LogLevel::Error, &what).of(ids)
+    pub fn on_commit_lost(&self, operation: &JournalOperation, why: &str) -> LogLine {
+        let (level, what) = match operation {
+            JournalOperation::RecordStep { .. } => {
+                (LogLevel::Error, "a receipt could not be recorded")
+            }
+            JournalOperation::Expire => (LogLevel::Warn, "expired messages could not be recorded"),
+            JournalOperation::RecordConversation(_) => {
+                (LogLevel::Warn, "the conversation could not be recorded")
+            }
+            JournalOperation::SettleEarlierOffers(_) => (
+                LogLevel::Warn,
+                "earlier offers stay unproven until the next start",
+            ),
+            JournalOperation::CloseKilledHooks => (
+                LogLevel::Warn,
+                "cannot mark unprinted mail as uncertain until the next check",
+            ),
+            JournalOperation::CloseUnproven => (
+                LogLevel::Warn,
+                "unproven messages stay offered until the next start",
+            ),
+        };
+        LogLine::new(level, &format!("{what}: {why}")).of_operation(operation)
     }
 
     pub fn on_nudge_end(&self, outcome: &NudgeOutcome) -> LogLine {

@@ -94,7 +94,7 @@ impl SessionDriver {
     }
 
     fn answer_hook(&mut self, call: HookCall, mail: Option<HookMail>) {
-        self.actions.push(Action::AnswerHook { call, mail });
+        self.actions.push_back(Action::AnswerHook { call, mail });
     }
 
     /// Offer the due mail to a hook. The mail must have been read after the last offer, because an
@@ -200,7 +200,7 @@ impl SessionDriver {
             Destination::Hook { call, .. } => {
                 self.answer_hook(call, Some(HookMail { offer, messages }));
             }
-            Destination::Api { conversation } => self.actions.push_counted(Action::PutMail {
+            Destination::Api { conversation } => self.actions.push_back(Action::PutMail {
                 offer,
                 messages,
                 conversation,
@@ -221,7 +221,7 @@ impl SessionDriver {
             messages,
             to,
         });
-        self.actions.push_counted(Action::CheckApi {
+        self.actions.push_back(Action::CheckApi {
             offer,
             conversation,
         });
@@ -253,7 +253,7 @@ impl SessionDriver {
             let from_start = self.delivery.needs_transcript();
             let path = path.to_owned();
             self.actions
-                .push(Action::FollowTranscript { path, from_start });
+                .push_back(Action::FollowTranscript { path, from_start });
         }
         self.transcripts.read_soon(now.mono);
         let Some(id) = report.session().filter(|_| report.enters_conversation()) else {
@@ -271,10 +271,7 @@ impl SessionDriver {
         };
         if self.conversation.as_ref() != Some(&conversation) {
             self.conversation = Some(conversation.clone());
-            self.commit(
-                JournalOperation::RecordConversation(conversation),
-                CommitPurpose::Nothing,
-            );
+            self.record(now, JournalOperation::RecordConversation(conversation));
         }
     }
 }

@@ -1,6 +1,5 @@
 //! The work that is due at a time: reads of the journal, expiry, turns and reminders.
 
-use super::journal::commits::CommitPurpose;
 use super::{Action, JournalOperation, Observer, SessionDriver};
 use crate::delivery::{Decision, DeliveryEvent, Effect};
 use crate::moment::Moment;
@@ -11,7 +10,8 @@ impl SessionDriver {
         self.retry_commits(now);
         self.answer_late_hooks(now);
         self.check_answers(now, observer);
-        if self.has_exited {
+        self.continue_end(now);
+        if !self.phase.is_running() {
             return;
         }
         self.tick(now, observer);
@@ -19,12 +19,12 @@ impl SessionDriver {
         if self.mail.next_change.is_some_and(|at| at <= now.wall) {
             self.mail.next_change = None;
             self.freshness.set_read_due();
-            self.commit(JournalOperation::Expire, CommitPurpose::Nothing);
+            self.record(now, JournalOperation::Expire);
         }
         if self.freshness.begin_due_read(now.mono) {
-            self.actions.push(Action::ReadMail);
+            self.actions.push_back(Action::ReadMail);
         }
-        self.settle_earlier_offers();
+        self.settle_earlier_offers(now);
         self.read_transcripts(now);
         if !self.check_input(now, observer) {
             // The result of the check brings the driver back here.
@@ -36,21 +36,8 @@ impl SessionDriver {
     /// Send delivery a tick if one is due.
     pub(super) fn tick(&mut self, now: Moment, observer: &mut impl Observer) {
         let is_due = self.delivery.next_wakeup().is_some_and(|at| at <= now.mono);
-        if is_due && !self.has_exited {
+        if is_due && self.phase.is_running() {
             self.notify_delivery(now, DeliveryEvent::Tick, observer);
-        }
-    }
-
-    /// Settle the offers of earlier sessions once the program has resumed its conversation. If the
-    /// program ends before that, the end of the run makes them uncertain.
-    fn settle_earlier_offers(&mut self) {
-        if !self.delivery.is_starting()
-            && let Some(resumed) = self.resumed.take()
-        {
-            self.commit(
-                JournalOperation::SettleEarlierOffers(resumed),
-                CommitPurpose::Nothing,
-            );
         }
     }
 
@@ -71,7 +58,7 @@ impl SessionDriver {
         let is_current = self.freshness.is_current();
         if is_due && !is_current && !is_rechecked {
             if self.freshness.recheck(now.mono) {
-                self.actions.push(Action::ReadMail);
+                self.actions.push_back(Action::ReadMail);
             }
             return;
         }

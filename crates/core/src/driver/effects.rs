@@ -23,10 +23,12 @@ impl SessionDriver {
         let effects = self.delivery.on(now, event);
         self.perform(now, effects, observer);
         observer.after_event();
+        // Before anything is offered to the agent that has become idle.
+        self.reach_checkpoint(now, observer);
         // A turn that has to wait releases the keyboard too, because the answer to a dialog needs it.
         if !self.delivery.is_writing() && self.keyboard.release() {
             self.actions
-                .push(Action::ReleaseKeyboard(KeyboardUser::Turn));
+                .push_back(Action::ReleaseKeyboard(KeyboardUser::Turn));
             observer.on_keyboard_released();
         }
     }
@@ -45,7 +47,7 @@ impl SessionDriver {
 
     fn carry_out(&mut self, now: Moment, effect: Effect, observer: &mut impl Observer) {
         match effect {
-            Effect::Key(keys) => self.actions.push(Action::PressKeys(keys)),
+            Effect::Key(keys) => self.actions.push_back(Action::PressKeys(keys)),
             Effect::Offer { ids } => {
                 self.skip_transcripts();
                 let messages = pick(&self.mail.pending, &ids);
@@ -68,20 +70,19 @@ impl SessionDriver {
             Effect::Enter => {
                 self.keyboard.begin_typing();
                 let (by, keys) = (KeyboardUser::Turn, self.delivery.enter_key().to_vec());
-                self.actions.push_counted(Action::PressEnter { by, keys });
+                self.actions.push_back(Action::PressEnter { by, keys });
             }
-            Effect::Look => self.actions.push_counted(Action::Look(KeyboardUser::Turn)),
+            Effect::Look => self.actions.push_back(Action::Look(KeyboardUser::Turn)),
             Effect::SendDirect { number, ids } => self.send_direct(number, &ids),
             Effect::OfferByApi { number, ids } => self.call_api(number, &ids),
             Effect::Abort => {
                 let conversation = self.api_conversation();
                 self.actions
-                    .push_counted(Action::ApiInterrupt { conversation });
+                    .push_back(Action::ApiInterrupt { conversation });
             }
             Effect::Continue => {
                 let conversation = self.api_conversation();
-                self.actions
-                    .push_counted(Action::ApiContinue { conversation });
+                self.actions.push_back(Action::ApiContinue { conversation });
             }
             Effect::Offered {
                 ids,
@@ -90,12 +91,13 @@ impl SessionDriver {
                 proof_awaited,
             } => {
                 self.transcripts.read_soon(now.mono);
+                self.note_offered();
                 let report = OfferReport::Offered {
                     route: route.as_str().to_owned(),
                     evidence,
                     proof_awaited,
                 };
-                self.record(now, ids, report);
+                self.record_step(now, ids, report);
             }
             Effect::Accepted {
                 ids,
@@ -103,22 +105,22 @@ impl SessionDriver {
                 route,
             } => {
                 let route = route.as_str().to_owned();
-                self.record(now, ids, OfferReport::Accepted { route, evidence });
+                self.record_step(now, ids, OfferReport::Accepted { route, evidence });
             }
             Effect::Withdraw { ids, reason } => {
-                self.record(now, ids, OfferReport::Withdrawn { reason });
+                self.record_step(now, ids, OfferReport::Withdrawn { reason });
             }
             Effect::Uncertain { ids, reason } => {
-                self.record(now, ids, OfferReport::Uncertain { reason });
+                self.record_step(now, ids, OfferReport::Uncertain { reason });
             }
             Effect::Fail { ids, reason } => {
-                self.record(now, ids, OfferReport::Failed { reason });
+                self.record_step(now, ids, OfferReport::Failed { reason });
             }
         }
     }
 
-    fn record(&mut self, now: Moment, ids: Vec<MessageId>, report: OfferReport) {
-        self.commit_receipt(now, JournalOperation::RecordStep { ids, report });
+    fn record_step(&mut self, now: Moment, ids: Vec<MessageId>, report: OfferReport) {
+        self.record(now, JournalOperation::RecordStep { ids, report });
     }
 
     pub(super) fn turn_messages(&self, messages: Vec<MessageState>) -> Vec<TurnMessage> {

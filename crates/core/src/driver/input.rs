@@ -10,8 +10,6 @@ use jiff::Timestamp;
 /// Something that happened to a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
-    /// The time from [`super::SessionDriver::next_timeout`] has come.
-    Tick,
     /// The periodic check, in case a change of the journal went unnoticed.
     PeriodicCheck,
     /// The journal has changed, and its last fact has this number by now.
@@ -21,11 +19,13 @@ pub enum Input {
     /// Result of `Action::ReadMail`: the journal could not be read.
     MailUnreadable,
     /// Result of `Action::Commit`: the journal has recorded the operation for these messages.
-    /// `head` is the number of its last fact, at least.
+    /// `head` is the number of its last fact, at least. If the operation `has_more` to record than
+    /// one commit takes, it is repeated.
     Committed {
         commit: CommitId,
         ids: Vec<MessageId>,
         head: u64,
+        has_more: bool,
     },
     /// Result of `Action::Commit`: nothing was recorded. If `is_final`, a retry cannot succeed.
     NotCommitted {
@@ -64,7 +64,7 @@ pub enum Input {
     OutputSeen,
     /// A person has pressed keys. `is_draft` says whether they left an unsubmitted draft.
     KeysTyped { is_draft: bool },
-    /// The program has turned bracketed paste on or off.
+    /// Whether the program requests bracketed paste now. This may be repeated.
     PasteMode(bool),
     /// One of the agent's hooks was called.
     HookCalled {
@@ -101,7 +101,13 @@ pub enum Input {
     /// Result of `Action::ApiContinue`: it is unknown whether the agent continues.
     ApiNotContinued { why: String },
     /// Result of `Action::ReadTranscripts`.
-    TranscriptsRead(transcript::Shown),
+    TranscriptsRead {
+        shown: transcript::Shown,
+        /// Why no transcript could be read.
+        trouble: Option<String>,
+        /// Whether every transcript was read to its end.
+        is_complete: bool,
+    },
     /// Delivery is paused for this reason.
     Paused(PausedBy),
     /// The pause for this reason has ended.
@@ -116,54 +122,11 @@ pub enum Input {
         token: RequestToken,
         asked_at: Timestamp,
     },
-    /// The program has ended.
+    /// A client requests a pause at the end of the current turn.
+    CheckpointRequested,
+    /// The program has ended, and all its output was read.
     Exited(Ending),
-}
-
-impl Input {
-    /// Whether this is the result of an action that the driver counts. Commits, reads of the mail and
-    /// checks for unread input are tracked elsewhere.
-    pub(super) fn is_counted_result(&self) -> bool {
-        match self {
-            Self::KeyboardLeased(_)
-            | Self::KeyboardRefused(_)
-            | Self::KeyboardGone(_)
-            | Self::Typed(_)
-            | Self::LineTyped
-            | Self::EnterPressed(_)
-            | Self::TerminalFailed { .. }
-            | Self::Looked { .. }
-            | Self::ApiConfirmed(_)
-            | Self::ApiAccepted(_)
-            | Self::ApiSilent(_)
-            | Self::ApiRefused { .. }
-            | Self::ApiDone
-            | Self::ApiNotContinued { .. }
-            | Self::TranscriptsRead(_) => true,
-            Self::Tick
-            | Self::PeriodicCheck
-            | Self::JournalChanged { .. }
-            | Self::MailRead(_)
-            | Self::MailUnreadable
-            | Self::Committed { .. }
-            | Self::NotCommitted { .. }
-            | Self::KeysDropped
-            | Self::InputChecked { .. }
-            | Self::ScreenChanged(_)
-            | Self::DialogChanged(_)
-            | Self::OutputSeen
-            | Self::KeysTyped { .. }
-            | Self::PasteMode(_)
-            | Self::HookCalled { .. }
-            | Self::HookPassedOn(_)
-            | Self::HookGone(_)
-            | Self::HookUnanswered { .. }
-            | Self::Paused(_)
-            | Self::Unpaused(_)
-            | Self::LoopChanged(_)
-            | Self::NudgeRequested(_)
-            | Self::AnswerRequested { .. }
-            | Self::Exited(_) => false,
-        }
-    }
+    /// Result of `Action::EndProcesses`: no process of the program is left that could write to the
+    /// transcript.
+    ProcessesEnded,
 }

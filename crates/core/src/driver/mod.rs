@@ -3,20 +3,22 @@
 //!
 //! It has no clock, files or tasks. [`SessionDriver::handle`] takes an input,
 //! [`SessionDriver::poll_action`] returns the next action, and [`SessionDriver::next_timeout`]
-//! returns the time of the next [`Input::Tick`]. The session performs the actions; the simulation
+//! returns the time at which it must be polled again. The session performs the actions; the simulation
 //! performs them against a simulated world.
 
 mod action;
-mod action_queue;
 mod answer;
 mod decision_lines;
 mod direct;
 mod due;
 mod effects;
+mod end;
 mod input;
 mod journal;
 mod observer;
 mod terminal;
+#[cfg(test)]
+mod tests;
 mod transcripts;
 
 pub use action::{
@@ -28,17 +30,21 @@ pub use input::Input;
 pub use observer::Observer;
 pub use terminal::nudge::{NudgeOutcome, NudgeRequest, RequestToken, TOO_LATE};
 
-use crate::delivery::{Delivery, DeliveryConfig, DeliveryEvent};
+use crate::activity::Activity;
+use crate::delivery::{Delivery, DeliveryConfig, DeliveryEvent, PausedBy};
 use crate::harness::Sighting;
 use crate::id::MessageId;
+use crate::mail::MessageState;
 use crate::moment::Moment;
 use crate::session::Conversation;
-use action_queue::ActionQueue;
+use crate::turn::InputMode;
 use answer::AnswerChecks;
 use direct::DirectDeliveries;
 use effects::pick;
+use end::{EarlierOffers, Phase};
 use journal::commits::{CommitPurpose, Commits};
 use journal::freshness::Freshness;
+use std::collections::VecDeque;
 use std::time::Duration;
 use terminal::input_check::InputCheck;
 use terminal::keyboard::Keyboard;
@@ -58,8 +64,8 @@ pub struct DriverConfig {
 pub struct SessionDriver {
     delivery: Delivery,
     run: RunIdentity,
-    resumed: Option<Conversation>,
-    /// The conversation that the program is in, as recorded.
+    earlier_offers: EarlierOffers,
+    /// The conversation that the program is in. It is recorded, or its commit is open.
     conversation: Option<Conversation>,
     mail: MailView,
     freshness: Freshness,
@@ -72,10 +78,14 @@ pub struct SessionDriver {
     screen: Sighting,
     nudges: Nudges,
     answer_checks: AnswerChecks,
-    actions: ActionQueue,
+    /// Actions that the session is still to take.
+    actions: VecDeque<Action>,
     /// Whether an input has come since the driver last looked for work.
     has_news: bool,
-    has_exited: bool,
+    /// When the driver last looked for work.
+    looked_at: Option<Duration>,
+    is_checkpoint_requested: bool,
+    phase: Phase,
 }
 
 impl SessionDriver {
@@ -84,7 +94,7 @@ impl SessionDriver {
         let mut driver = Self {
             delivery: Delivery::new(config.delivery, now),
             run: config.run,
-            resumed: config.resumed,
+            earlier_offers: EarlierOffers::new(config.resumed),
             conversation: None,
             mail: MailView::default(),
             freshness: Freshness::new(now.mono),
@@ -96,11 +106,13 @@ impl SessionDriver {
             screen: Sighting::default(),
             nudges: Nudges::default(),
             answer_checks: AnswerChecks::default(),
-            actions: ActionQueue::default(),
+            actions: VecDeque::new(),
             has_news: true,
-            has_exited: false,
+            looked_at: None,
+            is_checkpoint_requested: false,
+            phase: Phase::Running,
         };
-        driver.commit(JournalOperation::Expire, CommitPurpose::Nothing);
+        driver.record(now, JournalOperation::Expire);
         driver
     }
 
@@ -111,6 +123,13 @@ impl SessionDriver {
     /// Return the mail as of the last read.
     pub fn mail(&self) -> &MailView {
         &self.mail
+    }
+
+    /// Return why an offered message cannot be proven to be accepted, if there is a reason.
+    pub fn lacks_proof(&self, mail: &MessageState) -> Option<String> {
+        let trouble = self.transcripts.trouble.as_deref();
+        let trouble = trouble.map(|why| format!("; no transcript: {why}"));
+        self.delivery.lacks_proof(mail).or(trouble)
     }
 
     /// Whether the journal is being read, or about to be, or may have changed since the last read.
@@ -141,15 +160,14 @@ impl SessionDriver {
     /// Handle an input that came at `now`.
     pub fn handle(&mut self, now: Moment, input: Input, observer: &mut impl Observer) {
         self.has_news = true;
-        if input.is_counted_result() {
-            self.actions.note_result();
-        }
         match input {
-            Input::Tick => self.tick(now, observer),
             Input::PeriodicCheck => {
                 self.freshness.set_read_due();
-                if self.commits.is_empty() && self.actions.are_answered() {
-                    self.commit(JournalOperation::CloseKilledHooks, CommitPurpose::Nothing);
+                if !self
+                    .commits
+                    .has_operation(&JournalOperation::CloseKilledHooks)
+                {
+                    self.commit(JournalOperation::CloseKilledHooks, CommitPurpose::Check);
                 }
             }
             Input::JournalChanged { head } => self.freshness.notice(head),
@@ -158,8 +176,14 @@ impl SessionDriver {
                 self.mail = view;
             }
             Input::MailUnreadable => self.freshness.finish_read(None),
-            Input::Committed { commit, ids, head } => {
-                self.committed(now, commit, ids, head, observer);
+            Input::Committed {
+                commit,
+                ids,
+                head,
+                has_more,
+            } => {
+                self.freshness.commit(head);
+                self.committed(now, commit, ids, has_more, observer);
             }
             Input::NotCommitted {
                 commit,
@@ -217,8 +241,11 @@ impl SessionDriver {
                 };
                 self.notify_delivery(now, event, observer);
             }
-            Input::PasteMode(on) => {
-                self.notify_delivery(now, DeliveryEvent::PasteMode(on), observer);
+            Input::PasteMode(is_requested) => {
+                let is_used = self.delivery.paste().applies(is_requested);
+                if is_used != (self.delivery.input() == InputMode::Pasted) {
+                    self.notify_delivery(now, DeliveryEvent::PasteMode(is_used), observer);
+                }
             }
             Input::HookCalled {
                 call,
@@ -253,13 +280,25 @@ impl SessionDriver {
             Input::ApiNotContinued { why } => {
                 self.notify_delivery(now, DeliveryEvent::ContinueFailed { why }, observer);
             }
-            Input::TranscriptsRead(shown) => {
+            Input::TranscriptsRead {
+                shown,
+                trouble,
+                is_complete,
+            } => {
+                self.transcripts.trouble = trouble;
                 self.notify_delivery(now, DeliveryEvent::TranscriptRead(shown), observer);
                 let is_awaited = self.delivery.needs_transcript();
-                self.transcripts.finish_read(now.mono, is_awaited);
+                if is_awaited && !is_complete {
+                    self.actions.push_back(Action::ReadTranscripts);
+                } else {
+                    self.transcripts.finish_read(now.mono, is_awaited);
+                }
             }
             Input::Paused(by) => self.notify_delivery(now, DeliveryEvent::Paused(by), observer),
-            Input::Unpaused(by) => self.notify_delivery(now, DeliveryEvent::Unpaused(by), observer),
+            Input::Unpaused(by) => {
+                self.is_checkpoint_requested &= by != PausedBy::Checkpoint;
+                self.notify_delivery(now, DeliveryEvent::Unpaused(by), observer);
+            }
             Input::LoopChanged(wait) => {
                 self.notify_delivery(now, DeliveryEvent::LoopChanged(wait), observer);
             }
@@ -267,11 +306,23 @@ impl SessionDriver {
             Input::AnswerRequested { token, asked_at } => {
                 self.answer_requested(now, token, asked_at, observer);
             }
-            Input::Exited(how) => {
-                self.has_exited = true;
-                self.notify_delivery(now, DeliveryEvent::Exited(how), observer);
-                self.refuse_all_nudges(observer);
+            Input::CheckpointRequested => {
+                self.is_checkpoint_requested = true;
+                self.reach_checkpoint(now, observer);
             }
+            Input::Exited(how) => self.exited(now, how, observer),
+            Input::ProcessesEnded => self.processes_ended(now),
+        }
+    }
+
+    /// Pause at a requested checkpoint, if the turn has ended.
+    fn reach_checkpoint(&mut self, now: Moment, observer: &mut impl Observer) {
+        let is_idle = self.delivery.activity().activity == Activity::Idle;
+        if self.is_checkpoint_requested && is_idle && !self.delivery.is_writing() {
+            self.is_checkpoint_requested = false;
+            let paused = DeliveryEvent::Paused(PausedBy::Checkpoint);
+            self.notify_delivery(now, paused, observer);
+            self.actions.push_back(Action::ReportCheckpoint);
         }
     }
 
@@ -287,20 +338,24 @@ impl SessionDriver {
     /// and at [`Self::next_timeout`].
     pub fn poll_action(&mut self, now: Moment, observer: &mut impl Observer) -> Option<Action> {
         loop {
-            if let Some(action) = self.actions.pop() {
+            if let Some(action) = self.actions.pop_front() {
                 return Some(action);
             }
-            if !std::mem::take(&mut self.has_news) {
+            let is_due = self.next_timeout(now).is_some_and(|at| at <= now.mono);
+            let is_late = is_due && self.looked_at != Some(now.mono);
+            if !std::mem::take(&mut self.has_news) && !is_late {
                 return None;
             }
+            self.looked_at = Some(now.mono);
             self.look_for_work(now, observer);
         }
     }
 
-    /// Return the monotonic time at which the driver needs [`Input::Tick`].
+    /// Return the monotonic time at which [`Self::poll_action`] must be called again.
     pub fn next_timeout(&self, now: Moment) -> Option<Duration> {
-        if self.has_exited {
+        if !self.phase.is_running() {
             let last = [
+                self.phase.next_timeout(),
                 self.commits.next_retry(),
                 self.direct_deliveries.next_timeout(),
             ];

@@ -1,8 +1,7 @@
 //! The observer of a driver.
 
-use super::NudgeOutcome;
+use super::{JournalOperation, NudgeOutcome};
 use crate::delivery::{Decision, Delivery, DeliveryEvent, Effect};
-use crate::id::MessageId;
 use crate::mail::MessageState;
 use crate::moment::Moment;
 
@@ -25,10 +24,10 @@ pub trait Observer {
     fn on_effect(&mut self, now: Moment, delivery: &Delivery, effect: &Effect);
     /// The driver releases the keyboard, because no turn needs it any more.
     fn on_keyboard_released(&mut self);
-    /// The journal could not record a receipt. It is tried again.
-    fn on_receipt_retry(&mut self, ids: &[MessageId], why: &str);
-    /// A receipt could not be recorded in time. The next session will find the offer cut off.
-    fn on_receipt_lost(&mut self, ids: &[MessageId], why: &str);
+    /// The journal could not record this operation. It is tried again.
+    fn on_commit_retry(&mut self, operation: &JournalOperation, why: &str);
+    /// The operation could not be recorded in time, or not at all.
+    fn on_commit_lost(&mut self, operation: &JournalOperation, why: &str);
     /// A nudge has ended.
     fn on_nudge_end(&mut self, outcome: &NudgeOutcome);
     /// An answer is refused before it is recorded.

@@ -22,6 +22,8 @@ pub(super) struct TranscriptSchedule {
     is_reading: bool,
     /// Whether a hook has named a transcript.
     pub(super) is_named: bool,
+    /// Why the last read failed, if it did.
+    pub(super) trouble: Option<String>,
 }
 
 impl TranscriptSchedule {
@@ -29,6 +31,10 @@ impl TranscriptSchedule {
     pub(super) fn read_soon(&mut self, now: Duration) {
         self.reads = 0;
         self.next_read = Some(now);
+    }
+
+    pub(super) fn is_reading(&self) -> bool {
+        self.is_reading
     }
 
     pub(super) fn next_read(&self) -> Option<Duration> {
@@ -61,15 +67,25 @@ impl SessionDriver {
     pub(super) fn read_transcripts(&mut self, now: Moment) {
         let is_awaited = self.delivery.needs_transcript();
         if self.transcripts.begin_read(now.mono, is_awaited) {
-            self.actions.push_counted(Action::ReadTranscripts);
+            self.actions.push_back(Action::ReadTranscripts);
         }
+    }
+
+    /// Read the transcripts a last time, if a proof is awaited. Return whether a read was begun.
+    pub(super) fn begin_last_read(&mut self) -> bool {
+        let is_awaited = self.delivery.needs_transcript() && self.transcripts.is_named;
+        if is_awaited {
+            self.transcripts.is_reading = true;
+            self.actions.push_back(Action::ReadTranscripts);
+        }
+        is_awaited
     }
 
     /// Move the read offsets to the ends of the transcripts before an offer, because earlier rows
     /// cannot prove it. Keep the offsets while an earlier offer still awaits its proof.
     pub(super) fn skip_transcripts(&mut self) {
         if !self.delivery.needs_transcript() {
-            self.actions.push(Action::SkipTranscripts);
+            self.actions.push_back(Action::SkipTranscripts);
         }
     }
 }

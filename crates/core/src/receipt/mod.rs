@@ -6,6 +6,7 @@
 
 pub mod offer;
 mod order;
+pub mod recovery;
 pub mod why;
 
 pub use order::{Order, Refusal, decide};

@@ -13,6 +13,7 @@ use super::play::{Play, nth};
 use super::script::Nature;
 use super::session::Session;
 use super::terminal::TurnNo;
+use super::transcript::{Row, TRANSCRIPT};
 use crate::driver::{HookCall, Input};
 use crate::harness::Report;
 use crate::id::MessageId;
@@ -43,8 +44,18 @@ pub(super) enum Call {
 #[derive(Debug, Clone)]
 pub(super) struct Called {
     event: &'static str,
+    /// The run whose program has called it.
+    run: Uuid,
     session: String,
     prompt: Option<String>,
+}
+
+impl Called {
+    /// Whether it names the transcript.
+    fn names(&self, nature: Nature) -> bool {
+        let is_time = !nature.names_late || self.event == harness::SUBMITTED;
+        nature.records && is_time && self.session != SIDE
+    }
 }
 
 /// A turn as it was written.
@@ -58,7 +69,7 @@ pub(super) struct Typed {
 
 impl Typed {
     /// What the program has of it.
-    fn part(&self, is_whole: bool) -> &str {
+    pub(super) fn part(&self, is_whole: bool) -> &str {
         let half = self.text.len() / 2;
         match is_whole {
             true => &self.text,
@@ -80,7 +91,8 @@ impl Typed {
     }
 }
 
-fn own(run: Uuid) -> String {
+/// Return the conversation that a program begins.
+pub(super) fn own(run: Uuid) -> String {
     format!("run-{run}")
 }
 
@@ -96,14 +108,17 @@ impl Play {
         };
         let calls = std::mem::take(&mut session.agent.calls);
         let times = if session.agent.repeats() { 2 } else { 1 };
-        let session = own(session.run);
         for call in &calls {
             if let Call::Given { turns } = call {
                 for id in Session::gets(turns, &self.turns) {
                     self.oracle.ledger.gets(id);
                 }
+                if self.nature.records {
+                    session.unwritten.push_back(Row::of(turns, &self.turns));
+                }
             }
         }
+        let (run, session) = (session.run, session.conversation.clone());
         for call in calls.iter().filter(|_| self.nature.proves) {
             let (event, prompt) = match call {
                 Call::Begins => (harness::BEGINS, None),
@@ -124,6 +139,7 @@ impl Play {
             };
             let called = Called {
                 event,
+                run,
                 session: session.clone(),
                 prompt,
             };
@@ -145,12 +161,13 @@ impl Play {
         let right = header(&draft.from, draft.id);
         let (whose, prompt) = match n % 4 {
             0 => (SIDE.to_owned(), right),
-            1 => (own(session.run), header(&draft.from, nobody)),
-            2 => (own(session.run), header(&draft.to, draft.id)),
-            _ => (own(session.run), format!("it said {right}")),
+            1 => (session.conversation.clone(), header(&draft.from, nobody)),
+            2 => (session.conversation.clone(), header(&draft.to, draft.id)),
+            _ => (session.conversation.clone(), format!("it said {right}")),
         };
         self.calls.push(Called {
             event: harness::SUBMITTED,
+            run: session.run,
             session: whose,
             prompt: Some(prompt),
         });
@@ -163,8 +180,12 @@ impl Play {
         match self.session() {
             // The program that started it has ended, and another has begun.
             Some((session, _)) if called.session == SIDE && !session.is_heard => Ok(()),
+            // A session ignores the hooks of an earlier run, which name the run.
+            Some((session, _)) if nature.resumes && called.run != session.run => Ok(()),
             Some((session, mut world)) if !session.is_ending() => {
-                session.is_heard |= called.session == own(session.run);
+                let is_own = called.session == session.conversation;
+                session.is_heard |= is_own;
+                session.is_named |= is_own && called.names(nature);
                 session.hook_calls += 1;
                 let input = Input::HookCalled {
                     call: HookCall(session.hook_calls),
@@ -184,7 +205,9 @@ impl Play {
 
 impl Called {
     fn read(&self, nature: Nature) -> Box<Report> {
-        let payload = serde_json::json!({"session_id": self.session, "prompt": self.prompt});
+        let transcript = self.names(nature).then_some(TRANSCRIPT);
+        let payload = serde_json::json!({"session_id": self.session, "prompt": self.prompt,
+            "transcript_path": transcript});
         let hooks = &harness::manifest(nature).hook;
         Box::new(hooks.read(self.event, &payload.to_string()))
     }

@@ -39,12 +39,13 @@ impl Play {
             // session for receipts that this one could not record.
             if self.session.as_ref().is_some_and(Session::has_given_up) {
                 self.kill();
-            } else if std::mem::take(&mut self.has_missed_bell) {
+            } else if std::mem::take(&mut self.has_missed_bell) | self.take_blindness() {
                 self.ring()?;
             } else {
                 break;
             }
         }
+        self.oracle.ledger.check_requeued()?;
         let is_ours = |(_, known): &(_, &Known)| known.to == self.agent;
         for (id, known) in self.oracle.ledger.all().filter(is_ours) {
             Law::NothingStarved.holds(known.is_settled(self.now.wall), || {
@@ -52,6 +53,12 @@ impl Play {
             })?;
         }
         Ok(())
+    }
+
+    /// Whether the session could not read its mail; it reads again after a periodic check.
+    fn take_blindness(&mut self) -> bool {
+        let session = self.session.as_mut();
+        session.is_some_and(|session| std::mem::take(&mut session.is_blind))
     }
 
     /// Continue until nothing is left to do, and nothing wants to be woken.

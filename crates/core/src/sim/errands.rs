@@ -6,13 +6,19 @@ use super::faults::FaultyDriver;
 use super::harness;
 use super::law::{Checked, Law};
 use super::reasons;
+use super::script::Disk;
 use super::session::{Cargo, Commit, Going, Lease, Peek, Read, Session, Stroke, World};
 use super::terminal::{Piece, Waiting};
+use super::transcript::{Reading, given};
 use super::watch::Watch;
 use crate::driver::{self, Action, Input, JournalOperation, KeyboardUser};
+use crate::receipt::recovery::{NEVER_PROVEN, OpenOffers};
 use crate::session::Ending;
 use crate::turn;
 use std::time::Duration;
+
+/// Maximum number of pieces that wait for the keyboard when keys are pressed.
+const MAX_KEYS: usize = 2;
 
 impl Session {
     /// Take the next step of one thing that is under way.
@@ -47,7 +53,14 @@ impl Session {
             Going::Peek => self.go_on_peeking(world)?,
             Going::Nudge(going) => self.go_on_nudging(going, world)?,
             Going::Read => self.read(world)?,
+            Going::Transcript => self.go_on_with_transcript(world)?,
+            Going::Row => self.write_row(world),
             Going::Exit => self.notice_exit(world)?,
+            Going::Processes => {
+                self.is_ending_processes = false;
+                self.unwritten.clear();
+                self.tell(Input::ProcessesEnded, world)?;
+            }
         }
         self.proceed(world)
     }
@@ -56,15 +69,12 @@ impl Session {
     pub(super) fn proceed(&mut self, world: &mut World<'_>) -> Checked {
         if self.ended.is_none() {
             self.catch_up(world)?;
-            if self.agent.takes_pastes != (self.delivery().input() == turn::InputMode::Pasted) {
-                self.tell(Input::PasteMode(self.agent.takes_pastes), world)?;
-            }
+            self.tell(Input::PasteMode(self.agent.takes_pastes), world)?;
         }
         let delivery = self.delivery();
         if delivery.is_writing() && self.stroke.is_none() && delivery.next_wakeup().is_none() {
             world.trace.note(|| "  Enter is withheld".to_owned());
         }
-        self.tell_next(Input::Tick, world)?;
         loop {
             let now = world.now;
             let (driver, mut watch) = self.observed(world);
@@ -163,6 +173,9 @@ impl Session {
             Action::PressKeys(keys) => {
                 let is_erase = keys == harness::clear_keys().bytes();
                 let piece = if is_erase { Piece::Erase } else { Piece::Break };
+                if self.terminal.queue.len() >= MAX_KEYS {
+                    return self.tell_next(Input::KeysDropped, world);
+                }
                 self.terminal.queue.push_back(Waiting::Piece(piece));
             }
             Action::Look(KeyboardUser::Turn) => self.peek = Some(Peek::Asked),
@@ -180,14 +193,26 @@ impl Session {
                 self.forget_keys();
             }
             Action::AnswerHook { call: _, mail } => {
-                if let Some(mail) = mail {
-                    self.give(&mail, world)?;
+                let Some(mail) = mail else { return Ok(()) };
+                if world.journal.disk != Disk::Broken {
+                    return self.give(&mail, world);
                 }
+                // The file of a message cannot be written.
+                let ids = mail.messages.iter().map(|message| message.state.message.id);
+                let unanswered = Input::HookUnanswered {
+                    offer: mail.offer,
+                    ids: ids.collect(),
+                    why: "the disk fails".to_owned(),
+                };
+                return self.tell_next(unanswered, world);
             }
-            Action::ReadTranscripts => {
-                return self.tell_next(Input::TranscriptsRead(Default::default()), world);
+            Action::ReportCheckpoint => {}
+            Action::EndProcesses => self.is_ending_processes = true,
+            Action::ReadTranscripts => self.reading = Some(Reading::Asked),
+            Action::FollowTranscript { from_start, .. } => {
+                self.follow_transcript(from_start, world);
             }
-            Action::FollowTranscript { .. } | Action::SkipTranscripts => {}
+            Action::SkipTranscripts => self.skip_transcript(world),
             Action::CheckApi { .. }
             | Action::PutMail { .. }
             | Action::ApiInterrupt { .. }
@@ -271,8 +296,23 @@ impl Session {
                 let cut_off = world.journal.cut_off_injected(world.now);
                 cut_off.map(|_| Vec::new())
             }
-            JournalOperation::RecordConversation(_) | JournalOperation::SettleEarlierOffers(_) => {
-                Ok(Vec::new())
+            JournalOperation::CloseUnproven => {
+                let offers = OpenOffers::Unproven;
+                let marked = world
+                    .journal
+                    .mark_uncertain(world.now, &offers, NEVER_PROVEN);
+                marked.map(|()| Vec::new())
+            }
+            JournalOperation::RecordConversation(conversation) => {
+                let recorded = world.journal.converse(world.now, conversation);
+                recorded.map(|()| Vec::new())
+            }
+            JournalOperation::SettleEarlierOffers(resumed) => {
+                let rows = world.transcripts.get(&resumed.id);
+                let rows = rows.filter(|_| resumed.transcript.is_some());
+                let given = rows.map(|rows| given(rows));
+                let settled = world.journal.settle(world.now, given.as_deref());
+                settled.map(|()| Vec::new())
             }
         };
         commit.said = Some(match recorded {
@@ -280,11 +320,12 @@ impl Session {
                 commit: id,
                 ids,
                 head: world.journal.head(),
+                has_more: false,
             },
             Err(_) => Input::NotCommitted {
                 commit: id,
                 why: "the disk fails".to_owned(),
-                is_final: false,
+                is_final: world.journal.disk == Disk::Broken,
             },
         });
         self.commits.push(commit);
@@ -303,6 +344,10 @@ impl Session {
 
     fn go_on_reading(&mut self, world: &mut World<'_>) -> Checked {
         match self.read.take() {
+            Some(Read::Asked) if world.journal.disk == Disk::Broken => {
+                self.is_blind = true;
+                self.tell(Input::MailUnreadable, world)
+            }
             Some(Read::Asked) => {
                 self.read = Some(Read::Found(world.journal.look(world.now.wall)));
                 Ok(())

@@ -63,6 +63,8 @@ pub(super) enum Fault {
     DraftIgnored,
     /// A pause holds nothing back.
     PauseIgnored,
+    /// A request for a pause at the end of the turn is forgotten.
+    CheckpointMissed,
     /// Text is offered to a program that is starting.
     TypedWhileStarting,
     /// Idle-first messages go in the order in which they came.
@@ -75,6 +77,8 @@ pub(super) enum Fault {
     GivesUpOnDisk,
     /// A message waits without a reason.
     NoReason,
+    /// The transcript of the resumed conversation is not read.
+    ResumedUnread,
     /// A hook of another session counts as proof.
     AcceptedElsewhere,
     /// A submitted text counts as given to the model, although it may be queued.
@@ -191,6 +195,7 @@ impl FaultyDriver {
                 tell_alone(observer, now, &DeliveryEvent::Paused(by));
                 None
             }
+            (Fault::CheckpointMissed, Input::CheckpointRequested) => None,
             (Fault::NeverLetsGo, Input::KeyboardRefused(KeyboardUser::Turn)) => None,
             (Fault::GivesUpOnDisk, Input::NotCommitted { commit, .. })
                 if self.offer == Some(commit) =>
@@ -390,11 +395,22 @@ impl FaultyDriver {
                 } = operation
                 {
                     let (commit, ids) = (*commit, std::mem::take(ids));
-                    let head = 0;
-                    let input = Input::Committed { commit, ids, head };
+                    let input = Input::Committed {
+                        commit,
+                        ids,
+                        head: 0,
+                        has_more: false,
+                    };
                     return self.driver.handle(now, input, observer);
                 }
             }
+            (
+                Fault::ResumedUnread,
+                Action::Commit {
+                    operation: JournalOperation::SettleEarlierOffers(resumed),
+                    ..
+                },
+            ) => resumed.transcript = None,
             (_, Action::Commit { operation, .. }) => change_receipt(fault, operation),
             (Fault::MessageLeftOut, Action::Type { turn, .. }) => {
                 if let TurnContent::Messages(told) = turn {
@@ -608,12 +624,12 @@ impl<O: Observer> Observer for Truthful<'_, O> {
         self.observer.on_keyboard_released();
     }
 
-    fn on_receipt_retry(&mut self, ids: &[MessageId], why: &str) {
-        self.observer.on_receipt_retry(ids, why);
+    fn on_commit_retry(&mut self, operation: &JournalOperation, why: &str) {
+        self.observer.on_commit_retry(operation, why);
     }
 
-    fn on_receipt_lost(&mut self, ids: &[MessageId], why: &str) {
-        self.observer.on_receipt_lost(ids, why);
+    fn on_commit_lost(&mut self, operation: &JournalOperation, why: &str) {
+        self.observer.on_commit_lost(operation, why);
     }
 
     fn on_nudge_end(&mut self, outcome: &NudgeOutcome) {

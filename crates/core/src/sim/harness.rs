@@ -63,7 +63,10 @@ pub(super) fn manifest(nature: Nature) -> Arc<Manifest> {
     }
     if nature.proves {
         let [begins, submitted, rests] = HOOKS.clone();
-        manifest.proof = vec![Proof::Hook];
+        manifest.proof = match nature.records {
+            true => vec![Proof::Transcript],
+            false => vec![Proof::Hook],
+        };
         manifest.hook.begins.push(begins);
         manifest.hook.submitted.push(submitted);
         manifest.hook.idle.push(rests);

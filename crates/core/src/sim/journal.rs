@@ -3,6 +3,7 @@
 
 use super::faults::Fault;
 use super::script::Disk;
+use crate::delivery::proven_by;
 use crate::driver::MailView;
 use crate::fact::{Event, Fact};
 use crate::id::MessageId;
@@ -15,8 +16,9 @@ use crate::offer::{self, OfferReport};
 use crate::pending_replies;
 use crate::post::{self, Correspondence, Draft, Posting};
 use crate::promotion;
+use crate::receipt::recovery::{self, CUT_OFF, OpenOffers};
 use crate::receipt::{self, End, Order};
-use crate::session::{self, Ended, Ending, Sessions, Started};
+use crate::session::{self, Conversation, Ended, Ending, Sessions, Started};
 use crate::storm::{MINUTE, SENDER_SKEW};
 use jiff::Timestamp;
 use std::borrow::Cow;
@@ -152,7 +154,7 @@ impl Journal {
         }
         match self.disk {
             Disk::Works => {}
-            Disk::Full => return Err(DiskFailed),
+            Disk::Full | Disk::Broken => return Err(DiskFailed),
             Disk::FailsToSync if durability == Durability::Unsynced => {}
             Disk::FailsToSync => {
                 self.ghost = facts;
@@ -326,47 +328,88 @@ impl Journal {
             .try_for_each(|id| self.order(now, &who, Order::Expire, id))
     }
 
-    /// Begin a session. The offers that the last session left open become uncertain first.
-    pub(super) fn start(&mut self, now: Moment, started: &Started) -> Result<(), DiskFailed> {
+    /// Begin a session. The offers that the last session left open become uncertain first, as in
+    /// `host::run`.
+    pub(super) fn start(
+        &mut self,
+        now: Moment,
+        started: &Started,
+        resumed: Option<&Conversation>,
+    ) -> Result<(), DiskFailed> {
         let latest = self.sessions.get(&self.agent);
         let events = session::start(started, latest);
-        self.cut_off(now, receipt::Proven::Offering)?;
-        self.cut_off(now, receipt::Proven::Unproven)?;
+        self.mark_uncertain(now, &OpenOffers::All, CUT_OFF)?;
+        if resumed.is_none() {
+            self.settle(now, None)?;
+        }
+        let facts = self.facts_of(now.wall, events);
+        self.commit(facts, Durability::Synced)?;
+        resumed.map_or(Ok(()), |resumed| {
+            let run = started.run;
+            self.converse(
+                now,
+                &Conversation {
+                    run,
+                    ..resumed.clone()
+                },
+            )
+        })
+    }
+
+    /// Return the conversation of the latest run.
+    pub(super) fn conversation(&self) -> Option<&Conversation> {
+        let run = self.sessions.get(&self.agent)?.started.run;
+        let latest = self.sessions.conversation(&self.agent);
+        latest.filter(|conversation| conversation.run == run)
+    }
+
+    pub(super) fn converse(
+        &mut self,
+        now: Moment,
+        conversation: &Conversation,
+    ) -> Result<(), DiskFailed> {
+        let latest = self.sessions.conversation(&self.agent);
+        let events = session::converse(conversation, latest);
         let facts = self.facts_of(now.wall, events);
         self.commit(facts, Durability::Synced)
     }
 
-    /// Mark the offers that killed hooks left open as uncertain. Return whether there were any.
-    pub(super) fn cut_off_injected(&mut self, now: Moment) -> Result<bool, DiskFailed> {
-        let cut: Vec<_> = self
-            .mail
-            .all()
-            .filter(|l| inject::is_under_way(l))
-            .collect();
-        let cut: Vec<_> = cut
-            .iter()
-            .map(|message_state| message_state.message.id)
-            .collect();
-        let reason = inject::UNPRINTED.to_owned();
-        let cut = self.say(now, &cut, &OfferReport::Uncertain { reason })?;
-        Ok(!cut.is_empty())
+    fn states(&self, is_one: impl Fn(&MessageState) -> bool) -> Vec<MessageState> {
+        let is_ours = |l: &&MessageState| l.message.to == self.agent && is_one(l);
+        self.mail.all().filter(is_ours).cloned().collect()
     }
 
-    /// Mark every offer in the state `proven` as uncertain: no further proof can arrive.
-    fn cut_off(&mut self, now: Moment, proven: receipt::Proven) -> Result<(), DiskFailed> {
-        let is_cut = |message_state: &&MessageState| message_state.status.proven == proven;
-        let cut: Vec<_> = self.mail.all().filter(is_cut).collect();
-        let cut: Vec<_> = cut
-            .iter()
-            .map(|message_state| message_state.message.id)
-            .collect();
-        let reason = "the session ended before it was proven".to_owned();
-        self.say(now, &cut, &OfferReport::Uncertain { reason })?;
+    /// Settle the offers of earlier runs whose proof is awaited.
+    pub(super) fn settle(&mut self, now: Moment, given: Option<&str>) -> Result<(), DiskFailed> {
+        let open = self.states(|l| OpenOffers::Unproven.include(l));
+        let proven = given.map_or_else(Vec::new, |given| proven_by(given, &open));
+        for (id, said) in recovery::settle(&open, &proven) {
+            self.say(now, &[id], &said)?;
+        }
+        Ok(())
+    }
+
+    /// Mark the offers that killed hooks left open as uncertain. Return whether there were any.
+    pub(super) fn cut_off_injected(&mut self, now: Moment) -> Result<bool, DiskFailed> {
+        let before = self.writes;
+        self.mark_uncertain(now, &OpenOffers::Injected, inject::UNPRINTED)?;
+        Ok(self.writes > before)
+    }
+
+    pub(super) fn mark_uncertain(
+        &mut self,
+        now: Moment,
+        offers: &OpenOffers,
+        reason: &str,
+    ) -> Result<(), DiskFailed> {
+        let open = self.states(|l| offers.include(l));
+        let ids: Vec<_> = open.iter().map(|l| l.message.id).collect();
+        let reason = reason.to_owned();
+        self.say(now, &ids, &OfferReport::Uncertain { reason })?;
         Ok(())
     }
 
     pub(super) fn end(&mut self, now: Moment, run: Uuid, how: Ending) -> Result<(), DiskFailed> {
-        self.cut_off(now, receipt::Proven::Unproven)?;
         let events = session::end(&Ended { run, how }, self.sessions.get(&self.agent));
         let facts = self.facts_of(now.wall, events);
         self.commit(facts, Durability::Synced)

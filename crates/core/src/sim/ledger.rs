@@ -3,6 +3,7 @@
 
 use super::law::{Checked, Law};
 use super::sending::LIMITS;
+use super::transcript::Row;
 use crate::fact::{Event, Fact, Progress};
 use crate::id::MessageId;
 use crate::mail::MessageState;
@@ -47,6 +48,8 @@ pub(super) struct Known {
     accepted: bool,
     answered: bool,
     reminded: u32,
+    /// How often it was offered, with offers that were withdrawn.
+    offers: u32,
 }
 
 /// What reached a terminal or a prompt; no crash undoes that.
@@ -72,6 +75,10 @@ pub(super) struct Ledger {
     got: BTreeSet<MessageId>,
     /// Messages that were in a program's queue when it died, and never reached the model.
     lost: BTreeSet<MessageId>,
+    /// Whether the session that is started resumes a conversation.
+    is_resumed: bool,
+    /// Messages that are unproven, and that the transcript of the resumed conversation has.
+    kept: BTreeSet<MessageId>,
     heard: usize,
     /// What each agent was given last.
     given: BTreeMap<AgentName, (u32, Timestamp)>,
@@ -106,6 +113,7 @@ impl Known {
             accepted: false,
             answered: false,
             reminded: 0,
+            offers: 0,
         }
     }
 
@@ -178,7 +186,10 @@ impl Known {
     fn apply(&mut self, progress: &Progress) {
         let step = progress.step;
         match step {
-            Step::Offering => self.offering = true,
+            Step::Offering => {
+                self.offering = true;
+                self.offers += 1;
+            }
             Step::Offered | Step::Accepted => {
                 self.offering = false;
                 self.offered = true;
@@ -236,6 +247,8 @@ impl Ledger {
                 return self.must_follow(fact, envelope);
             }
             Event::Progress(progress) => progress,
+            // The session settles the earlier offers itself.
+            Event::Started(_) if self.is_resumed => return Ok(()),
             Event::Started(_) => return self.check_requeued(),
             Event::Ended(_) | Event::Conversation(_) | Event::Work(_) | Event::Loop(_) => {
                 return Ok(());
@@ -249,9 +262,25 @@ impl Ledger {
         self.judge_step(fact, progress, must_be.is_some())
     }
 
-    /// Check, when a session starts, that every message that was still queued in the program when
+    /// A session is about to start, and resumes the conversation with these rows, or none.
+    pub(super) fn resumes(&mut self, rows: Option<&[Row]>) {
+        self.is_resumed = rows.is_some();
+        let messages = rows
+            .unwrap_or_default()
+            .iter()
+            .flat_map(|row| &row.messages);
+        let is_proven = |(id, is_marked): &&(MessageId, bool)| {
+            let known = self.known.get(id);
+            let is_open = known.is_some_and(|k| k.awaited && k.offered && k.cut == *is_marked);
+            // Two repeats have the same header.
+            is_open && known.is_some_and(|known| known.offers <= 2)
+        };
+        self.kept = messages.filter(is_proven).map(|(id, _)| *id).collect();
+    }
+
+    /// Check, when a session starts or all is over, that every message that was still queued in the program when
     /// it died is pending again.
-    fn check_requeued(&self) -> Checked {
+    pub(super) fn check_requeued(&self) -> Checked {
         let is_over = |known: &Known| known.ended.is_some() || known.read || known.accepted;
         let stays = |id: &&MessageId| {
             let known = self.known.get(id);
@@ -435,6 +464,7 @@ impl Ledger {
     /// the design gives that up for speed.
     pub(super) fn read_again(&mut self, facts: &[Fact]) {
         let before = std::mem::take(&mut self.known);
+        self.kept.clear();
         self.given.clear();
         self.also.clear();
         facts.iter().for_each(|fact| self.apply(fact));
@@ -505,6 +535,12 @@ impl Ledger {
         Law::NoClaimBeyondProof.holds(cut || !is_marked, || {
             format!(
                 "{} is marked as a repeat, and no offer of it was cut off",
+                id.id8()
+            )
+        })?;
+        Law::NothingDoubled.holds(!self.kept.contains(&id), || {
+            format!(
+                "the resumed transcript has {}, and it is shown again",
                 id.id8()
             )
         })?;

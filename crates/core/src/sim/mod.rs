@@ -32,5 +32,6 @@ mod terminal;
 mod tests;
 mod told;
 mod trace;
+mod transcript;
 mod typing;
 mod watch;

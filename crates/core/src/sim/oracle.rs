@@ -133,6 +133,12 @@ impl Oracle {
             return Ok(());
         };
         self.told.keys = 0;
+        let is_idle = delivery.activity().activity == Activity::Idle;
+        let is_paused = self.told.is_checkpoint_wanted && is_idle;
+        Law::TheRightMoment.holds(
+            !is_paused || self.is_urgent(ids),
+            || "a turn begins at a checkpoint",
+        )?;
         for id in ids {
             self.may_go(now, delivery, *id)?;
         }

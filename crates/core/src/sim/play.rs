@@ -12,6 +12,7 @@ use super::sending::Sender;
 use super::session::{Going, Session, World};
 use super::terminal::{Piece, Waiting};
 use super::trace::Trace;
+use super::transcript::Transcripts;
 use crate::activity::tests::ms;
 use crate::driver::Input;
 use crate::fact::{self, Fact};
@@ -22,8 +23,8 @@ use crate::message::Body;
 use crate::moment::Moment;
 use crate::name::AgentName;
 use crate::post::Draft;
-use crate::session::Ending;
 use crate::session::tests::started;
+use crate::session::{Conversation, Ending};
 use jiff::SignedDuration;
 use std::time::Duration;
 use uuid::Uuid;
@@ -55,6 +56,7 @@ pub(super) struct Play {
     pub(super) senders: Vec<Sender>,
     pub(super) calls: Vec<Called>,
     pub(super) turns: Vec<Typed>,
+    transcripts: Transcripts,
     pub(super) drafts: Vec<Draft>,
     /// A message was stored, and the session was not told.
     pub(super) has_missed_bell: bool,
@@ -102,6 +104,7 @@ impl Play {
             senders: Vec::new(),
             calls: Vec::new(),
             turns: Vec::new(),
+            transcripts: Transcripts::new(),
             drafts: Vec::new(),
             has_missed_bell: false,
             runs: 0,
@@ -119,6 +122,7 @@ impl Play {
             oracle: &mut self.oracle,
             trace: &mut self.trace,
             turns: &mut self.turns,
+            transcripts: &mut self.transcripts,
         };
         Some((self.session.as_mut()?, world))
     }
@@ -187,7 +191,7 @@ impl Play {
         let mut all = Vec::new();
         if let Some(session) = &self.session {
             all.extend(session.going().into_iter().map(Next::Session));
-            all.extend(session.is_over(self.now).then_some(Next::End));
+            all.extend(session.is_over().then_some(Next::End));
         }
         all.extend((0..self.senders.len()).map(Next::Sender));
         all.extend((0..self.calls.len()).map(Next::Call));
@@ -328,6 +332,10 @@ impl Play {
             Deed::Type => keys(Piece::Key),
             Deed::Submit => keys(Piece::Submit),
             Deed::Clear => keys(Piece::Clear),
+            Deed::Checkpoint => {
+                world.oracle.told.is_checkpoint_wanted = true;
+                session.tell(Input::CheckpointRequested, &mut world)?;
+            }
             Deed::Pause(by) => session.tell(Input::Paused(by), &mut world)?,
             Deed::Release(by) => session.tell(Input::Unpaused(by), &mut world)?,
         }
@@ -351,9 +359,23 @@ impl Play {
         }
         self.runs += 1;
         let begun = started(self.runs);
-        if self.journal.start(self.now, &begun).is_ok() {
+        let resumed = self.journal.conversation().cloned();
+        let is_there =
+            |c: &Conversation| c.transcript.is_none() || self.transcripts.contains_key(&c.id);
+        let resumed = resumed.filter(|c| self.nature.resumes && is_there(c));
+        let rows = resumed.as_ref().and_then(|c| {
+            let rows = self.transcripts.get(&c.id);
+            rows.filter(|_| c.transcript.is_some())
+        });
+        self.oracle
+            .ledger
+            .resumes(resumed.as_ref().map(|_| rows.map_or(&[][..], |rows| rows)));
+        let recorded = self.journal.start(self.now, &begun, resumed.as_ref());
+        // The session may have recorded only its start: then it has crashed.
+        if recorded.is_ok() {
             self.oracle.begin(self.nature, self.now);
-            self.session = Some(Session::new(self.nature, self.now, begun.run, self.fault));
+            let session = Session::new(self.nature, self.now, begun.run, resumed, self.fault);
+            self.session = Some(session);
             self.has_missed_bell = false;
         }
         self.ring()
@@ -363,7 +385,11 @@ impl Play {
     fn drop_session(&mut self) -> Option<Uuid> {
         let session = self.session.take()?;
         // Without a hook, no proof is awaited.
-        if self.nature.proves && session.is_heard {
+        let is_awaited = match self.nature.records {
+            true => session.is_named,
+            false => session.is_heard,
+        };
+        if self.nature.proves && is_awaited {
             for turns in session.agent.queued() {
                 let ids = Session::gets(turns, &self.turns);
                 self.oracle.ledger.record_lost_queue(&ids);

@@ -61,6 +61,14 @@ pub(super) struct Nature {
     /// Queues prompts that are submitted while the agent works. The queue is lost when the agent
     /// dies. A hook reports when the model is given a prompt.
     pub(super) queues: bool,
+    /// Its transcript proves what its model was given, and its hooks only name the transcript.
+    pub(super) records: bool,
+    /// Its hooks name the transcript only at a prompt.
+    pub(super) names_late: bool,
+    /// The transcript that it names never exists.
+    pub(super) is_unrecorded: bool,
+    /// It is started with its last conversation.
+    pub(super) resumes: bool,
 }
 
 /// What is known of the program's screen.
@@ -182,6 +190,8 @@ pub(super) enum Deed {
     Clear,
     Pause(PausedBy),
     Release(PausedBy),
+    /// Wants a pause at the end of the turn.
+    Checkpoint,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -190,6 +200,8 @@ pub(super) enum Disk {
     Full,
     /// What is written now is seen by nobody, and a crash may bring it back.
     FailsToSync,
+    /// Nothing can be read or written, and no attempt is worth repeating.
+    Broken,
 }
 
 const PAUSES: [PausedBy; 4] = [
@@ -202,9 +214,26 @@ const PAUSES: [PausedBy; 4] = [
 impl Script {
     pub(super) fn from_seed(seed: u64) -> Self {
         let mut script = Self::of_mail(seed);
+        let nature = &mut script.nature;
+        nature.records = nature.proves && seed % 3 == 0;
+        nature.names_late = nature.records && seed % 2 == 0;
+        nature.is_unrecorded = nature.records && seed % 11 == 0;
+        nature.resumes = nature.records && seed % 5 > 0 && !nature.is_unrecorded;
+        if script.nature.resumes {
+            let mut chance = Chance::new(seed.rotate_left(8));
+            script.lines = with_crashes(&mut chance, script.lines);
+        }
+        if seed % 9 == 4 {
+            let mut chance = Chance::new(seed.rotate_left(24));
+            script.lines = with_outages(&mut chance, script.lines);
+        }
         if seed % 5 < 2 {
             let mut chance = Chance::new(seed.rotate_left(16));
             script.lines = with_nudges(&mut chance, script.lines);
+        }
+        if seed % 7 == 3 {
+            let mut chance = Chance::new(seed.rotate_left(48));
+            script.lines = with_checkpoints(&mut chance, script.lines);
         }
         script
     }
@@ -261,6 +290,65 @@ fn with_nudges(chance: &mut Chance, lines: Vec<Line>) -> Vec<Line> {
     all
 }
 
+/// The same, with mail in between whose session is killed before it has read the transcript.
+fn with_crashes(chance: &mut Chance, lines: Vec<Line>) -> Vec<Line> {
+    let mut all = Vec::new();
+    for line in lines {
+        all.push(line);
+        if chance.one_in(16) {
+            let post = Post {
+                raw: false,
+                priority: Priority::Normal,
+                from: Writer::Human,
+                way: Way::Direct,
+                ..post(chance)
+            };
+            all.extend([
+                Line::Wait(5_000),
+                Line::Post(post),
+                Line::Run(24),
+                Line::Wait(60),
+            ]);
+            all.extend([
+                Line::Run(chance.byte() % 24),
+                Line::Wait(60),
+                Line::Run(chance.byte() % 24),
+            ]);
+            all.extend([Line::Kill, Line::Start]);
+        }
+    }
+    all
+}
+
+/// The same, with a journal in between that cannot be used.
+fn with_outages(chance: &mut Chance, lines: Vec<Line>) -> Vec<Line> {
+    let mut all = Vec::new();
+    for line in lines {
+        all.push(line);
+        if chance.one_in(12) {
+            all.push(Line::Disk(Disk::Broken));
+            all.extend([Line::Tick, Line::Run(1 + chance.byte() % 12)]);
+            all.extend([Line::Disk(Disk::Works), Line::Tick]);
+        }
+    }
+    all
+}
+
+/// The same, with requests for a pause at the end of the turn in between.
+fn with_checkpoints(chance: &mut Chance, lines: Vec<Line>) -> Vec<Line> {
+    let mut all = Vec::new();
+    for line in lines {
+        all.push(line);
+        if chance.one_in(10) {
+            all.push(Line::Person(Deed::Checkpoint));
+            all.push(Line::Run(chance.byte() % 16));
+            let release = Deed::Release(PausedBy::Checkpoint);
+            all.extend(chance.one_in(2).then_some(Line::Person(release)));
+        }
+    }
+    all
+}
+
 /// The same, with calls of hooks in between.
 fn with_hooks(chance: &mut Chance, lines: Vec<Line>) -> Vec<Line> {
     let mut all = Vec::new();
@@ -310,6 +398,10 @@ fn nature(chance: &mut Chance) -> Nature {
         has_hooks: false,
         proves: false,
         queues: false,
+        records: false,
+        names_late: false,
+        is_unrecorded: false,
+        resumes: false,
     }
 }
 

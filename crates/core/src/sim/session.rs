@@ -3,7 +3,7 @@
 
 use super::agent::Agent;
 use super::aims::Asked;
-use super::calls::Typed;
+use super::calls::{Typed, own};
 use super::faults::{Fault, FaultyDriver};
 use super::harness;
 use super::hooked::Hooked;
@@ -13,6 +13,7 @@ use super::oracle::{Oracle, PATH};
 use super::script::Nature;
 use super::terminal::{Terminal, TurnNo};
 use super::trace::Trace;
+use super::transcript::{Reading, Row, Transcripts};
 use crate::delivery::{Delivery, DeliveryConfig, Reach};
 use crate::driver::{
     CommitId, DecisionLines, DriverConfig, HoldLog, Input, JournalOperation, MailView, RunIdentity,
@@ -23,12 +24,11 @@ use crate::id::MessageId;
 use crate::mail::MessageState;
 use crate::moment::Moment;
 use crate::pending_replies;
+use crate::session::Conversation;
 use crate::turn::{self, InputMode};
+use std::collections::VecDeque;
 use std::time::Duration;
 use uuid::Uuid;
-
-/// How long a session may take to record its last receipts after its program has ended.
-const LAST_RECEIPTS: Duration = Duration::from_secs(2);
 
 /// The surroundings of a session: the clock, the journal, the oracle and the record of the run.
 pub(super) struct World<'a> {
@@ -38,6 +38,7 @@ pub(super) struct World<'a> {
     pub(super) trace: &'a mut Trace,
     /// Every turn that was ever written.
     pub(super) turns: &'a mut Vec<Typed>,
+    pub(super) transcripts: &'a mut Transcripts,
 }
 
 /// A request for the keyboard.
@@ -159,6 +160,8 @@ pub(super) struct Session {
     pub(super) agent: Agent,
     pub(super) terminal: Terminal,
     pub(super) read: Option<Read>,
+    /// Whether the mail could not be read.
+    pub(super) is_blind: bool,
     pub(super) lease: Option<Lease>,
     pub(super) stroke: Option<Stroke>,
     pub(super) peek: Option<Peek>,
@@ -183,8 +186,19 @@ pub(super) struct Session {
     pub(super) told_question: Option<String>,
     /// When the session noticed that the program has ended.
     pub(super) ended: Option<Duration>,
+    /// Whether the processes that the program has left are to be ended.
+    pub(super) is_ending_processes: bool,
     /// Whether a hook of the program was heard.
     pub(super) is_heard: bool,
+    /// Whether a hook of the program has named the transcript.
+    pub(super) is_named: bool,
+    /// The conversation that the program is in.
+    pub(super) conversation: String,
+    /// Rows that the program has not written to its transcript yet.
+    pub(super) unwritten: VecDeque<Row>,
+    /// The rows of the transcript that the session has read, if it follows the transcript.
+    pub(super) followed: Option<usize>,
+    pub(super) reading: Option<Reading>,
 }
 
 /// Something that can take its next step.
@@ -209,10 +223,26 @@ pub(super) enum Going {
     /// The program reads a piece of its input.
     Read,
     Exit,
+    /// The processes that the program has left are ended.
+    Processes,
+    /// The session reads the transcript.
+    Transcript,
+    /// The program writes to its transcript.
+    Row,
 }
 
 impl Session {
-    pub(super) fn new(nature: Nature, now: Moment, run: Uuid, fault: Option<Fault>) -> Self {
+    pub(super) fn new(
+        nature: Nature,
+        now: Moment,
+        run: Uuid,
+        resumed: Option<Conversation>,
+        fault: Option<Fault>,
+    ) -> Self {
+        let own = || own(run);
+        let conversation = resumed
+            .as_ref()
+            .map_or_else(own, |resumed| resumed.id.clone());
         let delivery = DeliveryConfig {
             harness: harness::manifest(nature),
             path_bytes: PATH.len(),
@@ -227,7 +257,7 @@ impl Session {
                 harness: "sim".to_owned(),
                 cwd: "/".to_owned(),
             },
-            resumed: None,
+            resumed,
         };
         Self {
             run,
@@ -235,6 +265,7 @@ impl Session {
             agent: Agent::new(nature, now.mono),
             terminal: Terminal::default(),
             read: None,
+            is_blind: false,
             lease: None,
             stroke: None,
             peek: None,
@@ -251,7 +282,13 @@ impl Session {
             given_up: Vec::new(),
             told_question: None,
             ended: None,
+            is_ending_processes: false,
             is_heard: false,
+            is_named: false,
+            conversation,
+            unwritten: VecDeque::new(),
+            followed: None,
+            reading: None,
         }
     }
 
@@ -285,10 +322,8 @@ impl Session {
 
     /// Whether the program has ended and the session has done its remaining work, or has run out of
     /// time for it.
-    pub(super) fn is_over(&self, now: Moment) -> bool {
-        let is_late = |ended| now.mono >= ended + LAST_RECEIPTS;
-        let is_done = self.driver.has_committed_all() && self.hooks.is_empty();
-        self.ended.is_some_and(|ended| is_done || is_late(ended))
+    pub(super) fn is_over(&self) -> bool {
+        self.driver.is_finished()
     }
 
     pub(super) fn is_ending(&self) -> bool {
@@ -298,10 +333,7 @@ impl Session {
     /// When the next change is due that the clock alone causes.
     pub(super) fn wakeup(&self, now: Moment) -> Option<Duration> {
         let driver = self.driver.next_timeout(now);
-        let other = match self.ended {
-            Some(ended) => Some(ended + LAST_RECEIPTS).filter(|at| *at > now.mono),
-            None => self.agent.next(),
-        };
+        let other = self.agent.next().filter(|_| self.ended.is_none());
         driver.into_iter().chain(other).min()
     }
 
@@ -315,6 +347,9 @@ impl Session {
         for n in 0..self.hooks.len() {
             add(true, Going::Hook(n));
         }
+        add(self.is_ending_processes, Going::Processes);
+        add(self.reading.is_some(), Going::Transcript);
+        add(!self.unwritten.is_empty(), Going::Row);
         if self.ended.is_some() {
             return going;
         }

@@ -174,6 +174,10 @@ fn a_hook_that_never_answers_does_not_keep_its_message() {
         has_hooks: true,
         proves: true,
         queues: false,
+        records: false,
+        names_late: false,
+        is_unrecorded: false,
+        resumes: false,
     };
     let lines = vec![
         Line::Start,
@@ -208,12 +212,18 @@ fn runs_meet_what_they_must_survive() {
     let mut left = vec![
         "fact: offered",
         "fact: accepted",
+        "the transcript of the resumed conversation shows",
+        "the agent's transcript shows that the model",
         "fact: uncertain",
         "fact: withdrawn",
         "fact: cancelled",
         "fact: expired",
         "the hook ended before it had printed the message",
+        "hears Paused(Checkpoint)",
         "hears KeyboardRefused",
+        "hears KeysDropped",
+        "reason=\"the disk fails\"",
+        "log: the conversation has to wait",
         "hears NotRecorded",
         "hears WriteFailed",
         "hears Exited",
@@ -341,6 +351,7 @@ fn every_fault_breaks_its_law() {
     check(Fault::EnterIntoQuestion, &[Law::CannotAct]);
     check(Fault::DraftIgnored, &[Law::CannotAct]);
     check(Fault::PauseIgnored, &[Law::TheRightMoment]);
+    check(Fault::CheckpointMissed, &[Law::TheRightMoment]);
     check(Fault::TypedWhileStarting, &[Law::TheRightMoment]);
     check(Fault::IdleFirstInOrder, &[Law::DeliveryOrder]);
     check(Fault::SleepsThrough, &[Law::WakeupsAreTrue]);
@@ -363,6 +374,7 @@ fn every_fault_breaks_its_law() {
     check(Fault::HandedTooEarly, &[Law::NoClaimBeyondProof]);
     check(Fault::AcceptedByEnter, &[Law::NoClaimBeyondProof]);
     check(Fault::AcceptedElsewhere, &[Law::NoClaimBeyondProof]);
+    check(Fault::ResumedUnread, &[Law::NothingDoubled]);
     check(Fault::AcceptedWhenQueued, &[Law::NoClaimBeyondProof]);
     check(Fault::ProofNotAwaited, &[Law::NothingLost]);
     check(Fault::NudgedLate, &[Law::CannotAct]);

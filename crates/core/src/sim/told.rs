@@ -29,6 +29,8 @@ pub(super) struct Told {
     /// How many questions there were: one in the same words is another.
     asked: u64,
     pub(super) pauses: Vec<(PausedBy, Moment)>,
+    /// A person wants a pause at the end of the turn.
+    pub(super) is_checkpoint_wanted: bool,
     pub(super) unread: Option<Moment>,
     /// What a look at the screen shows that delivery hears of in this moment.
     pub(super) looked: Option<Sighting>,
@@ -80,11 +82,15 @@ impl Told {
                 self.looked = Some(sighting.clone());
             }
             DeliveryEvent::Paused(by) => {
+                self.is_checkpoint_wanted &= *by != PausedBy::Checkpoint;
                 if self.pauses.iter().all(|(other, _)| other != by) {
                     self.pauses.push((*by, now));
                 }
             }
-            DeliveryEvent::Unpaused(by) => self.pauses.retain(|(other, _)| other != by),
+            DeliveryEvent::Unpaused(by) => {
+                self.is_checkpoint_wanted &= *by != PausedBy::Checkpoint;
+                self.pauses.retain(|(other, _)| other != by);
+            }
             DeliveryEvent::UnreadInput(true) => self.unread = self.unread.or(Some(now)),
             DeliveryEvent::UnreadInput(false) => self.unread = None,
             // Somebody typed; the keys tell of it later.
@@ -94,6 +100,7 @@ impl Told {
                     self.is_waiting_for_enter = true;
                 }
             }
+            DeliveryEvent::KeysDropped => self.keys = self.keys.saturating_sub(1),
             DeliveryEvent::Resumed => self.resumes = false,
             DeliveryEvent::HookCalled(report) => self.hear(report),
             DeliveryEvent::Tick
@@ -104,7 +111,6 @@ impl Told {
             | DeliveryEvent::NotRecorded(_)
             | DeliveryEvent::Wrote(_)
             | DeliveryEvent::Entered
-            | DeliveryEvent::KeysDropped
             | DeliveryEvent::DirectRecorded { .. }
             | DeliveryEvent::DirectRefused { .. }
             | DeliveryEvent::ContinueFailed { .. }

@@ -5,13 +5,20 @@ use super::agent::Saw;
 use super::errands::clock;
 use super::law::{Checked, Law};
 use super::session::{Cargo, Glance, Lease, Peek, Session, Stroke, World};
-use super::terminal::{Done, Piece};
+use super::terminal::{Done, Piece, Waiting};
 use crate::driver::{Input, KeyboardUser};
 use crate::harness::Sighting;
 use crate::mail::MessageState;
 
 impl Session {
     pub(super) fn type_next(&mut self, world: &mut World<'_>) -> Checked {
+        if let Some(Waiting::Lease(user)) = self.terminal.queue.front().copied()
+            && !self.agent.is_alive
+        {
+            self.terminal.queue.pop_front();
+            *self.lease_of(user) = Some(Lease::Said(Input::KeyboardGone(user)));
+            return Ok(());
+        }
         match self.terminal.type_next() {
             Some(Done::Wrote(_)) => world.oracle.types()?,
             Some(Done::Granted(user)) => {

@@ -6,7 +6,7 @@ use super::hooked::Hooked;
 use super::law::Checked;
 use super::session::{Cargo, Turn, World};
 use crate::delivery::{Decision, Delivery, DeliveryEvent, Effect};
-use crate::driver::{DecisionLines, LogLine, NudgeOutcome, Observer};
+use crate::driver::{DecisionLines, JournalOperation, LogLine, NudgeOutcome, Observer};
 use crate::id::MessageId;
 use crate::mail::MessageState;
 use crate::moment::Moment;
@@ -137,15 +137,17 @@ impl Observer for Watch<'_, '_> {
         self.check(checked);
     }
 
-    fn on_receipt_retry(&mut self, ids: &[MessageId], why: &str) {
-        let line = self.decisions.on_receipt_retry(ids, why);
+    fn on_commit_retry(&mut self, operation: &JournalOperation, why: &str) {
+        let line = self.decisions.on_commit_retry(operation, why);
         self.log(Some(line));
     }
 
-    fn on_receipt_lost(&mut self, ids: &[MessageId], why: &str) {
-        let line = self.decisions.on_receipt_lost(ids, why);
+    fn on_commit_lost(&mut self, operation: &JournalOperation, why: &str) {
+        let line = self.decisions.on_commit_lost(operation, why);
         self.log(Some(line));
-        self.given_up.extend(ids);
+        if let JournalOperation::RecordStep { ids, .. } = operation {
+            self.given_up.extend(ids);
+        }
     }
 
     fn on_nudge_end(&mut self, outcome: &NudgeOutcome) {

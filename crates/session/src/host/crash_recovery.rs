@@ -4,8 +4,9 @@
 use crate::host::journal_handle::JournalHandle;
 use crate::host::log;
 use crate::routes::transcript;
-use crate::state::actions::tasks::{NEVER_PROVEN, log_uncertain};
+use crate::state::actions::tasks::log_uncertain;
 use posthaste_core::offer::OfferReport;
+use posthaste_core::receipt::recovery::{self, CUT_OFF};
 use posthaste_core::session::{Ended, Ending};
 use posthaste_core::{AgentName, Conversation, MessageId, MessageState, delivery};
 use posthaste_store::Home;
@@ -14,9 +15,6 @@ use posthaste_store::operation::{EndRun, MarkUncertain, OpenOffers, RecordDelive
 use posthaste_store::report::Result;
 use rustix::process::Signal;
 use tracing::info;
-
-const CUT_OFF: &str = "the session ended while it was being offered";
-const RESUMED_SHOWS: &str = "the transcript of the resumed conversation shows the message";
 
 pub(crate) struct Recovery {
     /// Whether the last session or its program crashed.
@@ -63,77 +61,52 @@ pub(crate) async fn recover(
         };
         journal.commit(end).await??;
     }
+    let mark = MarkUncertain {
+        now: posthaste_store::times::now(),
+        agent: name.clone(),
+        offers: OpenOffers::All,
+        reason: CUT_OFF.to_owned(),
+    };
+    let done = journal.commit(mark).await?;
+    log_uncertain(&done, CUT_OFF);
+    done?;
     Ok(Recovery { has_crashed, note })
 }
 
-/// Return the messages that were being offered when the last session ended.
-pub(crate) async fn cut_offers(
-    journal: &JournalHandle,
-    name: &AgentName,
-) -> Result<Vec<MessageId>> {
-    let agent = name.clone();
-    let cut = journal
-        .ask(move |journal| journal.open_offers(&agent))
-        .await?;
-    Ok(cut.iter().map(|state| state.message.id).collect())
-}
-
-/// Settle the offers of earlier sessions: those that were cut off, and those whose proof is still
-/// awaited. A message that the transcript of the resumed conversation shows is accepted; any other
+/// Settle the offers of earlier sessions whose proof is still awaited. A message that the transcript of the resumed conversation shows is accepted; any other
 /// message is uncertain, and is offered again, marked as a repeat.
-pub(crate) async fn settle_offers(
+pub(crate) async fn settle_unproven(
     journal: &JournalHandle,
     name: &AgentName,
-    cut: Vec<MessageId>,
     resumed: Option<&Conversation>,
 ) -> Result<()> {
-    let (reader, offered) = (name.clone(), cut);
-    let read = journal.ask(move |journal| {
-        let mut cut = journal.open_offers(&reader)?;
-        cut.retain(|state| offered.contains(&state.message.id));
-        Ok((cut, journal.unproven(&reader)?))
-    });
-    let (cut, unproven) = read.await?;
-    let (now, agent) = (posthaste_store::times::now(), name.clone());
-    let mut proven = Vec::new();
-    if let Some(path) = resumed.and_then(|resumed| resumed.transcript.as_deref()) {
-        let unsettled = [cut.as_slice(), unproven.as_slice()].concat();
-        proven = proven_in(path, &unsettled).await;
-        for message_state in unsettled
-            .iter()
-            .filter(|state| proven.contains(&state.message.id))
-        {
-            let routes = message_state.receipts.iter().rev();
-            let route = routes.filter_map(|receipt| receipt.route.clone()).next();
-            let record = RecordDelivery {
-                now,
-                agent: agent.clone(),
-                ids: vec![message_state.message.id],
-                said: OfferReport::Accepted {
-                    route: route.unwrap_or_default(),
-                    evidence: RESUMED_SHOWS.to_owned(),
-                },
-            };
-            journal.commit(record).await??;
-            let messages = log::Ids(&[message_state.message.id]);
-            info!(target: log::DELIVERY, %messages, proof = RESUMED_SHOWS, "accepted");
-        }
-    }
-    for (offers, reason) in [(cut, CUT_OFF), (unproven, NEVER_PROVEN)] {
-        let ids = offers.iter().map(|state| state.message.id);
-        let unresolved: Vec<_> = ids.filter(|id| !proven.contains(id)).collect();
-        if unresolved.is_empty() {
-            continue;
-        }
-        let mark = MarkUncertain {
-            now,
-            agent: agent.clone(),
-            // This run may have offered other messages during the read.
-            offers: OpenOffers::These(unresolved),
-            reason: reason.to_owned(),
+    let agent = name.clone();
+    // Only these messages: this run may offer others during the read.
+    let unproven = journal.ask(move |journal| journal.unproven(&agent)).await?;
+    let path = resumed.and_then(|resumed| resumed.transcript.as_deref());
+    let proven = match path {
+        Some(path) => proven_in(path, &unproven).await,
+        None => Vec::new(),
+    };
+    for (id, said) in recovery::settle(&unproven, &proven) {
+        let record = RecordDelivery {
+            now: posthaste_store::times::now(),
+            agent: name.clone(),
+            ids: vec![id],
+            said: said.clone(),
         };
-        let done = journal.commit(mark).await?;
-        log_uncertain(&done, reason);
+        let done = journal.commit(record).await?;
+        match said {
+            OfferReport::Accepted { evidence, .. } => {
+                info!(target: log::DELIVERY, messages = %log::Ids(&[id]), proof = evidence, "accepted");
+            }
+            OfferReport::Uncertain { reason } => log_uncertain(&done, &reason),
+            OfferReport::Offering { .. }
+            | OfferReport::Offered { .. }
+            | OfferReport::Withdrawn { .. }
+            | OfferReport::Reminded { .. }
+            | OfferReport::Failed { .. } => {}
+        }
         done?;
     }
     Ok(())

@@ -128,10 +128,8 @@ async fn run(request: StartRequest, log: Arc<Log>) -> Result<()> {
     let harness = Arc::new(request.harness.clone());
     let decision = ResumeDecision::make(&journal, &request, recovery.has_crashed).await?;
     let resumed = decision.conversation().cloned();
-    let mut cut_offers = crash_recovery::cut_offers(&journal, &launch.name).await?;
     if resumed.is_none() {
-        let cut = std::mem::take(&mut cut_offers);
-        crash_recovery::settle_offers(&journal, &launch.name, cut, None).await?;
+        crash_recovery::settle_unproven(&journal, &launch.name, None).await?;
     }
     let note = joined([recovery.note, decision.note(&launch.name)]);
     let socket = place.socket()?;
@@ -167,7 +165,6 @@ async fn run(request: StartRequest, log: Arc<Log>) -> Result<()> {
         script: request.script.clone(),
         http,
         resumed,
-        cut_offers,
         sockets,
         _name: claim,
     };

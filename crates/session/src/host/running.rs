@@ -13,7 +13,7 @@ use crate::{ConnectionCounts, Shared, Wakeups, Watches};
 use posthaste_core::harness::Manifest;
 use posthaste_core::loop_::{LoopOrder, Settings};
 use posthaste_core::session::{Ended, Ending, Started};
-use posthaste_core::{AgentName, Conversation, Limits, MessageId, Timestamp};
+use posthaste_core::{AgentName, Conversation, Limits, Timestamp};
 use posthaste_provider::ScriptSettings;
 use posthaste_store::Home;
 use posthaste_store::live::place::{Claim, Place, Record};
@@ -53,9 +53,6 @@ pub(super) struct Running {
     pub(super) http: Option<HttpRoute>,
     /// The conversation that the program was told to resume.
     pub(super) resumed: Option<Conversation>,
-    /// The messages that an earlier session was offering when it ended. They are settled once the
-    /// program has resumed its conversation.
-    pub(super) cut_offers: Vec<MessageId>,
     pub(super) sockets: Vec<SessionSocket>,
     /// Held until the process ends.
     pub(super) _name: Claim,
@@ -116,7 +113,6 @@ impl Running {
             agent: self.agent.clone(),
             run: record.run,
             is_loop: record.launch.is_loop(),
-            cut_offers: std::mem::take(&mut self.cut_offers),
             home,
             limits: self.limits,
             child: (record.child_pid, record.child_started),
@@ -154,7 +150,6 @@ impl Running {
         });
         let status = state.run(&mut requests, &mut child, io.drained).await;
         let how = ending(&status);
-        self.close_cut_offers(&shared).await;
         if let Some(script_mail) = script_mail {
             script_mail.end().await;
         }
@@ -195,24 +190,6 @@ impl Running {
                 );
                 None
             }
-        }
-    }
-
-    /// Mark the offers of an earlier session that are still open as uncertain: the program has ended
-    /// before it resumed its conversation.
-    async fn close_cut_offers(&self, shared: &Shared) {
-        if shared.cut_offers.is_empty() {
-            return;
-        }
-        let cut = shared.cut_offers.clone();
-        if let Err(report) =
-            crash_recovery::settle_offers(&self.journal, &self.agent, cut, None).await
-        {
-            error!(
-                target: log::DELIVERY,
-                "open offers stay open until the next start: {}",
-                report.message()
-            );
         }
     }
 

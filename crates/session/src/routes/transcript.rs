@@ -44,7 +44,6 @@ pub(crate) struct Transcripts {
     files: Vec<FollowedFile>,
     /// The files as they were when the read began.
     began: Vec<FollowedFile>,
-    trouble: Option<String>,
 }
 
 impl Transcripts {
@@ -80,9 +79,8 @@ impl Transcripts {
         self.files.clone()
     }
 
-    /// Note how far the files were read, and return what they show.
-    pub(crate) fn finish(&mut self, found: TranscriptRead) -> transcript::Shown {
-        self.trouble = found.trouble;
+    /// Note how far the files were read. Return what they show, and why no file could be read.
+    pub(crate) fn finish(&mut self, found: TranscriptRead) -> (transcript::Shown, Option<String>) {
         for read in found.files {
             // An offset that was moved meanwhile counts.
             let is_unmoved =
@@ -91,12 +89,7 @@ impl Transcripts {
                 *file = read;
             }
         }
-        found.text
-    }
-
-    /// Return why no transcript could be read, if the last read failed.
-    pub(crate) fn trouble(&self) -> Option<&str> {
-        self.trouble.as_deref()
+        (found.text, found.trouble)
     }
 }
 
@@ -228,7 +221,7 @@ mod tests {
         // A file that is shorter than before, or another file, is read from its beginning.
         let read = |transcripts: &mut Transcripts| {
             let found = read_files(transcripts.begin());
-            transcripts.finish(found).given
+            transcripts.finish(found).0.given
         };
         std::fs::write(&path, row("new")).unwrap();
         assert_eq!(read(&mut transcripts), "new\n");
@@ -266,10 +259,10 @@ mod tests {
         assert!(!found.is_complete);
         assert!(found.text.len() <= MAX_TEXT_BYTES + usize::try_from(MAX_READ_BYTES).unwrap());
         assert!(!found.text.given.contains("three"));
-        assert!(transcripts.finish(found).given.ends_with("two\n"));
+        assert!(transcripts.finish(found).0.given.ends_with("two\n"));
         let found = read_files(transcripts.begin());
         assert!(found.is_complete);
-        assert_eq!(transcripts.finish(found).given, "three\n");
+        assert_eq!(transcripts.finish(found).0.given, "three\n");
     }
 
     #[test]

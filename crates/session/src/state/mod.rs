@@ -28,7 +28,6 @@ use posthaste_core::Conversation;
 use posthaste_core::delivery::{DeliveryConfig, Reach};
 use posthaste_core::driver::{DriverConfig, Input, KeyboardUser, RunIdentity};
 use posthaste_core::harness::Manifest;
-use posthaste_core::turn;
 use posthaste_store::bell::{self, Watch};
 use posthaste_store::files;
 use posthaste_store::live::place::Record;
@@ -91,8 +90,6 @@ pub(crate) struct SessionState {
     transcripts: Transcripts,
     loop_watch: LoopWatch,
     published: PublishedState,
-    /// Whether to pause delivery at the end of the current turn.
-    is_checkpoint_requested: bool,
     end: EndRequest,
 }
 
@@ -127,7 +124,6 @@ impl SessionState {
             transcripts: Transcripts::default(),
             loop_watch: LoopWatch::default(),
             published: PublishedState::new(posthaste_store::times::now()),
-            is_checkpoint_requested: false,
             end: EndRequest::new(setup.without_home),
             setup,
         }
@@ -210,9 +206,7 @@ impl SessionState {
     /// Do what is due, perform the driver's actions, and publish changes.
     fn update(&mut self) {
         self.end_if_due();
-        self.feed(Input::Tick);
-        // The tick may have found the agent idle. Pause before anything is offered.
-        self.reach_checkpoint();
+        self.catch_up();
         self.perform_actions();
         self.publish_changes();
         self.driver.log_holds();
@@ -240,12 +234,8 @@ impl SessionState {
             last: program_output.last_at(),
         };
         self.driver.catch_up(typing, output);
-        let delivery = self.driver.delivery();
-        let paste = delivery.paste().applies(program_output.wants_paste());
-        if paste != (delivery.input() == turn::InputMode::Pasted) {
-            let now = Instant::now();
-            self.driver.feed_as_of(now, Input::PasteMode(paste));
-        }
+        let paste = Input::PasteMode(program_output.wants_paste());
+        self.driver.feed_as_of(Instant::now(), paste);
     }
 
     /// Pass an input to the driver.

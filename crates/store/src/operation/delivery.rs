@@ -6,6 +6,7 @@ use crate::views::marks::Kind;
 use crate::views::pending::Pending;
 use jiff::Timestamp;
 use posthaste_core::offer::{self, OfferReport, StepRefusal};
+pub use posthaste_core::receipt::recovery::OpenOffers;
 use posthaste_core::receipt::{self, Order};
 use posthaste_core::{AgentName, MessageId, MessageState, inject};
 
@@ -35,18 +36,6 @@ pub struct MarkUncertain {
     pub agent: AgentName,
     pub offers: OpenOffers,
     pub reason: String,
-}
-
-/// Offers that were cut off.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum OpenOffers {
-    /// Every offer of a session that has ended. Offers of hooks are left alone.
-    All,
-    /// Offers that a hook began and did not complete. The caller must hold the agent's inject lock.
-    Injected,
-    /// Offers whose proof can no longer arrive, because the run that made them has ended.
-    Unproven,
-    These(Vec<MessageId>),
 }
 
 /// Offer the most urgent messages that no route has shown to their agent yet, through a hook that
@@ -182,13 +171,19 @@ impl Transaction<'_> {
     ) -> rusqlite::Result<RecordedDelivery> {
         let ids = match offers {
             OpenOffers::These(ids) => ids.clone(),
-            // A hook that still prints holds the inject lock, which the caller need not have.
-            OpenOffers::All => self.views.open_offers(agent)?,
-            OpenOffers::Injected => self.views.injecting(agent)?,
+            OpenOffers::All | OpenOffers::Injected => {
+                self.views.marked_ids(Kind::Offering, agent)?
+            }
             OpenOffers::Unproven => self.views.marked_ids(Kind::Unproven, agent)?,
         };
+        let mut included = Vec::new();
+        for id in ids {
+            let message = self.views.message(id)?;
+            let is_included = message.is_none_or(|message| offers.include(&message));
+            included.extend(is_included.then_some(id));
+        }
         let reason = reason.to_owned();
-        self.record_delivery(now, agent, &ids, &OfferReport::Uncertain { reason })
+        self.record_delivery(now, agent, &included, &OfferReport::Uncertain { reason })
     }
 
     /// Record messages of an inbox that have expired, [`EXPIRED_PER_TRANSACTION`] at most.

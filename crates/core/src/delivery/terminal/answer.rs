@@ -5,8 +5,7 @@
 //! program ignored is typed once more, and then fails.
 
 use super::super::question::OpenDialog;
-use super::super::rules::HANDED_OVER;
-use super::super::{Delivery, Effect, Reach};
+use super::super::{Delivery, Effect, Reach, Rule};
 use super::state::{Before, Lane, State, Submission, TypedTurn};
 use crate::activity::Activity;
 use crate::harness::Route;
@@ -58,11 +57,11 @@ impl Delivery {
     /// Return whether there is a question that an answer would reach.
     pub fn answerable(&self, now: Moment) -> Answerable {
         if self.config.reach == Reach::Prompt {
-            return Answerable::No("this is a loop, and nothing is typed into it");
+            return Answerable::No(Rule::Loop.reason());
         }
         match self.agent.activity() {
-            Activity::Exited => Answerable::No("the program has exited"),
-            _ if self.agent.handed_over.is_some() => Answerable::No(HANDED_OVER),
+            Activity::Exited => Answerable::No(Rule::Exited.reason()),
+            _ if self.agent.handed_over.is_some() => Answerable::No(Rule::HandedOver.reason()),
             Activity::Starting | Activity::Idle | Activity::Working | Activity::Blocked(_) => {
                 let dialog = self.agent.questions.open.as_ref();
                 let open = dialog.map(|dialog| OpenQuestion {

@@ -110,6 +110,44 @@ fn a_question_holds_mail_for_the_api_and_a_draft_does_not() {
     );
 }
 
+/// An offer that begins must not be withdrawn by a rule that held before it began: the two would
+/// alternate for ever.
+#[test]
+fn a_requested_pause_lets_an_interrupt_to_the_api_pass() {
+    let urgent = [mail(1, Priority::Interrupt)];
+    let with_pause = |by| [on(4_500, DeliveryEvent::Paused(by), "")];
+    let offered = [
+        (5_000, Call::Act(&urgent), "offer by API 1"),
+        on(5_010, direct_recorded(1, &[1]), "send 1"),
+    ];
+    play(play(delivery(), &with_pause(PausedBy::Request)), &offered);
+    play(
+        play(delivery(), &with_pause(PausedBy::Viewer)),
+        &[(5_000, Call::Act(&urgent), "")],
+    );
+    // The viewer takes the keyboard while the offer is recorded.
+    play(
+        delivery(),
+        &[
+            (5_000, Call::Act(&urgent), "offer by API 1"),
+            on(5_005, DeliveryEvent::Paused(PausedBy::Viewer), ""),
+            on(5_010, direct_recorded(1, &[1]), "withdraw 1"),
+            (5_020, Call::Act(&urgent), ""),
+        ],
+    );
+    // The agent begins to work while an idle message is recorded.
+    let idle = [mail(1, Priority::Idle)];
+    let mut delivery = play(delivery(), &[(5_000, Call::Act(&idle), "offer by API 1")]);
+    hook(&mut delivery, 5_005, "UserPromptSubmit", "a person's");
+    play(
+        delivery,
+        &[
+            on(5_010, direct_recorded(1, &[1]), "withdraw 1"),
+            (5_020, Call::Act(&idle), ""),
+        ],
+    );
+}
+
 #[test]
 fn an_api_that_does_not_answer_is_not_used_for_a_while() {
     let one = mail(1, Priority::Normal);

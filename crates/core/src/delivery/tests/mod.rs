@@ -24,11 +24,11 @@ use uuid::Uuid;
 
 const PATH: usize = 80;
 
-pub(super) fn id(n: u128) -> MessageId {
+pub(crate) fn id(n: u128) -> MessageId {
     MessageId(Uuid::from_u128(n))
 }
 
-pub(super) fn mail(n: u128, priority: Priority) -> MessageState {
+pub(crate) fn mail(n: u128, priority: Priority) -> MessageState {
     let mut message = message(n, "alice", "bob");
     message.envelope.priority = priority;
     with_steps(&message, &[])

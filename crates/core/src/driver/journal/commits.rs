@@ -1,28 +1,27 @@
 //! Open commits, and retries of receipts that the journal has not recorded.
 
 use crate::delivery::{DeliveryEvent, JOURNAL_RETRY_INTERVAL};
-use crate::driver::terminal::keyboard::KeyboardPurpose;
+use crate::driver::end::EarlierOffers;
 use crate::driver::{Action, CommitId, Input, JournalOperation, Observer, SessionDriver};
 use crate::id::MessageId;
 use crate::moment::Moment;
 use std::time::Duration;
 
-/// How long the commit of a receipt is retried. After that, the receipt is lost, and the next
-/// session finds the offer cut off.
-const RECEIPT_RETRIED_FOR: Duration = Duration::from_secs(180);
+/// How long a record is retried. A receipt that is lost after that leaves its offer to the next
+/// session, which finds it cut off.
+const RECORD_RETRIED_FOR: Duration = Duration::from_secs(180);
 
 /// The purpose of a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CommitPurpose {
     /// A turn for which the keyboard is held.
-    Turn(KeyboardPurpose),
+    Turn,
     /// An offer to a hook or the API, by its number.
     DirectOffer(u64),
-    /// Nothing waits for the commit, and a failed commit is not retried.
-    Nothing,
-    /// A receipt of an offer. It is retried, because without it the next session would take a
-    /// completed offer for uncertain.
-    Receipt { give_up_at: Duration },
+    /// A check that the next periodic check repeats.
+    Check,
+    /// A record that is retried, because nothing else would repeat it.
+    Record { give_up_at: Duration },
 }
 
 #[derive(Debug, Clone)]
@@ -50,6 +49,12 @@ impl Commits {
         self.open.iter().any(|commit| commit.operation.has(id))
     }
 
+    pub(crate) fn has_operation(&self, operation: &JournalOperation) -> bool {
+        self.open
+            .iter()
+            .any(|commit| commit.operation == *operation)
+    }
+
     pub(crate) fn next_retry(&self) -> Option<Duration> {
         self.open.iter().filter_map(|commit| commit.retry_at).min()
     }
@@ -67,7 +72,8 @@ impl JournalOperation {
             Self::Expire
             | Self::RecordConversation(_)
             | Self::SettleEarlierOffers(_)
-            | Self::CloseKilledHooks => false,
+            | Self::CloseKilledHooks
+            | Self::CloseUnproven => false,
         }
     }
 }
@@ -76,7 +82,7 @@ impl SessionDriver {
     pub(crate) fn commit(&mut self, operation: JournalOperation, purpose: CommitPurpose) {
         self.commits.count += 1;
         let id = CommitId(self.commits.count);
-        self.actions.push(Action::Commit {
+        self.actions.push_back(Action::Commit {
             commit: id,
             operation: operation.clone(),
         });
@@ -89,9 +95,10 @@ impl SessionDriver {
         });
     }
 
-    pub(crate) fn commit_receipt(&mut self, now: Moment, operation: JournalOperation) {
-        let give_up_at = now.mono + RECEIPT_RETRIED_FOR;
-        self.commit(operation, CommitPurpose::Receipt { give_up_at });
+    /// Commit an operation, and retry until the journal has recorded it.
+    pub(crate) fn record(&mut self, now: Moment, operation: JournalOperation) {
+        let give_up_at = now.mono + RECORD_RETRIED_FOR;
+        self.commit(operation, CommitPurpose::Record { give_up_at });
     }
 
     pub(crate) fn committed(
@@ -99,19 +106,27 @@ impl SessionDriver {
         now: Moment,
         id: CommitId,
         ids: Vec<MessageId>,
-        head: u64,
+        has_more: bool,
         observer: &mut impl Observer,
     ) {
-        self.freshness.commit(head);
-        match self.commits.take(id).map(|commit| commit.purpose) {
-            Some(CommitPurpose::Turn(_)) => {
+        let Some(commit) = self.commits.take(id) else {
+            return;
+        };
+        match commit.purpose {
+            CommitPurpose::Turn => {
                 self.keyboard.hold();
                 self.notify_delivery(now, DeliveryEvent::Recorded(ids), observer);
             }
-            Some(CommitPurpose::DirectOffer(offer)) => {
+            CommitPurpose::DirectOffer(offer) => {
                 self.deliver_directly(now, offer, ids, observer);
             }
-            Some(CommitPurpose::Nothing | CommitPurpose::Receipt { .. }) | None => {}
+            CommitPurpose::Check => {}
+            CommitPurpose::Record { .. } if has_more => self.record(now, commit.operation),
+            CommitPurpose::Record { .. } => {
+                if let JournalOperation::SettleEarlierOffers(_) = commit.operation {
+                    self.earlier_offers = EarlierOffers::Settled;
+                }
+            }
         }
     }
 
@@ -127,7 +142,7 @@ impl SessionDriver {
             return;
         };
         match commit.purpose {
-            CommitPurpose::Turn(_) => {
+            CommitPurpose::Turn => {
                 self.keyboard.hold();
                 self.notify_delivery(now, DeliveryEvent::NotRecorded(why.to_owned()), observer);
             }
@@ -137,17 +152,28 @@ impl SessionDriver {
                 self.refuse_direct(offer);
                 self.handle(now, Input::HookUnanswered { offer, ids, why }, observer);
             }
-            CommitPurpose::Nothing => {}
-            CommitPurpose::Receipt { give_up_at } if is_final || now.mono >= give_up_at => {
-                if let JournalOperation::RecordStep { ids, .. } = &commit.operation {
-                    observer.on_receipt_lost(ids, why);
+            CommitPurpose::Check => observer.on_commit_lost(&commit.operation, why),
+            CommitPurpose::Record { .. } if self.is_superseded(&commit.operation) => {}
+            CommitPurpose::Record { give_up_at } if is_final || now.mono >= give_up_at => {
+                observer.on_commit_lost(&commit.operation, why);
+                match commit.operation {
+                    // The next hook that names the conversation has it recorded.
+                    JournalOperation::RecordConversation(_) if !is_final => {
+                        self.conversation = None;
+                    }
+                    JournalOperation::SettleEarlierOffers(_) => {
+                        self.earlier_offers = EarlierOffers::Lost;
+                    }
+                    JournalOperation::RecordStep { .. }
+                    | JournalOperation::Expire
+                    | JournalOperation::RecordConversation(_)
+                    | JournalOperation::CloseKilledHooks
+                    | JournalOperation::CloseUnproven => {}
                 }
             }
-            CommitPurpose::Receipt { .. } => {
-                if let (JournalOperation::RecordStep { ids, .. }, false) =
-                    (&commit.operation, commit.has_failed)
-                {
-                    observer.on_receipt_retry(ids, why);
+            CommitPurpose::Record { .. } => {
+                if !commit.has_failed {
+                    observer.on_commit_retry(&commit.operation, why);
                 }
                 commit.has_failed = true;
                 commit.retry_at = Some(now.mono + JOURNAL_RETRY_INTERVAL);
@@ -156,10 +182,24 @@ impl SessionDriver {
         }
     }
 
+    /// Whether a retry would undo a later record: the program is in another conversation by now.
+    fn is_superseded(&self, operation: &JournalOperation) -> bool {
+        match operation {
+            JournalOperation::RecordConversation(conversation) => {
+                self.conversation.as_ref() != Some(conversation)
+            }
+            JournalOperation::RecordStep { .. }
+            | JournalOperation::Expire
+            | JournalOperation::SettleEarlierOffers(_)
+            | JournalOperation::CloseKilledHooks
+            | JournalOperation::CloseUnproven => false,
+        }
+    }
+
     pub(crate) fn retry_commits(&mut self, now: Moment) {
         for commit in &mut self.commits.open {
             if commit.retry_at.take_if(|at| *at <= now.mono).is_some() {
-                self.actions.push(Action::Commit {
+                self.actions.push_back(Action::Commit {
                     commit: commit.id,
                     operation: commit.operation.clone(),
                 });

@@ -97,7 +97,7 @@ impl SessionDriver {
         match std::mem::replace(&mut self.input_check.check, Check::Open) {
             Check::Open => {
                 self.input_check.check = Check::Asked;
-                self.actions.push(Action::CheckInput);
+                self.actions.push_back(Action::CheckInput);
                 false
             }
             Check::Asked => {
@@ -110,7 +110,7 @@ impl SessionDriver {
                     self.notify_delivery(now, DeliveryEvent::UnreadInput(is_unread), observer);
                 }
                 if forgets && !is_unread {
-                    self.actions.push(Action::ForgetKeys);
+                    self.actions.push_back(Action::ForgetKeys);
                 }
                 true
             }

@@ -103,17 +103,17 @@ impl SessionDriver {
     fn lease_keyboard(&mut self, purpose: KeyboardPurpose) {
         if self.keyboard.release() {
             self.actions
-                .push(Action::ReleaseKeyboard(KeyboardUser::Turn));
+                .push_back(Action::ReleaseKeyboard(KeyboardUser::Turn));
         }
         self.keyboard.lease = Lease::Asked(purpose);
         self.actions
-            .push_counted(Action::LeaseKeyboard(KeyboardUser::Turn));
+            .push_back(Action::LeaseKeyboard(KeyboardUser::Turn));
     }
 
     pub(crate) fn keyboard_leased(&mut self, now: Moment, observer: &mut impl Observer) {
         let Lease::Asked(purpose) = std::mem::take(&mut self.keyboard.lease) else {
             self.actions
-                .push(Action::ReleaseKeyboard(KeyboardUser::Turn));
+                .push_back(Action::ReleaseKeyboard(KeyboardUser::Turn));
             return;
         };
         let operation = match &purpose {
@@ -133,7 +133,7 @@ impl SessionDriver {
             }
         };
         self.keyboard.lease = Lease::Committing;
-        self.commit(operation, CommitPurpose::Turn(purpose));
+        self.commit(operation, CommitPurpose::Turn);
     }
 
     pub(crate) fn keyboard_gone(&mut self) -> DeliveryEvent {
@@ -167,7 +167,7 @@ impl SessionDriver {
         };
         self.keyboard.begin_typing();
         let mode = self.delivery.input();
-        self.actions.push_counted(Action::Type { turn, mode });
+        self.actions.push_back(Action::Type { turn, mode });
     }
 
     /// Tell delivery that a text or Enter was typed, or could not be typed.

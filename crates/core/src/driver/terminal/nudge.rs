@@ -172,7 +172,7 @@ impl SessionDriver {
         let refusal = refusal.filter(|_| !self.delivery.is_settling());
         let reason = match refusal {
             _ if nudge.has_expired(now) => Some(TOO_LATE.to_owned()),
-            _ if self.has_exited => Some(GONE.to_owned()),
+            _ if !self.phase.is_running() => Some(GONE.to_owned()),
             None if self.nudges.waiting.len() == MAX_WAITING => Some(TOO_MANY.to_owned()),
             refusal => refusal,
         };
@@ -192,7 +192,7 @@ impl SessionDriver {
         {
             self.nudges.state = State::Leasing(next);
             self.actions
-                .push_counted(Action::LeaseKeyboard(KeyboardUser::Nudge));
+                .push_back(Action::LeaseKeyboard(KeyboardUser::Nudge));
         }
     }
 
@@ -204,7 +204,7 @@ impl SessionDriver {
     ) {
         let Some(token) = token else { return };
         observer.on_nudge_end(&outcome);
-        self.actions.push(Action::EndNudge { token, outcome });
+        self.actions.push_back(Action::EndNudge { token, outcome });
     }
 
     fn refuse_nudge(
@@ -260,7 +260,7 @@ impl SessionDriver {
     fn check_nudge(&mut self, now: Moment, check: Check, observer: &mut impl Observer) {
         if self.delivery.reads_screen() {
             self.nudges.state = State::Looking(check);
-            self.actions.push_counted(Action::Look(KeyboardUser::Nudge));
+            self.actions.push_back(Action::Look(KeyboardUser::Nudge));
         } else {
             self.judge_nudge(now, check, observer);
         }
@@ -304,14 +304,13 @@ impl SessionDriver {
             }
             (None, Before::Line) => {
                 let nudge = check.nudge;
-                self.actions
-                    .push_counted(Action::TypeLine(nudge.line.clone()));
+                self.actions.push_back(Action::TypeLine(nudge.line.clone()));
                 self.nudges.reply_by = Some(now.mono + LINE_READ_WITHIN);
                 self.nudges.state = State::Typing(Typing { nudge });
             }
             (None, Before::Enter) => {
                 let (by, keys) = (KeyboardUser::Nudge, self.delivery.enter_key().to_vec());
-                self.actions.push_counted(Action::PressEnter { by, keys });
+                self.actions.push_back(Action::PressEnter { by, keys });
                 let nudge = check.nudge;
                 self.nudges.state = State::Entering(Typing { nudge });
             }
@@ -328,7 +327,7 @@ impl SessionDriver {
         self.nudges.state = State::Idle;
         self.nudges.reply_by = None;
         self.actions
-            .push(Action::ReleaseKeyboard(KeyboardUser::Nudge));
+            .push_back(Action::ReleaseKeyboard(KeyboardUser::Nudge));
         self.begin_nudge();
     }
 

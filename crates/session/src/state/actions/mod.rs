@@ -5,12 +5,15 @@ pub(crate) mod tasks;
 
 use super::SessionState;
 use super::requests::pending_replies::Reply;
+use crate::host::log;
 use crate::pty::keyboard::KeyboardInput;
 use crate::routes::http;
 use crate::routes::transcript;
 use posthaste_core::driver::{Action, Input, KeyboardUser, NudgeOutcome};
+use posthaste_wire::Run;
 use posthaste_wire::method::{self, Nudged};
 use tasks::TaskReport;
+use tracing::info;
 
 impl SessionState {
     pub(super) fn perform(&mut self, action: Action) {
@@ -85,6 +88,11 @@ impl SessionState {
                 let files = self.transcripts.begin();
                 self.tasks.spawn(transcript::read(files));
             }
+            Action::ReportCheckpoint => {
+                info!(target: log::DELIVERY, "paused at a checkpoint");
+                self.set_run(Run::Checkpointed);
+            }
+            Action::EndProcesses => self.end.begin_ending_processes(),
             Action::EndNudge { token, outcome } => {
                 if let Some(Reply::Nudge(sink)) = self.replies.take(token) {
                     sink.answer::<method::Nudge>(&match outcome {
@@ -110,8 +118,13 @@ impl SessionState {
                 self.feed(Input::KeyboardLeased(user));
             }
             TaskReport::Transcripts(found) => {
-                let shown = self.transcripts.finish(found);
-                self.feed(Input::TranscriptsRead(shown));
+                let is_complete = found.is_complete;
+                let (shown, trouble) = self.transcripts.finish(found);
+                self.feed(Input::TranscriptsRead {
+                    shown,
+                    trouble,
+                    is_complete,
+                });
             }
         }
     }

@@ -7,7 +7,6 @@ use tokio::sync::mpsc;
 const REPORT_QUEUE_LENGTH: usize = 16;
 
 pub(in crate::state) struct TaskQueue {
-    running: usize,
     reports: mpsc::Sender<TaskReport>,
     reported: mpsc::Receiver<TaskReport>,
 }
@@ -15,15 +14,10 @@ pub(in crate::state) struct TaskQueue {
 impl TaskQueue {
     pub(in crate::state) fn new() -> Self {
         let (reports, reported) = mpsc::channel(REPORT_QUEUE_LENGTH);
-        Self {
-            running: 0,
-            reports,
-            reported,
-        }
+        Self { reports, reported }
     }
 
     pub(in crate::state) fn spawn(&mut self, task: impl Future<Output = TaskReport> + 'static) {
-        self.running += 1;
         let reports = self.reports.clone();
         tokio::task::spawn_local(async move {
             // If the session has ended, the report is dropped.
@@ -33,12 +27,6 @@ impl TaskQueue {
 
     /// Wait for the next report.
     pub(in crate::state) async fn next(&mut self) -> Option<TaskReport> {
-        let report = self.reported.recv().await;
-        self.running = self.running.saturating_sub(usize::from(report.is_some()));
-        report
-    }
-
-    pub(in crate::state) fn are_done(&self) -> bool {
-        self.running == 0
+        self.reported.recv().await
     }
 }

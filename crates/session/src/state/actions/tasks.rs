@@ -12,18 +12,16 @@ use posthaste_core::driver::{
     CommitId, Input, JournalOperation, KeyboardUser, TurnContent, TurnMessage,
 };
 use posthaste_core::offer::OfferReport;
+use posthaste_core::receipt::recovery::NEVER_PROVEN;
 use posthaste_core::turn::{self, Entry};
 use posthaste_core::{Conversation, MessageId, inject, pending_replies};
 use posthaste_store::operation::{
     Expire, MarkUncertain, OpenOffers, RecordConversation, RecordDelivery, RecordedDelivery,
 };
-use posthaste_store::{Decided, Error, InjectLock, files};
+use posthaste_store::{Decided, Denied, Error, InjectLock, files};
 use std::rc::Rc;
 use tracing::{info, warn};
 
-/// Reason for a message whose run ended without proof.
-pub(crate) const NEVER_PROVEN: &str =
-    "the program ended, and nothing shows that its model was given the message";
 const TERMINAL_GONE: &str = "the terminal is gone";
 
 /// The result of an action that a task has performed.
@@ -119,93 +117,124 @@ pub(crate) async fn look_up_head(shared: Rc<Shared>) -> TaskReport {
     })
 }
 
+/// The messages that an operation has recorded, and whether it has more to record.
+#[derive(Default)]
+struct Recorded {
+    ids: Vec<MessageId>,
+    has_more: bool,
+}
+
+/// Why an operation recorded nothing.
+struct NotRecorded {
+    why: String,
+    is_final: bool,
+}
+
+impl From<Error> for NotRecorded {
+    fn from(error: Error) -> Self {
+        Self {
+            why: error.to_string(),
+            is_final: matches!(error, Error::WriterGone),
+        }
+    }
+}
+
+impl From<Denied> for NotRecorded {
+    fn from(refusal: Denied) -> Self {
+        Self {
+            why: refusal.to_string(),
+            is_final: true,
+        }
+    }
+}
+
 /// Record an operation.
 pub(crate) async fn commit(
     shared: Rc<Shared>,
     commit: CommitId,
     operation: JournalOperation,
 ) -> TaskReport {
-    match operation {
-        JournalOperation::RecordStep { ids, report } => {
-            return TaskReport::Input(record_delivery(&shared, commit, ids, report).await);
-        }
+    let recorded = match operation {
+        JournalOperation::RecordStep { ids, report } => record_step(&shared, ids, report).await,
         JournalOperation::Expire => expire(&shared).await,
         JournalOperation::RecordConversation(conversation) => {
-            record_conversation(&shared, conversation).await;
+            record_conversation(&shared, conversation).await
         }
         JournalOperation::SettleEarlierOffers(resumed) => settle(&shared, resumed).await,
         JournalOperation::CloseKilledHooks => close_killed_hooks(&shared).await,
-    }
-    let (ids, head) = (Vec::new(), shared.journal.head());
-    TaskReport::Input(Input::Committed { commit, ids, head })
+        JournalOperation::CloseUnproven => close_unproven(&shared).await,
+    };
+    TaskReport::Input(match recorded {
+        Ok(Recorded { ids, has_more }) => Input::Committed {
+            commit,
+            ids,
+            head: shared.journal.head(),
+            has_more,
+        },
+        Err(NotRecorded { why, is_final }) => Input::NotCommitted {
+            commit,
+            why,
+            is_final,
+        },
+    })
 }
 
-async fn record_delivery(
+async fn record_step(
     shared: &Shared,
-    commit: CommitId,
     ids: Vec<MessageId>,
     said: OfferReport,
-) -> Input {
+) -> Result<Recorded, NotRecorded> {
     let record = RecordDelivery {
         now: posthaste_store::times::now(),
         agent: shared.agent.clone(),
         ids,
         said,
     };
-    let (why, is_final) = match shared.journal.commit(record).await {
-        Ok(Ok(recorded)) => {
-            let (ids, head) = (recorded.moved, shared.journal.head());
-            return Input::Committed { commit, ids, head };
-        }
-        Ok(Err(denied)) => (denied.to_string(), true),
-        Err(error) => (error.to_string(), matches!(error, Error::WriterGone)),
-    };
-    Input::NotCommitted {
-        commit,
-        why,
-        is_final,
-    }
+    let recorded = shared.journal.commit(record).await??;
+    Ok(Recorded {
+        ids: recorded.moved,
+        has_more: false,
+    })
 }
 
 /// Record the conversation that the program is in.
-async fn record_conversation(shared: &Shared, conversation: Conversation) {
+async fn record_conversation(
+    shared: &Shared,
+    conversation: Conversation,
+) -> Result<Recorded, NotRecorded> {
     let record = RecordConversation {
         now: posthaste_store::times::now(),
         agent: shared.agent.clone(),
         conversation,
     };
-    if let Err(error) = shared.journal.commit(record).await {
-        warn!(target: log::SESSION, "the conversation could not be recorded: {error}");
-    }
+    shared.journal.commit(record).await??;
+    Ok(Recorded::default())
 }
 
 /// Settle the offers of earlier sessions by the transcript of the resumed conversation.
-async fn settle(shared: &Shared, resumed: Conversation) {
-    let cut = shared.cut_offers.clone();
+async fn settle(shared: &Shared, resumed: Conversation) -> Result<Recorded, NotRecorded> {
     let settled =
-        crash_recovery::settle_offers(&shared.journal, &shared.agent, cut, Some(&resumed)).await;
-    if let Err(report) = settled {
-        let why = report.message();
-        warn!(
-            target: log::DELIVERY,
-            "earlier offers stay unproven until the end of the run: {why}"
-        );
-    }
+        crash_recovery::settle_unproven(&shared.journal, &shared.agent, Some(&resumed)).await;
+    settled.map_err(|report| NotRecorded {
+        why: report.message().to_owned(),
+        is_final: false,
+    })?;
+    Ok(Recorded::default())
 }
 
 /// Mark mail that a killed hook left unprinted as uncertain. The session does not leave this to the
 /// next hook, because no other hook may run.
-async fn close_killed_hooks(shared: &Shared) {
+async fn close_killed_hooks(shared: &Shared) -> Result<Recorded, NotRecorded> {
     let agent = shared.agent.clone();
     let asked = shared
         .journal
         .ask(move |journal| journal.is_injecting(&agent));
-    if !matches!(asked.await, Ok(true)) {
-        return;
+    if !asked.await? {
+        return Ok(Recorded::default());
     }
     // If the lock is taken, a hook is still printing.
-    let Ok(Some(_lock)) = InjectLock::try_acquire(&shared.home, &shared.agent) else {
-        return;
+    let Some(_lock) = InjectLock::try_acquire(&shared.home, &shared.agent)? else {
+        return Ok(Recorded::default());
     };
     let mark = MarkUncertain {
         now: posthaste_store::times::now(),
@@ -213,30 +242,24 @@ async fn close_killed_hooks(shared: &Shared) {
         offers: OpenOffers::Injected,
         reason: inject::UNPRINTED.to_owned(),
     };
-    match shared.journal.commit(mark).await {
-        Ok(done) => log_uncertain(&done, inject::UNPRINTED),
-        Err(error) => warn!(
-            target: log::DELIVERY,
-            "cannot mark unprinted mail as uncertain until the next hook runs: {error}"
-        ),
-    }
+    let done = shared.journal.commit(mark).await?;
+    log_uncertain(&done, inject::UNPRINTED);
+    done?;
+    Ok(Recorded::default())
 }
 
-/// Mark the messages of this run that were not proven to be accepted as uncertain.
-pub(crate) async fn mark_unproven_uncertain(shared: &Shared) {
+/// Mark the messages that were not proven to be accepted as uncertain.
+async fn close_unproven(shared: &Shared) -> Result<Recorded, NotRecorded> {
     let mark = MarkUncertain {
         now: posthaste_store::times::now(),
         agent: shared.agent.clone(),
         offers: OpenOffers::Unproven,
         reason: NEVER_PROVEN.to_owned(),
     };
-    match shared.journal.commit(mark).await {
-        Ok(done) => log_uncertain(&done, NEVER_PROVEN),
-        Err(error) => warn!(
-            target: log::DELIVERY,
-            "unproven messages stay offered until the next start: {error}"
-        ),
-    }
+    let done = shared.journal.commit(mark).await?;
+    log_uncertain(&done, NEVER_PROVEN);
+    done?;
+    Ok(Recorded::default())
 }
 
 /// Log which messages the journal has marked as uncertain.
@@ -248,29 +271,20 @@ pub(crate) fn log_uncertain(done: &Decided<RecordedDelivery>, reason: &str) {
     }
 }
 
-/// Record the expiry of messages.
-async fn expire(shared: &Shared) {
+/// Record the expiry of messages, as many as one commit takes.
+async fn expire(shared: &Shared) -> Result<Recorded, NotRecorded> {
     let expire = Expire {
         now: posthaste_store::times::now(),
         agent: shared.agent.clone(),
     };
-    loop {
-        match shared.journal.commit(expire.clone()).await {
-            Ok(Ok(expired)) => {
-                if !expired.ids.is_empty() {
-                    info!(target: log::DELIVERY, messages = %log::Ids(&expired.ids), "expired");
-                }
-                if !expired.more {
-                    break;
-                }
-            }
-            Ok(_) => break,
-            Err(error) => {
-                warn!(target: log::DELIVERY, "expired messages could not be recorded: {error}");
-                break;
-            }
-        }
+    let expired = shared.journal.commit(expire).await??;
+    if !expired.ids.is_empty() {
+        info!(target: log::DELIVERY, messages = %log::Ids(&expired.ids), "expired");
     }
+    Ok(Recorded {
+        ids: expired.ids,
+        has_more: expired.more,
+    })
 }
 
 /// Make sure that each message has its file, then call `make` with the entries of the messages.

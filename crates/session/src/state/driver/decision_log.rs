@@ -1,11 +1,13 @@
 //! Writes the driver's decisions to the session's log. The texts come from the driver.
 
 use crate::host::log::DELIVERY;
+use posthaste_core::MessageState;
 use posthaste_core::delivery::{Decision, Delivery, DeliveryEvent, Effect};
-use posthaste_core::driver::{DecisionLines, HoldLog, LogLevel, LogLine, NudgeOutcome, Observer};
+use posthaste_core::driver::{
+    DecisionLines, HoldLog, JournalOperation, LogLevel, LogLine, NudgeOutcome, Observer,
+};
 use posthaste_core::harness::Manifest;
 use posthaste_core::moment::Moment;
-use posthaste_core::{MessageId, MessageState};
 use std::sync::Arc;
 use tracing::{debug, error, info, warn};
 
@@ -68,12 +70,12 @@ impl Observer for DecisionLog {
 
     fn on_keyboard_released(&mut self) {}
 
-    fn on_receipt_retry(&mut self, ids: &[MessageId], why: &str) {
-        log(Some(self.0.on_receipt_retry(ids, why)));
+    fn on_commit_retry(&mut self, operation: &JournalOperation, why: &str) {
+        log(Some(self.0.on_commit_retry(operation, why)));
     }
 
-    fn on_receipt_lost(&mut self, ids: &[MessageId], why: &str) {
-        log(Some(self.0.on_receipt_lost(ids, why)));
+    fn on_commit_lost(&mut self, operation: &JournalOperation, why: &str) {
+        log(Some(self.0.on_commit_lost(operation, why)));
     }
 
     fn on_nudge_end(&mut self, outcome: &NudgeOutcome) {

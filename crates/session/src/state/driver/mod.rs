@@ -48,8 +48,13 @@ impl Driver {
         &self.driver.mail().pending
     }
 
-    pub(super) fn has_committed_all(&self) -> bool {
-        self.driver.has_committed_all()
+    /// Return why an offered message cannot be proven to be accepted, if there is a reason.
+    pub(super) fn lacks_proof(&self, state: &MessageState) -> Option<String> {
+        self.driver.lacks_proof(state)
+    }
+
+    pub(super) fn is_finished(&self) -> bool {
+        self.driver.is_finished()
     }
 
     pub(super) fn now(&self) -> Moment {

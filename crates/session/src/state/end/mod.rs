@@ -6,7 +6,6 @@ use super::{SessionState, StateRequest};
 use crate::host::ending;
 use crate::host::log;
 use crate::pty::terminal::TerminalRequest;
-use crate::state::actions::tasks;
 use lost_home::{HomeChange, LostHome};
 use posthaste_core::driver::Input;
 use posthaste_store::live::process;
@@ -20,8 +19,11 @@ use tracing::warn;
 
 /// How long a program that was asked to end may take.
 const PROGRAM_END_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long the session waits for its last receipts to be recorded.
-const LAST_RECEIPTS_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long the session waits for its last read of the journal.
+const LAST_READ_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long a program that ended by itself may leave processes that could still write to its
+/// transcript.
+const LEFT_PROCESSES_TIMEOUT: Duration = Duration::from_millis(500);
 /// How often to check whether processes of the program are left.
 const LEFT_PROCESSES_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -40,6 +42,8 @@ enum EndProgress {
 pub(super) struct EndRequest {
     progress: EndProgress,
     home: LostHome,
+    /// Whether the driver waits for the end of the processes that the program has left.
+    must_end_processes: bool,
 }
 
 impl EndRequest {
@@ -47,11 +51,20 @@ impl EndRequest {
         Self {
             progress: EndProgress::NotRequested,
             home: LostHome::new(without_home),
+            must_end_processes: false,
         }
     }
 
     fn is_requested(&self) -> bool {
         self.progress != EndProgress::NotRequested
+    }
+
+    pub(super) fn begin_ending_processes(&mut self) {
+        self.must_end_processes = true;
+    }
+
+    fn take_ending_processes(&mut self) -> bool {
+        std::mem::take(&mut self.must_end_processes)
     }
 
     /// Note that the program is asked to end. Return whether this is the first request.
@@ -129,8 +142,8 @@ impl SessionState {
         }
     }
 
-    /// Complete the session after its program has ended: read the last output, record the last receipts,
-    /// publish the end, and answer open requests.
+    /// Complete the session after its program has ended: read the last output, do what the driver has
+    /// left to do, publish the end, and answer open requests.
     pub(super) async fn finish(
         mut self,
         status: &std::io::Result<ExitStatus>,
@@ -143,15 +156,37 @@ impl SessionState {
             .request(TerminalRequest::End)
             .await;
         let _ = drained.await;
-        let how = ending(status);
-        let _ = tokio::time::timeout(LAST_RECEIPTS_TIMEOUT, self.read_transcripts_to_end()).await;
-        self.feed(Input::Exited(how));
-        self.perform_actions();
-        // Record receipts of open offers before the end of the session.
-        self.record_last(requests).await;
-        let mark = tasks::mark_unproven_uncertain(&self.setup.shared);
-        let _ = tokio::time::timeout(LAST_RECEIPTS_TIMEOUT, mark).await;
-        self.read_last_steps(Instant::now() + LAST_RECEIPTS_TIMEOUT)
+        self.feed(Input::Exited(ending(status)));
+        loop {
+            while let Ok(request) = requests.try_recv() {
+                self.handle(request);
+            }
+            self.perform_actions();
+            if self.driver.is_finished() {
+                break;
+            }
+            if self.end.take_ending_processes() {
+                // A client that asked for the end is told of it before processes are waited for.
+                if self.end.is_requested() {
+                    self.publish_end(status).await;
+                }
+                self.end_left_processes(requests).await;
+                self.feed(Input::ProcessesEnded);
+                continue;
+            }
+            let wakeup = self.driver.next_timeout();
+            tokio::select! {
+                Some(report) = self.tasks.next() => self.apply_report(report),
+                Some(request) = requests.recv() => self.handle(request),
+                () = tokio::time::sleep_until(wakeup.unwrap_or_else(Instant::now).into()), if wakeup.is_some() => {}
+            }
+        }
+        self.publish_end(status).await;
+    }
+
+    /// Publish the last steps of messages, and then the end of the run.
+    async fn publish_end(&mut self, status: &std::io::Result<ExitStatus>) {
+        self.read_last_steps(Instant::now() + LAST_READ_TIMEOUT)
             .await;
         let run = match status {
             _ if self.end.is_requested() => Run::Stopped,
@@ -160,32 +195,6 @@ impl SessionState {
         };
         self.set_run(self.loop_watch.ended_as().unwrap_or(run));
         self.publish_changes();
-        self.end_left_processes(requests).await;
-        // A hook may have passed its mail on meanwhile.
-        self.record_last(requests).await;
-    }
-
-    /// Handle requests and actions until every receipt is recorded, or until the timeout: a write that
-    /// hangs never gets a receipt.
-    async fn record_last(&mut self, requests: &mut mpsc::Receiver<StateRequest>) {
-        let deadline = Instant::now() + LAST_RECEIPTS_TIMEOUT;
-        loop {
-            while let Ok(request) = requests.try_recv() {
-                self.handle(request);
-            }
-            self.perform_actions();
-            let is_done = self.tasks.are_done() && self.driver.has_committed_all();
-            if is_done || Instant::now() >= deadline {
-                return;
-            }
-            let wakeup = self.driver.next_timeout();
-            let wakeup = wakeup.map_or(deadline, |at| at.min(deadline));
-            tokio::select! {
-                Some(report) = self.tasks.next() => self.apply_report(report),
-                Some(request) = requests.recv() => self.handle(request),
-                () = tokio::time::sleep_until(wakeup.into()) => self.feed(Input::Tick),
-            }
-        }
     }
 
     /// End the processes that the program has left. They receive SIGHUP, as when a window is closed. If
@@ -193,18 +202,20 @@ impl SessionState {
     async fn end_left_processes(&mut self, requests: &mut mpsc::Receiver<StateRequest>) {
         let (child, started) = self.setup.shared.child;
         process::signal_all(child, started, Signal::HUP);
-        if !self.end.is_requested() {
-            return;
+        let is_requested = self.end.is_requested();
+        let timeout = match is_requested {
+            true => 2 * PROGRAM_END_TIMEOUT,
+            false if self.driver.delivery().needs_transcript() => LEFT_PROCESSES_TIMEOUT,
+            false => return,
+        };
+        if is_requested {
+            process::signal_all(child, started, Signal::TERM);
         }
-        process::signal_all(child, started, Signal::TERM);
-        let give_up = Instant::now() + 2 * PROGRAM_END_TIMEOUT;
+        let give_up = Instant::now() + timeout;
         while !process::left_of(child, started).is_empty() && Instant::now() < give_up {
+            let kill_at = self.end.next_timeout();
             // Repeat the kill, because a process may have started another one.
-            if self
-                .end
-                .next_timeout()
-                .is_none_or(|at| at <= Instant::now())
-            {
+            if self.end.is_requested() && kill_at.is_none_or(|at| at <= Instant::now()) {
                 self.kill();
             }
             // A client may still request a kill.

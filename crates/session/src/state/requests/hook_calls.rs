@@ -2,7 +2,6 @@
 
 use super::ReplyFn;
 use crate::host::log;
-use crate::routes::transcript;
 use crate::state::SessionState;
 use crate::state::actions::tasks;
 use posthaste_core::driver::{HookCall, HookMail, Input};
@@ -93,17 +92,6 @@ impl SessionState {
                     why: error.to_string(),
                 });
             }
-        }
-    }
-
-    /// Read the transcripts to their end, after the program has ended.
-    pub(in crate::state) async fn read_transcripts_to_end(&mut self) {
-        let mut is_complete = false;
-        while !is_complete && self.driver.delivery().needs_transcript() {
-            let found = transcript::read_now(self.transcripts.begin()).await;
-            is_complete = found.is_complete;
-            let shown = self.transcripts.finish(found);
-            self.feed(Input::TranscriptsRead(shown));
         }
     }
 }

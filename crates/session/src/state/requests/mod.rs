@@ -110,7 +110,7 @@ impl SessionState {
             }
             StateRequest::Checkpoint(sink) => {
                 sink.answer::<method::Checkpoint>(&method::Checkpointing::CheckpointRequested);
-                self.is_checkpoint_requested = true;
+                self.feed(Input::CheckpointRequested);
             }
             StateRequest::Pause { on, sink } => self.pause(on, sink),
             StateRequest::Interactive { enabled, sink } => self.set_interactive(enabled, sink),
@@ -135,9 +135,7 @@ impl SessionState {
         }
         let mut why = wire::Why::live(state, now, self.driver.hold(state));
         if why.receipt == ReceiptState::Offered.as_str() {
-            let trouble = self.transcripts.trouble();
-            let trouble = trouble.map(|why| format!("; no transcript: {why}"));
-            let no_proof = self.driver.delivery().lacks_proof(state).or(trouble);
+            let no_proof = self.driver.lacks_proof(state);
             why.reason = why
                 .reason
                 .map(|reason| reason + &no_proof.unwrap_or_default());
@@ -158,7 +156,6 @@ impl SessionState {
             for by in [PausedBy::Request, PausedBy::Checkpoint] {
                 self.feed(Input::Unpaused(by));
             }
-            self.is_checkpoint_requested = false;
         }
         let answer = method::Paused {
             paused: self.is_paused(),
@@ -171,17 +168,6 @@ impl SessionState {
             self.set_run(Run::Running);
         }
         self.publish_changes();
-    }
-
-    /// Pause at a requested checkpoint, if the turn has ended.
-    pub(super) fn reach_checkpoint(&mut self) {
-        let is_idle = self.driver.delivery().activity().activity == Activity::Idle;
-        if self.is_checkpoint_requested && is_idle && !self.driver.delivery().is_writing() {
-            self.is_checkpoint_requested = false;
-            info!(target: log::DELIVERY, "paused at a checkpoint");
-            self.feed(Input::Paused(PausedBy::Checkpoint));
-            self.set_run(Run::Checkpointed);
-        }
     }
 
     pub(super) fn set_run(&mut self, run: Run) {

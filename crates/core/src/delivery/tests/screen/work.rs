@@ -115,6 +115,41 @@ fn a_prompt_that_is_restored_after_an_interrupt_is_cleared() {
     play(pressed(&urgent, clearing), &typed);
 }
 
+/// The look before another interrupt key shows that the agent has stopped and has restored its
+/// prompt. The message must not be typed after that prompt.
+#[test]
+fn a_prompt_that_the_look_before_a_key_finds_is_cleared_before_the_offer() {
+    let urgent = [mail(1, Interrupt)];
+    let busy_again = || {
+        let delivery = pressed(&urgent, |manifest| {
+            clearing(manifest);
+            manifest.interrupt.quits_when_idle = true;
+        });
+        let works = |at| seen(at, claims(Says::Working), "");
+        play(
+            delivery,
+            &[works(4_000), on(8_001, DeliveryEvent::Tick, "look")],
+        )
+    };
+    let cleared = [
+        looked(8_002, restored(), "key [21]"),
+        seen(8_010, claims(Says::Idle), ""),
+        on(8_110, DeliveryEvent::Tick, "offer 1"),
+    ];
+    play(busy_again(), &cleared);
+    // If the key has no effect, the text is a draft like any other.
+    let stays = [
+        looked(8_002, restored(), "key [21]"),
+        on(10_003, DeliveryEvent::Tick, ""),
+        (10_004, Call::Act(&urgent), ""),
+    ];
+    let delivery = play(busy_again(), &stays);
+    assert_eq!(
+        rule(delivery.hold(ms(10_005), &urgent[0], &urgent)),
+        "draft"
+    );
+}
+
 #[test]
 fn an_offer_waits_for_a_prompt_that_is_restored_late() {
     let urgent = [mail(1, Interrupt)];

@@ -1,0 +1,118 @@
+//! The transcripts of the simulated program: one file per conversation, which survives the program and
+//! the session. A row appears some time after the model was given its prompt. The file may be named
+//! late by the program's hooks, and may never exist.
+
+use super::calls::Typed;
+use super::law::Checked;
+use super::session::{Session, World};
+use super::terminal::TurnNo;
+use crate::driver::Input;
+use crate::harness::transcript::Shown;
+use crate::id::MessageId;
+use std::collections::BTreeMap;
+
+/// Where a program says that its transcript is.
+pub(super) const TRANSCRIPT: &str = "/transcript";
+
+/// A prompt that the model was given.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Row {
+    pub(super) text: String,
+    /// Its messages, and whether each is marked as a repeat.
+    pub(super) messages: Vec<(MessageId, bool)>,
+}
+
+impl Row {
+    pub(super) fn of(turns: &[(TurnNo, bool)], all: &[Typed]) -> Self {
+        let part = |(turn, is_whole): &(TurnNo, bool)| all[*turn].part(*is_whole).to_owned();
+        let text: String = turns.iter().map(part).collect();
+        let mark = |id: MessageId| {
+            let repeat = format!("id: {} (repeat", id.id8());
+            (id, text.contains(&repeat))
+        };
+        let messages = Session::gets(turns, all).into_iter().map(mark).collect();
+        Self { text, messages }
+    }
+}
+
+/// The rows of every conversation.
+pub(super) type Transcripts = BTreeMap<String, Vec<Row>>;
+
+/// Return everything that a transcript shows as given to the model.
+pub(super) fn given(rows: &[Row]) -> String {
+    rows.iter().map(|row| row.text.clone() + "\n").collect()
+}
+
+/// A read of the transcript that is under way.
+#[derive(Debug, Clone)]
+pub(super) enum Reading {
+    Asked,
+    /// The result, the rows up to which it goes, and where it began.
+    Found {
+        shown: Shown,
+        from: usize,
+        to: usize,
+    },
+}
+
+impl Session {
+    pub(super) fn follow_transcript(&mut self, from_start: bool, world: &World<'_>) {
+        let rows = world
+            .transcripts
+            .get(&self.conversation)
+            .map_or(0, Vec::len);
+        self.followed = self.followed.or(Some(if from_start { 0 } else { rows }));
+    }
+
+    pub(super) fn skip_transcript(&mut self, world: &World<'_>) {
+        if let Some(followed) = &mut self.followed {
+            *followed = world
+                .transcripts
+                .get(&self.conversation)
+                .map_or(0, Vec::len);
+        }
+    }
+
+    pub(super) fn go_on_with_transcript(&mut self, world: &mut World<'_>) -> Checked {
+        match self.reading.take() {
+            Some(Reading::Asked) => {
+                let none = Vec::new();
+                let rows = world.transcripts.get(&self.conversation).unwrap_or(&none);
+                let from = self.followed.unwrap_or(rows.len());
+                let shown = Shown {
+                    given: given(&rows[from..]),
+                    ..Shown::default()
+                };
+                let to = rows.len();
+                self.reading = Some(Reading::Found { shown, from, to });
+                Ok(())
+            }
+            Some(Reading::Found { shown, from, to }) => {
+                // An offset that was moved meanwhile counts.
+                if self.followed == Some(from) {
+                    self.followed = Some(to);
+                }
+                let read = Input::TranscriptsRead {
+                    shown,
+                    trouble: None,
+                    is_complete: true,
+                };
+                self.tell(read, world)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The program writes the next row, or a process does that it has left.
+    pub(super) fn write_row(&mut self, world: &mut World<'_>) {
+        if let Some(row) = self.unwritten.pop_front()
+            && !self.agent.nature().is_unrecorded
+        {
+            world
+                .trace
+                .note(|| format!("  a row is written: {:?}", row.messages));
+            let rows = world.transcripts.entry(self.conversation.clone());
+            rows.or_default().push(row);
+        }
+    }
+}
