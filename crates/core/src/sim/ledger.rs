@@ -443,7 +443,11 @@ impl Ledger {
                     ..Exposed::default()
                 };
             }
-            Step::Offered | Step::Withdrawn | Step::Uncertain => exposed.is_open = false,
+            Step::Uncertain => {
+                exposed.is_open = false;
+                self.lost.remove(&progress.message);
+            }
+            Step::Offered | Step::Withdrawn => exposed.is_open = false,
             // The agent's own word may come before the session's.
             Step::Accepted
             | Step::Shown
