@@ -28,12 +28,12 @@ impl Play {
     pub(super) fn end_well(&mut self) -> Checked {
         self.trace.note(|| "from here on all goes well".to_owned());
         self.journal.disk = Disk::Works;
-        let limits = Limits {
-            time: self.now.mono + LONGEST,
-            steps: self.steps + ENOUGH,
-        };
+        let steps = self.steps + ENOUGH;
         loop {
             self.start()?;
+            // A session reads a transcript that never comes for as long as it runs.
+            let time = self.now.mono + LONGEST;
+            let limits = Limits { time, steps };
             self.run_down(&limits)?;
             // The slow tick is there for bells that never rang, and for nothing else; the next
             // session for receipts that this one could not record.
