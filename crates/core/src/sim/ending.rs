@@ -28,12 +28,12 @@ impl Play {
     pub(super) fn end_well(&mut self) -> Checked {
         self.trace.note(|| "from here on all goes well".to_owned());
         self.journal.disk = Disk::Works;
-        let limits = Limits {
-            time: self.now.mono + LONGEST,
-            steps: self.steps + ENOUGH,
-        };
+        let steps = self.steps + ENOUGH;
         loop {
             self.start()?;
+            // A session reads a transcript that never comes for as long as it runs.
+            let time = self.now.mono + LONGEST;
+            let limits = Limits { time, steps };
             self.run_down(&limits)?;
             // The slow tick is there for bells that never rang, and for nothing else; the next
             // session for receipts that this one could not record.
@@ -115,7 +115,12 @@ impl Play {
         let waiting = session.waiting.as_ref().unwrap_or(&session.turn);
         let is_stuck = !told.is_waiting_for_enter || !told::holds(&told.input_box, &waiting.text());
         // An interrupt that is under way may still empty the box itself.
-        let is_ours = !session.delivery().is_at_rest() && !told.is_waiting_for_enter;
+        let is_turn = !session.delivery().turn().0.is_empty();
+        let is_held = !session.delivery().is_at_rest();
+        let is_ours = match told::holds(&told.input_box, &waiting.text()) {
+            true => is_held && !told.is_waiting_for_enter,
+            false => is_turn && !told.is_waiting_for_enter,
+        };
         let is_left = told.is_shown() && is_stuck && !is_ours;
         if (session.terminal.has_draft || is_asked || is_left) && !has_typed {
             let answer = Waiting::Piece(Piece::Submit);

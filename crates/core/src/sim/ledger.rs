@@ -284,7 +284,8 @@ impl Ledger {
         let is_over = |known: &Known| known.ended.is_some() || known.read || known.accepted;
         let stays = |id: &&MessageId| {
             let known = self.known.get(id);
-            known.is_some_and(|known| known.offered && !is_over(known))
+            // An answer is not given twice, and awaits no proof.
+            known.is_some_and(|known| known.offered && !known.raw && !is_over(known))
         };
         let staying = self.lost.iter().find(stays);
         Law::NothingLost.holds(staying.is_none(), || {
@@ -443,7 +444,11 @@ impl Ledger {
                     ..Exposed::default()
                 };
             }
-            Step::Offered | Step::Withdrawn | Step::Uncertain => exposed.is_open = false,
+            Step::Uncertain => {
+                exposed.is_open = false;
+                self.lost.remove(&progress.message);
+            }
+            Step::Offered | Step::Withdrawn => exposed.is_open = false,
             // The agent's own word may come before the session's.
             Step::Accepted
             | Step::Shown

@@ -66,7 +66,7 @@ impl Oracle {
         let priority = known.priority(now.wall);
         self.is_clear(known.raw, "it would be typed")?;
         if known.raw {
-            self.is_an_answer(known)?;
+            self.is_an_answer(now, known)?;
         }
         let activity = delivery.activity().activity;
         let is_its_moment = match (&activity, priority) {
@@ -111,12 +111,14 @@ impl Oracle {
 
     /// An answer is for the question that stood open when it was sent, in this session, and is
     /// given once.
-    fn is_an_answer(&self, known: &Known) -> Checked {
+    fn is_an_answer(&self, now: Moment, known: &Known) -> Checked {
         let told = &self.told;
         let is_ours = told.begun.is_none_or(|begun| begun.wall <= known.sent);
         let is_older = |(_, since): &(String, Moment)| since.wall <= known.sent;
         let is_its = told.question.as_ref().map_or(!told.is_seen(), is_older);
-        Law::CannotAct.holds(is_ours && is_its && !known.cut, || {
+        // The clock was set back since: nobody can tell which question it was for.
+        let is_past = known.sent <= now.wall;
+        Law::CannotAct.holds(is_ours && is_its && is_past && !known.cut, || {
             format!("an answer goes into another question: {known:?}")
         })
     }

@@ -215,10 +215,10 @@ impl Script {
     pub(super) fn from_seed(seed: u64) -> Self {
         let mut script = Self::of_mail(seed);
         let nature = &mut script.nature;
-        nature.records = nature.proves && seed % 3 == 0;
-        nature.names_late = nature.records && seed % 2 == 0;
-        nature.is_unrecorded = nature.records && seed % 11 == 0;
-        nature.resumes = nature.records && seed % 5 > 0 && !nature.is_unrecorded;
+        nature.records = nature.proves && seed.is_multiple_of(3);
+        nature.names_late = nature.records && seed % 16 > 7;
+        nature.is_unrecorded = nature.records && seed.is_multiple_of(11);
+        nature.resumes = nature.records && !seed.is_multiple_of(5) && !nature.is_unrecorded;
         if script.nature.resumes {
             let mut chance = Chance::new(seed.rotate_left(8));
             script.lines = with_crashes(&mut chance, script.lines);

@@ -188,13 +188,20 @@ fn a_hook_that_never_answers_does_not_keep_its_message() {
         Line::Run(2),
         Line::Post(post(Priority::Normal, false)),
         Line::Wait(5_000),
-        Line::Run(24),
+        Line::Run(2),
         Line::Wait(5_000),
-        Line::Run(24),
+        Line::Run(12),
         Line::Agent(Act::Hook),
-        Line::Run(3),
+        Line::Run(2),
         Line::Wait(5_000),
-        Line::Run(16),
+        // The receipt is recorded and the mail read again, and the hook takes no step.
+        Line::Step(0),
+        Line::Step(0),
+        Line::Step(1),
+        Line::Step(1),
+        Line::Step(1),
+        Line::Step(1),
+        Line::Run(24),
     ];
     let script = Script {
         nature,
@@ -203,6 +210,11 @@ fn a_hook_that_never_answers_does_not_keep_its_message() {
     };
     if let Some(broken) = fails(&script) {
         panic!("{}", report(None, "seed 651307", &script, &broken));
+    }
+    let (_, trace, _) = play(&script, Trace::kept());
+    let text = trace.text();
+    for met in ["its hook did not report in time", "marked as a repeat"] {
+        assert!(text.contains(met), "not met: {met}\n{text}");
     }
 }
 

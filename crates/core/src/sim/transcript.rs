@@ -18,7 +18,7 @@ pub(super) const TRANSCRIPT: &str = "/transcript";
 #[derive(Debug, Clone, Default)]
 pub(super) struct Row {
     pub(super) text: String,
-    /// Its messages, and whether each is marked as a repeat.
+    /// Its messages, if it proves them, and whether each is marked as a repeat.
     pub(super) messages: Vec<(MessageId, bool)>,
 }
 
@@ -30,7 +30,10 @@ impl Row {
             let repeat = format!("id: {} (repeat", id.id8());
             (id, text.contains(&repeat))
         };
-        let messages = Session::gets(turns, all).into_iter().map(mark).collect();
+        // A part of another text before the header may make it unreadable, and a reminder has none.
+        let is_plain = matches!(turns, [(_, true)]) && text.contains("[ph message from: ");
+        let given = Session::gets(turns, all).into_iter().filter(|_| is_plain);
+        let messages = given.map(mark).collect();
         Self { text, messages }
     }
 }
