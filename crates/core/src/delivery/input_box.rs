@@ -66,6 +66,9 @@ pub(super) struct InputBox {
     screen: Screen,
     /// The box was empty when it was last recognised, and nobody has typed since.
     was_empty: bool,
+    /// A person has typed, and no look has shown the effect yet: an empty box may be an old picture,
+    /// even after keys that clear it, because a dialog can take those.
+    has_undrawn_keys: bool,
     /// An interrupt key was pressed while the box was empty, so any text that appears was restored
     /// by the program.
     may_restore: bool,
@@ -83,6 +86,7 @@ impl InputBox {
             is_draft_end_known: false,
             screen: Screen::default(),
             was_empty: false,
+            has_undrawn_keys: false,
             may_restore: false,
             unsubmitted: None,
         }
@@ -110,6 +114,7 @@ impl InputBox {
             to_question: is_asked && before.is_none_or(|typing| typing.to_question),
         });
         self.was_empty = false;
+        self.has_undrawn_keys = true;
         self.may_restore = false;
     }
 
@@ -162,9 +167,9 @@ impl InputBox {
             BoxState::Holds(_) | BoxState::Empty => self.unsubmitted = None,
             BoxState::Unrecognised(_) | BoxState::Undescribed => {}
         }
+        self.has_undrawn_keys &= !matches!(state, BoxState::Holds(_));
         self.was_empty = match state {
-            // With keys under way, the program may not have drawn them yet.
-            BoxState::Empty => self.keys.is_none(),
+            BoxState::Empty => self.keys.is_none() && !self.has_undrawn_keys,
             BoxState::Holds(_) => false,
             BoxState::Unrecognised(_) | BoxState::Undescribed => self.was_empty,
         };
@@ -299,6 +304,10 @@ impl InputBox {
     pub(super) fn tick(&mut self, now: Moment) {
         if self.steady_at().is_some_and(|at| at <= now.mono) {
             self.screen.looks.is_steady = true;
+            if self.keys.is_none() && self.unread.is_none() {
+                self.has_undrawn_keys = false;
+                self.was_empty = true;
+            }
         }
     }
 
@@ -339,6 +348,20 @@ mod tests {
         check(&[(0, 1)], &[99, 100]);
         check(&[(0, 1), (50, 1)], &[99, 100]);
         check(&[(0, 1), (50, 2)], &[149, 150]);
+    }
+
+    /// A dialog may have taken the keys that would have cleared the draft.
+    #[test]
+    fn a_box_is_not_known_to_be_empty_before_a_persons_keys_are_drawn() {
+        let mut input_box = input_box();
+        input_box.note_keys(ms(1), false);
+        input_box.end_draft();
+        input_box.look(ms(2), empty_at(1));
+        input_box.note_interrupt();
+        assert!(!input_box.may_restore);
+        input_box.tick(ms(102));
+        input_box.note_interrupt();
+        assert!(input_box.may_restore);
     }
 
     #[test]
