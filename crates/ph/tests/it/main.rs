@@ -12,9 +12,9 @@ mod hook;
 mod loop_;
 mod mail;
 mod mcp;
-mod pains;
 mod plain;
 mod provider;
+mod regressions;
 mod rpc;
 mod session;
 
