@@ -24,7 +24,7 @@ use std::ops::Deref;
 use std::time::Duration;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(crate) enum Fault {
     /// The journal acknowledges a message before it is synced.
     AnsweredUnsynced,
     /// The journal lets an ended message be offered.
@@ -100,7 +100,7 @@ enum Stage {
 }
 
 #[derive(Debug)]
-pub(super) struct FaultyDriver {
+pub(crate) struct FaultyDriver {
     driver: SessionDriver,
     fault: Option<Fault>,
     stage: Stage,
@@ -128,7 +128,7 @@ impl Deref for FaultyDriver {
 }
 
 impl FaultyDriver {
-    pub(super) fn new(driver: SessionDriver, fault: Option<Fault>) -> Self {
+    pub(crate) fn new(driver: SessionDriver, fault: Option<Fault>) -> Self {
         Self {
             driver,
             fault,
@@ -143,12 +143,12 @@ impl FaultyDriver {
         }
     }
 
-    pub(super) fn next_wakeup(&self) -> Option<Duration> {
+    pub(crate) fn next_wakeup(&self) -> Option<Duration> {
         let next = self.driver.delivery().next_wakeup();
         next.filter(|_| self.fault != Some(Fault::SleepsThrough))
     }
 
-    pub(super) fn hold(&self, now: Moment, state: &MessageState) -> Option<Hold> {
+    pub(crate) fn hold(&self, now: Moment, state: &MessageState) -> Option<Hold> {
         let delivery = self.driver.delivery();
         let is_working = delivery.activity().activity == Activity::Working;
         if self.fault == Some(Fault::NoReason) && is_working {
@@ -157,7 +157,7 @@ impl FaultyDriver {
         delivery.hold(now, state, &self.driver.mail().pending)
     }
 
-    pub(super) fn handle(&mut self, now: Moment, input: Input, observer: &mut impl Observer) {
+    pub(crate) fn handle(&mut self, now: Moment, input: Input, observer: &mut impl Observer) {
         let Some(fault) = self.fault else {
             return self.driver.handle(now, input, observer);
         };
@@ -356,7 +356,7 @@ impl FaultyDriver {
         told
     }
 
-    pub(super) fn poll_action(
+    pub(crate) fn poll_action(
         &mut self,
         now: Moment,
         observer: &mut impl Observer,

@@ -6,32 +6,10 @@
 //! add something that can happen, add a line to the script and its arm in [`play`]. [`faults`]
 //! checks the laws.
 
-mod agent;
-mod aims;
-mod calls;
-mod chance;
-mod ending;
-mod errands;
 mod faults;
-mod harness;
-mod hooked;
-mod journal;
-mod law;
-mod ledger;
-mod nudges;
 mod oracle;
-mod outcome;
-mod play;
-mod reasons;
-mod scene;
+mod run;
 mod script;
-mod sending;
 mod session;
-mod shrink;
-mod terminal;
 mod tests;
-mod told;
-mod trace;
-mod transcript;
-mod typing;
-mod watch;
+mod world;

@@ -1,10 +1,10 @@
-use super::faults::Fault;
-use super::law::{Broken, Law};
-use super::play::{play, play_with};
-use super::script::{Act, Crash, Line, Nature, Post, Script, Sight, Way, Writer};
-use super::shrink::shrink;
-use super::trace::Trace;
 use crate::priority::Priority;
+use crate::sim::faults::Fault;
+use crate::sim::oracle::law::{Broken, Law};
+use crate::sim::run::trace::Trace;
+use crate::sim::run::{play, play_with};
+use crate::sim::script::shrink::shrink;
+use crate::sim::script::{Act, Crash, Line, Nature, Post, Script, Sight, Way, Writer};
 
 /// How many seeds the ordinary tests play, in all.
 const SEEDS: u64 = 10_000;

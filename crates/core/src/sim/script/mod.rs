@@ -3,77 +3,81 @@
 //! A line may name a message by any number; which one it means is settled when it is played, so
 //! that every part of a script is a script.
 
-use super::chance::Chance;
-use super::scene::scene;
+pub(crate) mod random;
+pub(crate) mod scene;
+pub(crate) mod shrink;
+
 use crate::delivery::PausedBy;
 use crate::priority::Priority;
 use crate::receipt::Order;
+use crate::sim::script::random::Chance;
+use crate::sim::script::scene::scene;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Script {
-    pub(super) nature: Nature,
-    pub(super) lines: Vec<Line>,
-    pub(super) crash: Option<Crash>,
+pub(crate) struct Script {
+    pub(crate) nature: Nature,
+    pub(crate) lines: Vec<Line>,
+    pub(crate) crash: Option<Crash>,
 }
 
 /// A crash in the place of one step of a run, whichever line it belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Crash {
-    pub(super) at: u32,
-    pub(super) line: Line,
+pub(crate) struct Crash {
+    pub(crate) at: u32,
+    pub(crate) line: Line,
 }
 
 /// What kind of program the agent is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Nature {
+pub(crate) struct Nature {
     /// How long it boots; what it reads until then is lost.
-    pub(super) boots: u32,
+    pub(crate) boots: u32,
     /// How long it works on what it is given.
-    pub(super) works: u32,
+    pub(crate) works: u32,
     /// Whether it writes while it works. One that does not looks idle.
-    pub(super) is_silent: bool,
-    pub(super) takes_pastes: bool,
+    pub(crate) is_silent: bool,
+    pub(crate) takes_pastes: bool,
     /// It swallows every so many-th Enter; none at 0.
-    pub(super) swallows: u8,
+    pub(crate) swallows: u8,
     /// It asks for permission at every so many-th prompt; never at 0.
-    pub(super) asks: u8,
+    pub(crate) asks: u8,
     /// The interrupt key dismisses its questions.
-    pub(super) is_dismissed: bool,
+    pub(crate) is_dismissed: bool,
     /// The interrupt key stops its work.
-    pub(super) is_stopped: bool,
+    pub(crate) is_stopped: bool,
     /// It calls each hook twice.
-    pub(super) repeats: bool,
-    pub(super) sight: Sight,
+    pub(crate) repeats: bool,
+    pub(crate) sight: Sight,
     /// Interrupted, it puts what it was given back into its box.
-    pub(super) puts_back: bool,
+    pub(crate) puts_back: bool,
     /// Its title says whether it works.
-    pub(super) has_title: bool,
+    pub(crate) has_title: bool,
     /// The interrupt key ends it where it does nothing.
-    pub(super) quits: bool,
+    pub(crate) quits: bool,
     /// The first key answers its questions, without Enter.
-    pub(super) is_hasty: bool,
+    pub(crate) is_hasty: bool,
     /// Nobody minds that it owes answers, not even in the end.
-    pub(super) never_answers: bool,
+    pub(crate) never_answers: bool,
     /// Its hooks take mail.
-    pub(super) has_hooks: bool,
+    pub(crate) has_hooks: bool,
     /// Its hooks tell what was submitted, and when it rests.
-    pub(super) proves: bool,
+    pub(crate) proves: bool,
     /// Queues prompts that are submitted while the agent works. The queue is lost when the agent
     /// dies. A hook reports when the model is given a prompt.
-    pub(super) queues: bool,
+    pub(crate) queues: bool,
     /// Its transcript proves what its model was given, and its hooks only name the transcript.
-    pub(super) records: bool,
+    pub(crate) records: bool,
     /// Its hooks name the transcript only at a prompt.
-    pub(super) names_late: bool,
+    pub(crate) names_late: bool,
     /// The transcript that it names never exists.
-    pub(super) is_unrecorded: bool,
+    pub(crate) is_unrecorded: bool,
     /// It is started with its last conversation.
-    pub(super) resumes: bool,
+    pub(crate) resumes: bool,
 }
 
 /// What is known of the program's screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sight {
+pub(crate) enum Sight {
     /// Nothing. That it asks is told by others.
     Nothing,
     /// When it asks.
@@ -83,7 +87,7 @@ pub(super) enum Sight {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Line {
+pub(crate) enum Line {
     /// One of the things under way comes a step further.
     Step(u8),
     /// So many of them do, one after another.
@@ -122,25 +126,25 @@ pub(super) enum Line {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Post {
-    pub(super) priority: Priority,
-    pub(super) raw: bool,
-    pub(super) body: u8,
+pub(crate) struct Post {
+    pub(crate) priority: Priority,
+    pub(crate) raw: bool,
+    pub(crate) body: u8,
     /// Few, so that they meet.
-    pub(super) key: Option<u8>,
+    pub(crate) key: Option<u8>,
     /// Seconds.
-    pub(super) ttl: Option<u8>,
-    pub(super) delay: Option<u8>,
-    pub(super) deadline: Option<u8>,
-    pub(super) expects_reply: bool,
-    pub(super) from: Writer,
-    pub(super) link: Option<(Link, u8)>,
-    pub(super) way: Way,
+    pub(crate) ttl: Option<u8>,
+    pub(crate) delay: Option<u8>,
+    pub(crate) deadline: Option<u8>,
+    pub(crate) expects_reply: bool,
+    pub(crate) from: Writer,
+    pub(crate) link: Option<(Link, u8)>,
+    pub(crate) way: Way,
 }
 
 /// Who writes; agents to each other, the person to the one that runs here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Writer {
+pub(crate) enum Writer {
     Peer,
     Human,
     /// The agent that runs here.
@@ -149,13 +153,13 @@ pub(super) enum Writer {
 
 /// What a message has to do with another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Link {
+pub(crate) enum Link {
     Answers,
     Closes,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(crate) enum Way {
     /// Through the session, if one runs.
     Socket,
     Direct,
@@ -164,7 +168,7 @@ pub(super) enum Way {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Act {
+pub(crate) enum Act {
     Output,
     Ask,
     /// Its question goes away by itself.
@@ -184,7 +188,7 @@ pub(super) enum Act {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Deed {
+pub(crate) enum Deed {
     Type,
     Submit,
     Clear,
@@ -195,7 +199,7 @@ pub(super) enum Deed {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Disk {
+pub(crate) enum Disk {
     Works,
     Full,
     /// What is written now is seen by nobody, and a crash may bring it back.
@@ -212,7 +216,7 @@ const PAUSES: [PausedBy; 4] = [
 ];
 
 impl Script {
-    pub(super) fn from_seed(seed: u64) -> Self {
+    pub(crate) fn from_seed(seed: u64) -> Self {
         let mut script = Self::of_mail(seed);
         let nature = &mut script.nature;
         nature.records = nature.proves && seed.is_multiple_of(3);
@@ -239,7 +243,7 @@ impl Script {
     }
 
     /// The script of a seed without nudges.
-    pub(super) fn of_mail(seed: u64) -> Self {
+    pub(crate) fn of_mail(seed: u64) -> Self {
         let mut chance = Chance::new(seed);
         let mut nature = nature(&mut chance);
         // Half of all runs begin with an agent that is ready.
@@ -488,6 +492,6 @@ fn deed(chance: &mut Chance) -> Deed {
 }
 
 /// Every reason for a pause, for whoever wants none of them.
-pub(super) fn releases() -> impl Iterator<Item = Deed> {
+pub(crate) fn releases() -> impl Iterator<Item = Deed> {
     PAUSES.into_iter().map(Deed::Release)
 }

@@ -1,63 +1,63 @@
 //! What delivery was told, and what it has begun since. It is kept independently of delivery, to
 //! judge delivery by.
 
-use super::calls::SIDE;
-use super::script::{Nature, Sight};
 use crate::delivery::{DeliveryEvent, PausedBy};
 use crate::harness::{BoxState, Report, Says, Sighting, Turn};
 use crate::id::MessageId;
 use crate::moment::Moment;
+use crate::sim::script::{Nature, Sight};
+use crate::sim::world::hook_calls::SIDE;
 use std::time::Duration;
 
 /// How far apart two equal looks must be before something is typed.
 const STEADY_AFTER: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Default)]
-pub(super) struct Told {
-    pub(super) nature: Option<Nature>,
-    pub(super) begun: Option<Moment>,
+pub(crate) struct Told {
+    pub(crate) nature: Option<Nature>,
+    pub(crate) begun: Option<Moment>,
     /// Since when the keys tell of a draft.
-    pub(super) draft: Option<Moment>,
+    pub(crate) draft: Option<Moment>,
     /// The input box, as last shown, and since when.
-    pub(super) input_box: BoxState,
-    pub(super) box_since: Option<Moment>,
+    pub(crate) input_box: BoxState,
+    pub(crate) box_since: Option<Moment>,
     /// The first look that showed the box so, with so much output before it.
     first_look: Option<(Moment, u64)>,
     /// The last look showed that the program works.
-    pub(super) shows_work: bool,
-    pub(super) question: Option<(String, Moment)>,
+    pub(crate) shows_work: bool,
+    pub(crate) question: Option<(String, Moment)>,
     /// How many questions there were: one in the same words is another.
     asked: u64,
-    pub(super) pauses: Vec<(PausedBy, Moment)>,
+    pub(crate) pauses: Vec<(PausedBy, Moment)>,
     /// A person wants a pause at the end of the turn.
-    pub(super) is_checkpoint_wanted: bool,
-    pub(super) unread: Option<Moment>,
+    pub(crate) is_checkpoint_wanted: bool,
+    pub(crate) unread: Option<Moment>,
     /// What a look at the screen shows that delivery hears of in this moment.
-    pub(super) looked: Option<Sighting>,
+    pub(crate) looked: Option<Sighting>,
     /// A hook of the program's says that it works.
-    pub(super) is_said_to_work: bool,
+    pub(crate) is_said_to_work: bool,
     /// When delivery was told something last.
     now: Option<Moment>,
     /// How often the interrupt key was pressed for one message.
-    pub(super) keys: u8,
+    pub(crate) keys: u8,
     /// A text waits for its Enter, with the keyboard released.
-    pub(super) is_waiting_for_enter: bool,
+    pub(crate) is_waiting_for_enter: bool,
     /// The messages of that text.
-    pub(super) waiting: Vec<MessageId>,
+    pub(crate) waiting: Vec<MessageId>,
     /// The keyboard is asked for again, for a text that waits for its Enter.
     resumes: bool,
     /// The keys have told of a draft's end since then.
     has_cleared: bool,
     /// The question that stood open when an answer was begun with, by its number.
-    pub(super) answers: Option<u64>,
+    pub(crate) answers: Option<u64>,
     /// The beginning of the rest in which the agent was reminded last.
-    pub(super) reminded: Option<Duration>,
-    pub(super) reminders: u8,
+    pub(crate) reminded: Option<Duration>,
+    pub(crate) reminders: u8,
 }
 
 impl Told {
     /// A session begins, with nothing known.
-    pub(super) fn new(nature: Nature, now: Moment) -> Self {
+    pub(crate) fn new(nature: Nature, now: Moment) -> Self {
         Self {
             nature: Some(nature),
             begun: Some(now),
@@ -66,7 +66,7 @@ impl Told {
     }
 
     /// Delivery is about to be told this.
-    pub(super) fn tell(&mut self, now: Moment, event: &DeliveryEvent) {
+    pub(crate) fn tell(&mut self, now: Moment, event: &DeliveryEvent) {
         self.looked = None;
         self.now = Some(now);
         match event {
@@ -158,38 +158,38 @@ impl Told {
     }
 
     /// Record that delivery resumes a text that waited for its Enter.
-    pub(super) fn resume(&mut self) {
+    pub(crate) fn resume(&mut self) {
         self.resumes = true;
         self.is_waiting_for_enter = false;
         self.has_cleared = false;
     }
 
     /// The number of the question that stands open.
-    pub(super) fn asks(&self) -> Option<u64> {
+    pub(crate) fn asks(&self) -> Option<u64> {
         self.question.as_ref().map(|_| self.asked)
     }
 
     /// Whether anybody holds back what cannot wait: interrupts and answers pass a pause that was
     /// only asked for.
-    pub(super) fn is_held(&self, is_urgent: bool) -> bool {
+    pub(crate) fn is_held(&self, is_urgent: bool) -> bool {
         self.pauses.iter().any(|(by, _)| match by {
             PausedBy::Viewer | PausedBy::Interactive => true,
             PausedBy::Request | PausedBy::Checkpoint => !is_urgent,
         })
     }
 
-    pub(super) fn is_shown(&self) -> bool {
+    pub(crate) fn is_shown(&self) -> bool {
         matches!(self.input_box, BoxState::Holds(_))
     }
 
     /// Since when there is a draft.
-    pub(super) fn draft_since(&self) -> Option<Moment> {
+    pub(crate) fn draft_since(&self) -> Option<Moment> {
         let shown = self.box_since.filter(|_| self.is_shown());
         self.draft.or(shown)
     }
 
     /// Whether the screen shows its questions.
-    pub(super) fn is_seen(&self) -> bool {
+    pub(crate) fn is_seen(&self) -> bool {
         self.sight() != Sight::Nothing
     }
 
@@ -198,19 +198,19 @@ impl Told {
     }
 
     /// Whether the screen shows the input box.
-    pub(super) fn shows_box(&self) -> bool {
+    pub(crate) fn shows_box(&self) -> bool {
         self.sight() == Sight::Box
     }
 
     /// Whether the box may hold what an interrupt key made the program put back.
-    pub(super) fn is_put_back(&self) -> bool {
+    pub(crate) fn is_put_back(&self) -> bool {
         let puts_back = self.nature.is_some_and(|nature| nature.puts_back);
         self.draft.is_none() && self.is_shown() && self.shows_box() && puts_back
     }
 
     /// Whether the screen check that delivery now handles shows an empty box, like an earlier check
     /// at least `STEADY_AFTER` ago, with no output in between.
-    pub(super) fn is_recognised_empty(&self) -> bool {
+    pub(crate) fn is_recognised_empty(&self) -> bool {
         let is_empty = |seen: &Sighting| seen.input_box == BoxState::Empty && !shows_work(seen);
         let is_looked_at = self.looked.as_ref().is_some_and(is_empty);
         let since = self.first_look.map(|(at, _)| at.mono + STEADY_AFTER);
@@ -220,7 +220,7 @@ impl Told {
 
     /// Whether the box was empty at the last look, and at an earlier one at least `STEADY_AFTER` ago,
     /// with no output in between.
-    pub(super) fn is_steadily_empty(&self, now: Moment) -> bool {
+    pub(crate) fn is_steadily_empty(&self, now: Moment) -> bool {
         let since = self.first_look.map(|(at, _)| at.mono + STEADY_AFTER);
         let is_steady = since.is_some_and(|since| since <= now.mono);
         self.input_box == BoxState::Empty && !self.shows_work && is_steady
@@ -228,7 +228,7 @@ impl Told {
 
     /// Whether the screen check that delivery now handles shows this text in the box, and nothing
     /// else.
-    pub(super) fn is_recognised_with(&self, text: &str) -> bool {
+    pub(crate) fn is_recognised_with(&self, text: &str) -> bool {
         self.looked
             .as_ref()
             .is_some_and(|seen| holds(&seen.input_box, text) && !shows_work(seen))
@@ -241,7 +241,7 @@ fn shows_work(seen: &Sighting) -> bool {
 }
 
 /// Whether a box holds a text and nothing else.
-pub(super) fn holds(input_box: &BoxState, text: &str) -> bool {
+pub(crate) fn holds(input_box: &BoxState, text: &str) -> bool {
     let without_blanks = |text: &str| -> String { text.split_whitespace().collect() };
     match input_box {
         BoxState::Holds(held) => without_blanks(&held.text) == without_blanks(text),

@@ -1,19 +1,19 @@
 //! How a simulated session performs the driver's actions and reports their results.
 
-use super::aims::Part;
-use super::calls::Typed;
-use super::faults::FaultyDriver;
-use super::harness;
-use super::law::{Checked, Law};
-use super::reasons;
-use super::script::Disk;
-use super::session::{Cargo, Commit, Going, Lease, Peek, Read, Session, Stroke, World};
-use super::terminal::{Piece, Waiting};
-use super::transcript::{Reading, given};
-use super::watch::Watch;
 use crate::driver::{self, Action, Input, JournalOperation, KeyboardUser};
 use crate::receipt::recovery::{NEVER_PROVEN, OpenOffers};
 use crate::session::Ending;
+use crate::sim::faults::FaultyDriver;
+use crate::sim::oracle::answer_targets::Part;
+use crate::sim::oracle::explanations;
+use crate::sim::oracle::law::{Checked, Law};
+use crate::sim::oracle::observer::Watch;
+use crate::sim::script::Disk;
+use crate::sim::session::{Cargo, Commit, Going, Lease, Peek, Read, Session, Stroke, World};
+use crate::sim::world::hook_calls::Typed;
+use crate::sim::world::manifest;
+use crate::sim::world::terminal::{Piece, Waiting};
+use crate::sim::world::transcript::{Reading, given};
 use crate::turn;
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ const MAX_KEYS: usize = 2;
 
 impl Session {
     /// Take the next step of one thing that is under way.
-    pub(super) fn step(&mut self, going: Going, world: &mut World<'_>) -> Checked {
+    pub(crate) fn step(&mut self, going: Going, world: &mut World<'_>) -> Checked {
         let now = world.now.mono;
         world.trace.note(|| format!("  {} {going:?}", clock(now)));
         match going {
@@ -66,7 +66,7 @@ impl Session {
     }
 
     /// Take every action that the driver wants by now.
-    pub(super) fn proceed(&mut self, world: &mut World<'_>) -> Checked {
+    pub(crate) fn proceed(&mut self, world: &mut World<'_>) -> Checked {
         if self.ended.is_none() {
             self.catch_up(world)?;
             self.tell(Input::PasteMode(self.agent.takes_pastes), world)?;
@@ -94,13 +94,13 @@ impl Session {
                 let is_awaited = self.nudges.are_awaited();
                 Law::EveryWaitHasAReason.holds(!is_awaited, || "a nudge has no outcome")
             }
-            None => reasons::wakeups(world.now, &self.driver),
+            None => explanations::wakeups(world.now, &self.driver),
         }
     }
 
     /// Tell the driver of a person's keys before anything else. The program may not have read the
     /// keys yet.
-    pub(super) fn catch_up(&mut self, world: &mut World<'_>) -> Checked {
+    pub(crate) fn catch_up(&mut self, world: &mut World<'_>) -> Checked {
         if !std::mem::take(&mut self.terminal.is_draft_news) {
             return Ok(());
         }
@@ -108,7 +108,7 @@ impl Session {
         self.tell_next(Input::KeysTyped { is_draft }, world)
     }
 
-    pub(super) fn tell(&mut self, input: Input, world: &mut World<'_>) -> Checked {
+    pub(crate) fn tell(&mut self, input: Input, world: &mut World<'_>) -> Checked {
         self.catch_up(world)?;
         self.tell_next(input, world)
     }
@@ -138,7 +138,7 @@ impl Session {
     }
 
     /// Tell the driver the result of an action. If the program has ended, tell that first.
-    pub(super) fn report(&mut self, input: Input, world: &mut World<'_>) -> Checked {
+    pub(crate) fn report(&mut self, input: Input, world: &mut World<'_>) -> Checked {
         self.notice_exit_first(world)?;
         self.tell(input, world)
     }
@@ -171,7 +171,7 @@ impl Session {
                 self.stroke = Some(Stroke::Enter);
             }
             Action::PressKeys(keys) => {
-                let is_erase = keys == harness::clear_keys().bytes();
+                let is_erase = keys == manifest::clear_keys().bytes();
                 let piece = if is_erase { Piece::Erase } else { Piece::Break };
                 if self.terminal.queue.len() >= MAX_KEYS {
                     return self.tell_next(Input::KeysDropped, world);
@@ -224,7 +224,7 @@ impl Session {
     }
 
     /// The request of one user for the keyboard.
-    pub(super) fn lease_of(&mut self, user: KeyboardUser) -> &mut Option<Lease> {
+    pub(crate) fn lease_of(&mut self, user: KeyboardUser) -> &mut Option<Lease> {
         match user {
             KeyboardUser::Turn => &mut self.lease,
             KeyboardUser::Nudge => &mut self.nudges.lease,
@@ -367,6 +367,6 @@ impl Session {
 }
 
 /// Format a time of the run in seconds.
-pub(super) fn clock(mono: Duration) -> String {
+pub(crate) fn clock(mono: Duration) -> String {
     format!("{:8.3}", mono.as_secs_f64())
 }

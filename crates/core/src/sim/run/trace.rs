@@ -1,25 +1,25 @@
 //! The events of a run in words. They are kept only for a run that is printed.
 
 #[derive(Debug, Default)]
-pub(super) struct Trace(Option<Vec<String>>);
+pub(crate) struct Trace(Option<Vec<String>>);
 
 impl Trace {
-    pub(super) fn kept() -> Self {
+    pub(crate) fn kept() -> Self {
         Self(Some(Vec::new()))
     }
 
-    pub(super) fn note(&mut self, what: impl FnOnce() -> String) {
+    pub(crate) fn note(&mut self, what: impl FnOnce() -> String) {
         if let Some(lines) = &mut self.0 {
             lines.push(what());
         }
     }
 
     /// Whether somebody will read it.
-    pub(super) fn is_kept(&self) -> bool {
+    pub(crate) fn is_kept(&self) -> bool {
         self.0.is_some()
     }
 
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         self.0.as_deref().unwrap_or_default().join("\n")
     }
 }

@@ -1,13 +1,13 @@
 //! Short scenes that random lines would seldom make: a draft, a question, a program that does not
 //! read, or an owed reply, each with an interruption.
 
-use super::chance::Chance;
-use super::script::{Act, Deed, Line, Link, Post, Way, Writer};
 use crate::delivery::PausedBy;
 use crate::priority::Priority;
+use crate::sim::script::random::Chance;
+use crate::sim::script::{Act, Deed, Line, Link, Post, Way, Writer};
 
 /// Return a few lines that belong together. The shrinker can remove each of them.
-pub(super) fn scene(chance: &mut Chance) -> Vec<Line> {
+pub(crate) fn scene(chance: &mut Chance) -> Vec<Line> {
     match chance.below(5) {
         0 => draft(chance),
         1 => question(chance),

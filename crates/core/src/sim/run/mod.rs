@@ -1,18 +1,9 @@
 //! One run: a script is played line by line, and every law is checked after every step.
 
-use super::calls::{Called, Typed};
-use super::errands::clock;
-use super::faults::Fault;
-use super::journal::Journal;
-use super::law::{Checked, Law};
-use super::oracle::Oracle;
-use super::reasons;
-use super::script::{Act, Crash, Deed, Line, Nature, Script, Way};
-use super::sending::Sender;
-use super::session::{Going, Session, World};
-use super::terminal::{Piece, Waiting};
-use super::trace::Trace;
-use super::transcript::Transcripts;
+pub(crate) mod fault_free_ending;
+pub(crate) mod outcome;
+pub(crate) mod trace;
+
 use crate::activity::tests::ms;
 use crate::driver::Input;
 use crate::fact::{self, Fact};
@@ -25,6 +16,19 @@ use crate::name::AgentName;
 use crate::post::Draft;
 use crate::session::tests::started;
 use crate::session::{Conversation, Ending};
+use crate::sim::faults::Fault;
+use crate::sim::oracle::Oracle;
+use crate::sim::oracle::explanations;
+use crate::sim::oracle::law::{Checked, Law};
+use crate::sim::run::trace::Trace;
+use crate::sim::script::{Act, Crash, Deed, Line, Nature, Script, Way};
+use crate::sim::session::actions::clock;
+use crate::sim::session::{Going, Session, World};
+use crate::sim::world::hook_calls::{Called, Typed};
+use crate::sim::world::journal::Journal;
+use crate::sim::world::senders::Sender;
+use crate::sim::world::terminal::{Piece, Waiting};
+use crate::sim::world::transcript::Transcripts;
 use jiff::SignedDuration;
 use std::time::Duration;
 use uuid::Uuid;
@@ -34,7 +38,7 @@ const INSTANT: Duration = Duration::from_micros(1);
 
 /// Something that can take its next step.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Next {
+pub(crate) enum Next {
     Session(Going),
     /// The session records how its run ended.
     End,
@@ -43,38 +47,38 @@ pub(super) enum Next {
 }
 
 #[derive(Debug)]
-pub(super) struct Play {
-    pub(super) now: Moment,
-    pub(super) nature: Nature,
+pub(crate) struct Play {
+    pub(crate) now: Moment,
+    pub(crate) nature: Nature,
     crash: Option<Crash>,
     fault: Option<Fault>,
-    pub(super) steps: u32,
-    pub(super) agent: AgentName,
-    pub(super) journal: Journal,
-    pub(super) oracle: Oracle,
-    pub(super) session: Option<Session>,
-    pub(super) senders: Vec<Sender>,
-    pub(super) calls: Vec<Called>,
-    pub(super) turns: Vec<Typed>,
+    pub(crate) steps: u32,
+    pub(crate) agent: AgentName,
+    pub(crate) journal: Journal,
+    pub(crate) oracle: Oracle,
+    pub(crate) session: Option<Session>,
+    pub(crate) senders: Vec<Sender>,
+    pub(crate) calls: Vec<Called>,
+    pub(crate) turns: Vec<Typed>,
     transcripts: Transcripts,
-    pub(super) drafts: Vec<Draft>,
+    pub(crate) drafts: Vec<Draft>,
     /// A message was stored, and the session was not told.
-    pub(super) has_missed_bell: bool,
+    pub(crate) has_missed_bell: bool,
     runs: u128,
     /// Number of hook calls of agents without a session that have asked for mail.
-    pub(super) injects: u32,
+    pub(crate) injects: u32,
     /// Numbers of journal writes and of acknowledged messages at the last check.
     written: (usize, usize),
-    pub(super) trace: Trace,
+    pub(crate) trace: Trace,
 }
 
 /// Play a whole script. Return the first broken law, the trace and the number of steps.
-pub(super) fn play(script: &Script, trace: Trace) -> (Checked, Trace, u32) {
+pub(crate) fn play(script: &Script, trace: Trace) -> (Checked, Trace, u32) {
     play_with(None, script, trace)
 }
 
 /// Like [`play`], but with a fault.
-pub(super) fn play_with(
+pub(crate) fn play_with(
     fault: Option<Fault>,
     script: &Script,
     trace: Trace,
@@ -89,7 +93,7 @@ pub(super) fn play_with(
 }
 
 impl Play {
-    pub(super) fn new(script: &Script, trace: Trace, fault: Option<Fault>) -> Self {
+    pub(crate) fn new(script: &Script, trace: Trace, fault: Option<Fault>) -> Self {
         let agent = name("coder");
         Self {
             now: ms(0),
@@ -115,7 +119,7 @@ impl Play {
     }
 
     /// Return the session and its surroundings.
-    pub(super) fn session(&mut self) -> Option<(&mut Session, World<'_>)> {
+    pub(crate) fn session(&mut self) -> Option<(&mut Session, World<'_>)> {
         let world = World {
             now: self.now,
             journal: &mut self.journal,
@@ -127,7 +131,7 @@ impl Play {
         Some((self.session.as_mut()?, world))
     }
 
-    pub(super) fn line(&mut self, line: Line) -> Checked {
+    pub(crate) fn line(&mut self, line: Line) -> Checked {
         let now = self.now.mono;
         self.trace.note(|| format!("{} {line:?}", clock(now)));
         match line {
@@ -187,7 +191,7 @@ impl Play {
     }
 
     /// List everything that can take its next step now.
-    pub(super) fn next(&self) -> Vec<Next> {
+    pub(crate) fn next(&self) -> Vec<Next> {
         let mut all = Vec::new();
         if let Some(session) = &self.session {
             all.extend(session.going().into_iter().map(Next::Session));
@@ -198,7 +202,7 @@ impl Play {
         all
     }
 
-    pub(super) fn step(&mut self, next: Next) -> Checked {
+    pub(crate) fn step(&mut self, next: Next) -> Checked {
         self.steps += 1;
         self.pass(INSTANT);
         if let Some(crash) = self.crash.filter(|crash| crash.at == self.steps) {
@@ -235,7 +239,7 @@ impl Play {
         let is_ours = |l: &&MessageState| l.message.to == self.agent;
         for state in self.journal.mail().all().filter(is_ours) {
             self.oracle.ledger.has_status(state)?;
-            reasons::check(self.now, &self.oracle, state, self.session.as_ref())?;
+            explanations::check(self.now, &self.oracle, state, self.session.as_ref())?;
         }
         Ok(())
     }
@@ -258,12 +262,12 @@ impl Play {
         Ok(())
     }
 
-    pub(super) fn pass(&mut self, time: Duration) {
+    pub(crate) fn pass(&mut self, time: Duration) {
         self.now.mono += time;
         self.now.wall += SignedDuration::try_from(time).unwrap_or_default();
     }
 
-    pub(super) fn wake(&mut self) -> Checked {
+    pub(crate) fn wake(&mut self) -> Checked {
         let now = self.now.mono;
         if let Some((session, mut world)) = self.session() {
             session.agent.run(now);
@@ -299,18 +303,18 @@ impl Play {
         self.tell(Input::PeriodicCheck)
     }
 
-    pub(super) fn wakeup(&self) -> Option<Duration> {
+    pub(crate) fn wakeup(&self) -> Option<Duration> {
         self.session.as_ref()?.wakeup(self.now)
     }
 
     /// Tell the session that the journal has changed.
-    pub(super) fn ring(&mut self) -> Checked {
+    pub(crate) fn ring(&mut self) -> Checked {
         let head = self.journal.head();
         self.tell(Input::JournalChanged { head })
     }
 
     /// Tell the driver of something that happened outside.
-    pub(super) fn tell(&mut self, input: Input) -> Checked {
+    pub(crate) fn tell(&mut self, input: Input) -> Checked {
         match self.session() {
             Some((session, mut world)) if !session.is_ending() => {
                 session.tell(input, &mut world)?;
@@ -343,7 +347,7 @@ impl Play {
     }
 
     /// Kill the session. Its senders send again under the same id, past the session.
-    pub(super) fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.drop_session();
         for sender in &mut self.senders {
             if sender.way == Way::Socket {
@@ -353,7 +357,7 @@ impl Play {
         }
     }
 
-    pub(super) fn start(&mut self) -> Checked {
+    pub(crate) fn start(&mut self) -> Checked {
         if self.session.is_some() {
             return Ok(());
         }
@@ -428,6 +432,6 @@ fn told(fact: &Fact) -> String {
 }
 
 /// Return the element that a script names by a number.
-pub(super) fn nth<T>(all: &[T], n: u8) -> Option<&T> {
+pub(crate) fn nth<T>(all: &[T], n: u8) -> Option<&T> {
     all.get(usize::from(n) % all.len().max(1))
 }

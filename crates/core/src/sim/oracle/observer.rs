@@ -1,25 +1,25 @@
 //! The observer of a simulated driver: it lets the oracle judge every event, choice and effect, and
 //! keeps track of the turn that is under way.
 
-use super::errands::clock;
-use super::hooked::Hooked;
-use super::law::Checked;
-use super::session::{Cargo, Turn, World};
 use crate::delivery::{Decision, Delivery, DeliveryEvent, Effect};
 use crate::driver::{DecisionLines, JournalOperation, LogLine, NudgeOutcome, Observer};
 use crate::id::MessageId;
 use crate::mail::MessageState;
 use crate::moment::Moment;
+use crate::sim::oracle::law::Checked;
+use crate::sim::session::actions::clock;
+use crate::sim::session::{Cargo, Turn, World};
+use crate::sim::world::hook_mail::Hooked;
 
-pub(super) struct Watch<'a, 'w> {
-    pub(super) world: &'a mut World<'w>,
-    pub(super) turn: &'a mut Turn,
-    pub(super) waiting: &'a mut Option<Turn>,
-    pub(super) hooks: &'a mut Vec<Hooked>,
-    pub(super) given_up: &'a mut Vec<MessageId>,
-    pub(super) decisions: &'a mut DecisionLines,
+pub(crate) struct Watch<'a, 'w> {
+    pub(crate) world: &'a mut World<'w>,
+    pub(crate) turn: &'a mut Turn,
+    pub(crate) waiting: &'a mut Option<Turn>,
+    pub(crate) hooks: &'a mut Vec<Hooked>,
+    pub(crate) given_up: &'a mut Vec<MessageId>,
+    pub(crate) decisions: &'a mut DecisionLines,
     /// The first law that was broken.
-    pub(super) checked: Checked,
+    pub(crate) checked: Checked,
 }
 
 impl Watch<'_, '_> {

@@ -1,30 +1,32 @@
 //! A simulated hook call that was given mail. The hook passes the mail on and reports that, or it
 //! dies. Its mail counts as seen from the beginning, because mail cannot be taken back from a hook.
 
-use super::harness::{self, HOOK};
-use super::law::{Checked, Law};
-use super::session::{Session, World};
 use crate::driver::{HookCall, HookMail, Input, TurnMessage};
 use crate::id::MessageId;
+use crate::sim::oracle::law::{Checked, Law};
+use crate::sim::session::{Session, World};
+use crate::sim::world::manifest::{self, HOOK};
 
 #[derive(Debug)]
-pub(super) struct Hooked {
+pub(crate) struct Hooked {
     offer: u64,
-    pub(super) ids: Vec<MessageId>,
+    pub(crate) ids: Vec<MessageId>,
     /// Whether the hook has died before it passed the mail on.
     is_dead: bool,
     /// Whether the session has stopped waiting for the hook.
-    pub(super) is_given_up: bool,
+    pub(crate) is_given_up: bool,
 }
 
 impl Session {
     /// The program calls its hook.
-    pub(super) fn call_hook(&mut self, world: &mut World<'_>) -> Checked {
+    pub(crate) fn call_hook(&mut self, world: &mut World<'_>) -> Checked {
         if self.ended.is_some() || !self.agent.is_alive {
             return Ok(());
         }
         self.hook_calls += 1;
-        let report = harness::manifest(self.agent.nature()).hook.read(HOOK, "{}");
+        let report = manifest::manifest(self.agent.nature())
+            .hook
+            .read(HOOK, "{}");
         let input = Input::HookCalled {
             call: HookCall(self.hook_calls),
             report: Box::new(report),
@@ -35,14 +37,14 @@ impl Session {
     }
 
     /// Kill every hook that was given mail. The death of a hook without mail changes nothing.
-    pub(super) fn kill_hooks(&mut self) {
+    pub(crate) fn kill_hooks(&mut self) {
         for hook in &mut self.hooks {
             hook.is_dead = true;
         }
     }
 
     /// Give a hook the mail that was recorded for it.
-    pub(super) fn give(&mut self, mail: &HookMail, world: &mut World<'_>) -> Checked {
+    pub(crate) fn give(&mut self, mail: &HookMail, world: &mut World<'_>) -> Checked {
         let mut ids = Vec::new();
         for TurnMessage { state, .. } in &mail.messages {
             let id = state.message.id;
@@ -60,7 +62,7 @@ impl Session {
         Ok(())
     }
 
-    pub(super) fn go_on_with_hook(&mut self, n: usize, world: &mut World<'_>) -> Checked {
+    pub(crate) fn go_on_with_hook(&mut self, n: usize, world: &mut World<'_>) -> Checked {
         let hook = self.hooks.remove(n);
         let input = match hook.is_dead {
             true => Input::HookGone(hook.offer),

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// The design's invariants that the core can keep or break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Law {
+pub(crate) enum Law {
     /// 1: nobody hears "ok" before the message is synced.
     OnDiskFirst,
     /// 2: what was acknowledged is there, in a state that can be seen.
@@ -36,15 +36,15 @@ pub(super) enum Law {
 
 /// A law that a run broke, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Broken {
-    pub(super) law: Law,
+pub(crate) struct Broken {
+    pub(crate) law: Law,
     what: String,
 }
 
-pub(super) type Checked<T = ()> = Result<T, Broken>;
+pub(crate) type Checked<T = ()> = Result<T, Broken>;
 
 impl Law {
-    pub(super) fn broken<T>(self, what: impl fmt::Display) -> Checked<T> {
+    pub(crate) fn broken<T>(self, what: impl fmt::Display) -> Checked<T> {
         Err(Broken {
             law: self,
             what: what.to_string(),
@@ -52,7 +52,7 @@ impl Law {
     }
 
     /// Return an error that says `what`, unless the law `is_kept`.
-    pub(super) fn holds<D: fmt::Display>(self, is_kept: bool, what: impl FnOnce() -> D) -> Checked {
+    pub(crate) fn holds<D: fmt::Display>(self, is_kept: bool, what: impl FnOnce() -> D) -> Checked {
         if is_kept { Ok(()) } else { self.broken(what()) }
     }
 }

@@ -1,17 +1,17 @@
 //! What a session types and looks at, and what the program makes of it: as the binary's keyboard and
 //! its looks at the screen do.
 
-use super::agent::Saw;
-use super::errands::clock;
-use super::law::{Checked, Law};
-use super::session::{Cargo, Glance, Lease, Peek, Session, Stroke, World};
-use super::terminal::{Done, Piece, Waiting};
 use crate::driver::{Input, KeyboardUser};
 use crate::harness::Sighting;
 use crate::mail::MessageState;
+use crate::sim::oracle::law::{Checked, Law};
+use crate::sim::session::actions::clock;
+use crate::sim::session::{Cargo, Glance, Lease, Peek, Session, Stroke, World};
+use crate::sim::world::program::Saw;
+use crate::sim::world::terminal::{Done, Piece, Waiting};
 
 impl Session {
-    pub(super) fn type_next(&mut self, world: &mut World<'_>) -> Checked {
+    pub(crate) fn type_next(&mut self, world: &mut World<'_>) -> Checked {
         if let Some(Waiting::Lease(user)) = self.terminal.queue.front().copied()
             && !self.agent.is_alive
         {
@@ -32,7 +32,7 @@ impl Session {
         Ok(())
     }
 
-    pub(super) fn go_on_typing(&mut self, world: &mut World<'_>) -> Checked {
+    pub(crate) fn go_on_typing(&mut self, world: &mut World<'_>) -> Checked {
         match self.stroke.take() {
             Some(Stroke::First) => self.type_text(world)?,
             Some(Stroke::Rest) => {
@@ -77,14 +77,14 @@ impl Session {
     }
 
     /// The terminal looks at the screen, once all that was written is on it.
-    pub(super) fn glance(&mut self, world: &World<'_>) {
+    pub(crate) fn glance(&mut self, world: &World<'_>) {
         let sighting = self.agent.look(world.turns);
         self.is_news |= sighting != self.sighted.sighting;
         let asks = self.asks();
         self.sighted = Glance { sighting, asks };
     }
 
-    pub(super) fn go_on_peeking(&mut self, world: &mut World<'_>) -> Checked {
+    pub(crate) fn go_on_peeking(&mut self, world: &mut World<'_>) -> Checked {
         match self.peek.take() {
             Some(Peek::Asked) => {
                 self.glance(world);
@@ -101,7 +101,7 @@ impl Session {
         }
     }
 
-    pub(super) fn tell_seen(
+    pub(crate) fn tell_seen(
         &mut self,
         glance: Glance,
         how: fn(Sighting) -> Input,
@@ -113,7 +113,7 @@ impl Session {
     }
 
     /// The program reads a piece of its input.
-    pub(super) fn read(&mut self, world: &mut World<'_>) -> Checked {
+    pub(crate) fn read(&mut self, world: &mut World<'_>) -> Checked {
         let Some(piece) = self.terminal.read() else {
             return Ok(());
         };

@@ -7,26 +7,26 @@
 //! is one that the program itself starts at its work, and that ends with it, so none is heard before
 //! the program is.
 
-use super::harness;
-use super::law::Checked;
-use super::play::{Play, nth};
-use super::script::Nature;
-use super::session::Session;
-use super::terminal::TurnNo;
-use super::transcript::{Row, TRANSCRIPT};
 use crate::driver::{HookCall, Input};
 use crate::harness::Report;
 use crate::id::MessageId;
 use crate::name::AgentName;
 use crate::post::Draft;
+use crate::sim::oracle::law::Checked;
+use crate::sim::run::{Play, nth};
+use crate::sim::script::Nature;
+use crate::sim::session::Session;
+use crate::sim::world::manifest;
+use crate::sim::world::terminal::TurnNo;
+use crate::sim::world::transcript::{Row, TRANSCRIPT};
 use uuid::Uuid;
 
 /// The session that is none of its own.
-pub(super) const SIDE: &str = "side";
+pub(crate) const SIDE: &str = "side";
 
 /// What it has to say, of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Call {
+pub(crate) enum Call {
     Begins,
     /// A prompt was submitted, with these turns in it, whole or not, and so many keys.
     Submitted {
@@ -42,7 +42,7 @@ pub(super) enum Call {
 
 /// A hook on its way to whatever session there is by then.
 #[derive(Debug, Clone)]
-pub(super) struct Called {
+pub(crate) struct Called {
     event: &'static str,
     /// The run whose program has called it.
     run: Uuid,
@@ -53,23 +53,23 @@ pub(super) struct Called {
 impl Called {
     /// Whether it names the transcript.
     fn names(&self, nature: Nature) -> bool {
-        let is_time = !nature.names_late || self.event == harness::SUBMITTED;
+        let is_time = !nature.names_late || self.event == manifest::SUBMITTED;
         nature.records && is_time && self.session != SIDE
     }
 }
 
 /// A turn as it was written.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Typed {
-    pub(super) ids: Vec<MessageId>,
-    pub(super) text: String,
+pub(crate) struct Typed {
+    pub(crate) ids: Vec<MessageId>,
+    pub(crate) text: String,
     /// All of it was, as far as the session can tell.
-    pub(super) is_written: bool,
+    pub(crate) is_written: bool,
 }
 
 impl Typed {
     /// What the program has of it.
-    pub(super) fn part(&self, is_whole: bool) -> &str {
+    pub(crate) fn part(&self, is_whole: bool) -> &str {
         let half = self.text.len() / 2;
         match is_whole {
             true => &self.text,
@@ -79,7 +79,7 @@ impl Typed {
 
     /// The messages that whoever has this part of it has got. Of a text that was written whole, and
     /// lost its end in the program, only what it says can be told; that is its headers.
-    pub(super) fn got(&self, is_whole: bool) -> impl Iterator<Item = MessageId> {
+    pub(crate) fn got(&self, is_whole: bool) -> impl Iterator<Item = MessageId> {
         let part = self.part(is_whole);
         let is_in = move |id: &&MessageId| is_whole || part.contains(&format!("id: {}", id.id8()));
         let is_written = self.is_written;
@@ -92,7 +92,7 @@ impl Typed {
 }
 
 /// Return the conversation that a program begins.
-pub(super) fn own(run: Uuid) -> String {
+pub(crate) fn own(run: Uuid) -> String {
     format!("run-{run}")
 }
 
@@ -102,7 +102,7 @@ fn header(from: &AgentName, id: MessageId) -> String {
 
 impl Play {
     /// What the program has called since.
-    pub(super) fn collect_calls(&mut self) {
+    pub(crate) fn collect_calls(&mut self) {
         let Some(session) = &mut self.session else {
             return;
         };
@@ -121,20 +121,20 @@ impl Play {
         let (run, session) = (session.run, session.conversation.clone());
         for call in calls.iter().filter(|_| self.nature.proves) {
             let (event, prompt) = match call {
-                Call::Begins => (harness::BEGINS, None),
-                Call::Rests => (harness::RESTS, None),
+                Call::Begins => (manifest::BEGINS, None),
+                Call::Rests => (manifest::RESTS, None),
                 Call::Given { .. } if !self.nature.queues => continue,
                 Call::Given { turns } => {
                     let part =
                         |(turn, is_whole): &(TurnNo, bool)| self.turns[*turn].part(*is_whole);
-                    (harness::GIVEN, Some(turns.iter().map(part).collect()))
+                    (manifest::GIVEN, Some(turns.iter().map(part).collect()))
                 }
                 Call::Submitted { turns, typed } => {
                     let part =
                         |(turn, is_whole): &(TurnNo, bool)| self.turns[*turn].part(*is_whole);
                     let text: String = turns.iter().map(part).collect();
                     let typed = "x".repeat(*typed as usize);
-                    (harness::SUBMITTED, Some(text + &typed))
+                    (manifest::SUBMITTED, Some(text + &typed))
                 }
             };
             let called = Called {
@@ -148,7 +148,7 @@ impl Play {
     }
 
     /// A hook that is none of the program's own prompts.
-    pub(super) fn call_falsely(&mut self, n: u8) {
+    pub(crate) fn call_falsely(&mut self, n: u8) {
         let Some(session) = self.session.as_ref().filter(|s| s.is_heard) else {
             return;
         };
@@ -166,7 +166,7 @@ impl Play {
             _ => (session.conversation.clone(), format!("it said {right}")),
         };
         self.calls.push(Called {
-            event: harness::SUBMITTED,
+            event: manifest::SUBMITTED,
             run: session.run,
             session: whose,
             prompt: Some(prompt),
@@ -174,7 +174,7 @@ impl Play {
     }
 
     /// One of them arrives.
-    pub(super) fn hear_call(&mut self, n: usize) -> Checked {
+    pub(crate) fn hear_call(&mut self, n: usize) -> Checked {
         let called = self.calls.remove(n);
         let nature = self.nature;
         match self.session() {
@@ -193,7 +193,7 @@ impl Play {
                     takes_mail: false,
                 };
                 session.tell(input, &mut world)?;
-                if called.event == harness::SUBMITTED {
+                if called.event == manifest::SUBMITTED {
                     session.agent.says_again(world.now.mono);
                 }
                 session.proceed(&mut world)
@@ -208,14 +208,14 @@ impl Called {
         let transcript = self.names(nature).then_some(TRANSCRIPT);
         let payload = serde_json::json!({"session_id": self.session, "prompt": self.prompt,
             "transcript_path": transcript});
-        let hooks = &harness::manifest(nature).hook;
+        let hooks = &manifest::manifest(nature).hook;
         Box::new(hooks.read(self.event, &payload.to_string()))
     }
 }
 
 impl Session {
     /// Whether any of these were really put before the program.
-    pub(super) fn gets(turns: &[(TurnNo, bool)], all: &[Typed]) -> Vec<MessageId> {
+    pub(crate) fn gets(turns: &[(TurnNo, bool)], all: &[Typed]) -> Vec<MessageId> {
         let got = |(turn, is_whole): &(TurnNo, bool)| all[*turn].got(*is_whole);
         turns.iter().flat_map(got).collect()
     }

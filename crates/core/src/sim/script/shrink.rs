@@ -1,9 +1,9 @@
 //! Reduces a failing script to the lines that matter.
 
-use super::script::Script;
+use crate::sim::script::Script;
 
 /// Return the shortest script found for which `fails` is still true.
-pub(super) fn shrink(script: &Script, fails: impl Fn(&Script) -> bool) -> Script {
+pub(crate) fn shrink(script: &Script, fails: impl Fn(&Script) -> bool) -> Script {
     let mut least = script.clone();
     let mut chunk = least.lines.len().div_ceil(2);
     while chunk > 0 {

@@ -1,16 +1,16 @@
 //! Nudges in a simulated session, and checks of answers: the world's side, and the laws. A nudge's
 //! line is written like a turn without messages.
 
-use super::calls::Typed;
-use super::law::{Checked, Law};
-use super::oracle::Oracle;
-use super::session::{Lease, Peek, Session, Stroke, World};
-use super::terminal::{Piece, TurnNo};
-use super::told;
 use crate::activity::Activity;
 use crate::delivery::Delivery;
 use crate::driver::{Input, KeyboardUser, NudgeOutcome, NudgeRequest, RequestToken};
 use crate::moment::Moment;
+use crate::sim::oracle::Oracle;
+use crate::sim::oracle::delivery_record;
+use crate::sim::oracle::law::{Checked, Law};
+use crate::sim::session::{Lease, Peek, Session, Stroke, World};
+use crate::sim::world::hook_calls::Typed;
+use crate::sim::world::terminal::{Piece, TurnNo};
 use jiff::{SignedDuration, Timestamp};
 
 /// How long a sender waits.
@@ -32,14 +32,14 @@ struct OpenCheck {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Nudges {
+pub(crate) struct Nudges {
     tokens: u64,
     /// In the order in which they came.
     open: Vec<Open>,
     checks: Vec<OpenCheck>,
-    pub(super) lease: Option<Lease>,
-    pub(super) stroke: Option<Stroke>,
-    pub(super) peek: Option<Peek>,
+    pub(crate) lease: Option<Lease>,
+    pub(crate) stroke: Option<Stroke>,
+    pub(crate) peek: Option<Peek>,
     /// The line that is being typed.
     line: TurnNo,
     /// Whether its first byte was typed, and its Enter was not.
@@ -50,14 +50,14 @@ pub(super) struct Nudges {
 
 /// What a nudge that is under way can do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NudgeGoing {
+pub(crate) enum NudgeGoing {
     Lease,
     Stroke,
     Peek,
 }
 
 impl Nudges {
-    pub(super) fn going(&self, has_room: bool) -> Vec<NudgeGoing> {
+    pub(crate) fn going(&self, has_room: bool) -> Vec<NudgeGoing> {
         let is_told = matches!(self.stroke, Some(Stroke::Said(_)));
         let all = [
             (
@@ -80,7 +80,7 @@ impl Nudges {
     }
 
     /// Whether somebody waits for an outcome.
-    pub(super) fn are_awaited(&self) -> bool {
+    pub(crate) fn are_awaited(&self) -> bool {
         !self.open.is_empty() || !self.checks.is_empty()
     }
 }
@@ -95,7 +95,7 @@ fn text(n: u8) -> String {
 }
 
 impl Session {
-    pub(super) fn request_nudge(&mut self, n: u8, world: &mut World<'_>) -> Checked {
+    pub(crate) fn request_nudge(&mut self, n: u8, world: &mut World<'_>) -> Checked {
         let token = self.nudges.next_token();
         let waits = if n % 8 == 7 { -GOOD_FOR } else { GOOD_FOR };
         let expires_at = world.now.wall + waits;
@@ -109,7 +109,7 @@ impl Session {
         self.proceed(world)
     }
 
-    pub(super) fn request_answer(&mut self, world: &mut World<'_>) -> Checked {
+    pub(crate) fn request_answer(&mut self, world: &mut World<'_>) -> Checked {
         let token = self.nudges.next_token();
         self.catch_up(world)?;
         let question = world.oracle.told.asks();
@@ -120,7 +120,7 @@ impl Session {
     }
 
     /// The driver wants a line typed.
-    pub(super) fn begin_line(&mut self, line: String, world: &mut World<'_>) -> Checked {
+    pub(crate) fn begin_line(&mut self, line: String, world: &mut World<'_>) -> Checked {
         let now = world.now;
         let given_up = |open: &&Open| open.expires_at < now.wall;
         // The lines go in the order in which they were asked for.
@@ -147,14 +147,14 @@ impl Session {
         Ok(())
     }
 
-    pub(super) fn begin_line_enter(&mut self, world: &mut World<'_>) -> Checked {
+    pub(crate) fn begin_line_enter(&mut self, world: &mut World<'_>) -> Checked {
         let line = &world.turns[self.nudges.line].text;
         world.oracle.may_enter_line(line)?;
         self.nudges.stroke = Some(Stroke::Enter);
         Ok(())
     }
 
-    pub(super) fn go_on_nudging(&mut self, going: NudgeGoing, world: &mut World<'_>) -> Checked {
+    pub(crate) fn go_on_nudging(&mut self, going: NudgeGoing, world: &mut World<'_>) -> Checked {
         match going {
             NudgeGoing::Lease => match self.nudges.lease.take() {
                 Some(Lease::Said(input)) => self.report(input, world),
@@ -215,12 +215,12 @@ impl Session {
     }
 
     /// The keyboard is given back by a nudge.
-    pub(super) fn nudge_releases(&mut self) {
+    pub(crate) fn nudge_releases(&mut self) {
         self.terminal.is_leased = false;
         self.nudges.is_half_typed = false;
     }
 
-    pub(super) fn end_nudge(&mut self, token: RequestToken, outcome: &NudgeOutcome) -> Checked {
+    pub(crate) fn end_nudge(&mut self, token: RequestToken, outcome: &NudgeOutcome) -> Checked {
         let open = self.nudges.open.iter().position(|open| open.token == token);
         let Some(open) = open else {
             return Law::NoClaimBeyondProof.broken("a nudge ends twice");
@@ -237,7 +237,7 @@ impl Session {
     }
 
     /// The driver says whether an answer can be recorded now.
-    pub(super) fn end_answer_check(
+    pub(crate) fn end_answer_check(
         &mut self,
         token: RequestToken,
         refusal: Option<&str>,
@@ -284,7 +284,7 @@ impl Oracle {
             told.question.is_none(),
             || "the Enter of a nudge goes into a question",
         )?;
-        let is_alone = !told.shows_box() || told::holds(&told.input_box, line);
+        let is_alone = !told.shows_box() || delivery_record::holds(&told.input_box, line);
         Law::OnlyRecognised.holds(is_alone, || {
             format!("a nudge is submitted, and the box is {:?}", told.input_box)
         })

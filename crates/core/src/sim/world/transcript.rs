@@ -2,28 +2,28 @@
 //! the session. A row appears some time after the model was given its prompt. The file may be named
 //! late by the program's hooks, and may never exist.
 
-use super::calls::Typed;
-use super::law::Checked;
-use super::session::{Session, World};
-use super::terminal::TurnNo;
 use crate::driver::Input;
 use crate::harness::transcript::Shown;
 use crate::id::MessageId;
+use crate::sim::oracle::law::Checked;
+use crate::sim::session::{Session, World};
+use crate::sim::world::hook_calls::Typed;
+use crate::sim::world::terminal::TurnNo;
 use std::collections::BTreeMap;
 
 /// Where a program says that its transcript is.
-pub(super) const TRANSCRIPT: &str = "/transcript";
+pub(crate) const TRANSCRIPT: &str = "/transcript";
 
 /// A prompt that the model was given.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Row {
-    pub(super) text: String,
+pub(crate) struct Row {
+    pub(crate) text: String,
     /// Its messages, if it proves them, and whether each is marked as a repeat.
-    pub(super) messages: Vec<(MessageId, bool)>,
+    pub(crate) messages: Vec<(MessageId, bool)>,
 }
 
 impl Row {
-    pub(super) fn of(turns: &[(TurnNo, bool)], all: &[Typed]) -> Self {
+    pub(crate) fn of(turns: &[(TurnNo, bool)], all: &[Typed]) -> Self {
         let part = |(turn, is_whole): &(TurnNo, bool)| all[*turn].part(*is_whole).to_owned();
         let text: String = turns.iter().map(part).collect();
         let mark = |id: MessageId| {
@@ -39,16 +39,16 @@ impl Row {
 }
 
 /// The rows of every conversation.
-pub(super) type Transcripts = BTreeMap<String, Vec<Row>>;
+pub(crate) type Transcripts = BTreeMap<String, Vec<Row>>;
 
 /// Return everything that a transcript shows as given to the model.
-pub(super) fn given(rows: &[Row]) -> String {
+pub(crate) fn given(rows: &[Row]) -> String {
     rows.iter().map(|row| row.text.clone() + "\n").collect()
 }
 
 /// A read of the transcript that is under way.
 #[derive(Debug, Clone)]
-pub(super) enum Reading {
+pub(crate) enum Reading {
     Asked,
     /// The result, the rows up to which it goes, and where it began.
     Found {
@@ -59,7 +59,7 @@ pub(super) enum Reading {
 }
 
 impl Session {
-    pub(super) fn follow_transcript(&mut self, from_start: bool, world: &World<'_>) {
+    pub(crate) fn follow_transcript(&mut self, from_start: bool, world: &World<'_>) {
         let rows = world
             .transcripts
             .get(&self.conversation)
@@ -67,7 +67,7 @@ impl Session {
         self.followed = self.followed.or(Some(if from_start { 0 } else { rows }));
     }
 
-    pub(super) fn skip_transcript(&mut self, world: &World<'_>) {
+    pub(crate) fn skip_transcript(&mut self, world: &World<'_>) {
         if let Some(followed) = &mut self.followed {
             *followed = world
                 .transcripts
@@ -76,7 +76,7 @@ impl Session {
         }
     }
 
-    pub(super) fn go_on_with_transcript(&mut self, world: &mut World<'_>) -> Checked {
+    pub(crate) fn go_on_with_transcript(&mut self, world: &mut World<'_>) -> Checked {
         match self.reading.take() {
             Some(Reading::Asked) => {
                 let none = Vec::new();
@@ -107,7 +107,7 @@ impl Session {
     }
 
     /// The program writes the next row, or a process does that it has left.
-    pub(super) fn write_row(&mut self, world: &mut World<'_>) {
+    pub(crate) fn write_row(&mut self, world: &mut World<'_>) {
         if let Some(row) = self.unwritten.pop_front()
             && !self.agent.nature().is_unrecorded
         {

@@ -1,13 +1,13 @@
 //! Watches a run and says which law is broken. It hears what delivery hears, sees what delivery
 //! does, and judges by rules of its own, written as plainly as the design has them.
 
-use super::aims::Aims;
-use super::harness;
-use super::law::{Checked, Law};
-use super::ledger::{Known, Ledger};
-use super::script::Nature;
-use super::session::{Cargo, Turn, turn_entry};
-use super::told::{self, Told};
+pub(crate) mod answer_targets;
+pub(crate) mod delivery_record;
+pub(crate) mod explanations;
+pub(crate) mod law;
+pub(crate) mod ledger;
+pub(crate) mod observer;
+
 use crate::activity::Activity;
 use crate::delivery::{Decision, Delivery, Effect};
 use crate::harness::Sighting;
@@ -16,6 +16,13 @@ use crate::mail::MessageState;
 use crate::moment::Moment;
 use crate::pending_replies;
 use crate::priority::Priority;
+use crate::sim::oracle::answer_targets::Aims;
+use crate::sim::oracle::delivery_record::Told;
+use crate::sim::oracle::law::{Checked, Law};
+use crate::sim::oracle::ledger::{Known, Ledger};
+use crate::sim::script::Nature;
+use crate::sim::session::{Cargo, Turn, turn_entry};
+use crate::sim::world::manifest;
 use crate::turn::{self, InputMode};
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -27,33 +34,33 @@ const ENTERS: u8 = 2;
 /// How often an answer may be typed.
 const ATTEMPTS: u8 = 2;
 /// Where every message's file is: long, so that a few of them fill a turn.
-pub(super) static PATH: LazyLock<String> = LazyLock::new(|| "/deep".repeat(500));
+pub(crate) static PATH: LazyLock<String> = LazyLock::new(|| "/deep".repeat(500));
 
 #[derive(Debug, Default)]
-pub(super) struct Oracle {
-    pub(super) ledger: Ledger,
-    pub(super) told: Told,
-    pub(super) aims: Aims,
+pub(crate) struct Oracle {
+    pub(crate) ledger: Ledger,
+    pub(crate) told: Told,
+    pub(crate) aims: Aims,
     acknowledged: BTreeSet<MessageId>,
     /// The text of a turn is in the terminal, and its Enter is not.
     is_half_typed: bool,
     /// The wall clock was set back: what it says of the past proves nothing.
-    pub(super) was_set_back: bool,
+    pub(crate) was_set_back: bool,
 }
 
 impl Oracle {
     /// A session begins, with nothing known.
-    pub(super) fn begin(&mut self, nature: Nature, now: Moment) {
+    pub(crate) fn begin(&mut self, nature: Nature, now: Moment) {
         self.told = Told::new(nature, now);
         self.aims.begin();
         self.is_half_typed = false;
     }
 
-    pub(super) fn acknowledge(&mut self, id: MessageId) {
+    pub(crate) fn acknowledge(&mut self, id: MessageId) {
         self.acknowledged.insert(id);
     }
 
-    pub(super) fn acknowledged(&self) -> impl Iterator<Item = MessageId> {
+    pub(crate) fn acknowledged(&self) -> impl Iterator<Item = MessageId> {
         self.acknowledged.iter().copied()
     }
 
@@ -124,7 +131,7 @@ impl Oracle {
     }
 
     /// Judge the turn that delivery begins, out of the pending mail.
-    pub(super) fn begins(
+    pub(crate) fn begins(
         &mut self,
         now: Moment,
         delivery: &Delivery,
@@ -196,9 +203,9 @@ impl Oracle {
     }
 
     /// Judge an effect that delivery wants; `turn` is the turn under way.
-    pub(super) fn does(&mut self, delivery: &Delivery, effect: &Effect, turn: &Turn) -> Checked {
+    pub(crate) fn does(&mut self, delivery: &Delivery, effect: &Effect, turn: &Turn) -> Checked {
         match effect {
-            Effect::Key(keys) if keys == harness::clear_keys().bytes() => self.erases(),
+            Effect::Key(keys) if keys == manifest::clear_keys().bytes() => self.erases(),
             Effect::Key(_) => self.presses(),
             Effect::Offer { ids } => {
                 let is_raw = ids.iter().all(|id| self.is_raw(*id));
@@ -396,7 +403,7 @@ impl Oracle {
     }
 
     /// The text of a turn goes in: its first bytes.
-    pub(super) fn writes(&mut self, turn: &Turn) -> Checked {
+    pub(crate) fn writes(&mut self, turn: &Turn) -> Checked {
         let is_retry = turn.attempts > 1;
         let is_alone = !self.is_half_typed || is_retry;
         Law::CannotAct.holds(is_alone, || "a text falls into another")?;
@@ -448,7 +455,7 @@ impl Oracle {
     }
 
     /// Enter goes in, with which a turn is whole.
-    pub(super) fn enters(&mut self, turn: &Turn, is_alive: bool) {
+    pub(crate) fn enters(&mut self, turn: &Turn, is_alive: bool) {
         self.is_half_typed = false;
         if is_alive && turn.cargo == Cargo::Messages {
             turn.ids.iter().for_each(|id| self.ledger.complete(*id));
@@ -456,12 +463,12 @@ impl Oracle {
     }
 
     /// Nobody of ours has the keyboard any more.
-    pub(super) fn gives_back(&mut self, turn: &Turn) -> Checked {
+    pub(crate) fn gives_back(&mut self, turn: &Turn) -> Checked {
         let is_half_typed = std::mem::take(&mut self.is_half_typed);
         if is_half_typed && turn.is_open {
             self.told.is_waiting_for_enter = true;
             self.told.waiting.clone_from(&turn.ids);
-            let is_alone = told::holds(&self.told.input_box, &turn.text());
+            let is_alone = delivery_record::holds(&self.told.input_box, &turn.text());
             let works = self.told.shows_work || self.told.is_said_to_work;
             let is_barred = works || self.told.question.is_some() || self.told.draft.is_some();
             return Law::CannotAct.holds(
@@ -473,17 +480,17 @@ impl Oracle {
     }
 
     /// Nobody writes on what is half typed.
-    pub(super) fn is_cut_off(&mut self) {
+    pub(crate) fn is_cut_off(&mut self) {
         self.is_half_typed = false;
     }
 
     /// The first bytes of a line go in that is no message.
-    pub(super) fn begins_line(&self) -> Checked {
+    pub(crate) fn begins_line(&self) -> Checked {
         Law::CannotAct.holds(!self.is_half_typed, || "a line falls into a text")
     }
 
     /// A key of a person's goes in, or the interrupt key.
-    pub(super) fn types(&self) -> Checked {
+    pub(crate) fn types(&self) -> Checked {
         // A question must be answered, whatever else is under way.
         let is_answer = self.told.question.is_some();
         Law::CannotAct.holds(
@@ -493,7 +500,7 @@ impl Oracle {
     }
 
     /// A hook puts these before the agent, as this block.
-    pub(super) fn injects(&mut self, messages: &[MessageState], block: &str) -> Checked {
+    pub(crate) fn injects(&mut self, messages: &[MessageState], block: &str) -> Checked {
         for state in messages {
             let id = state.message.id;
             let line = block.lines().find(|line| line.contains(&id.id8()));

@@ -1,11 +1,6 @@
 //! Checks of delivery after every step: each wait has a true explanation, and the clock changes
 //! nothing before delivery wants to be woken.
 
-use super::faults::FaultyDriver;
-use super::law::{Checked, Law};
-use super::oracle::Oracle;
-use super::session::Session;
-use super::told::Told;
 use crate::activity::Activity;
 use crate::delivery::{Decision, Delivery, DeliveryEvent};
 use crate::harness::BoxState;
@@ -15,6 +10,11 @@ use crate::moment::Moment;
 use crate::priority::Priority;
 use crate::promotion;
 use crate::receipt::ReceiptState;
+use crate::sim::faults::FaultyDriver;
+use crate::sim::oracle::Oracle;
+use crate::sim::oracle::delivery_record::Told;
+use crate::sim::oracle::law::{Checked, Law};
+use crate::sim::session::Session;
 use crate::why::{self, Hold, Why};
 use jiff::Timestamp;
 use std::time::Duration;
@@ -24,7 +24,7 @@ const LONG: Duration = Duration::from_secs(3_600);
 const INSTANT: Duration = Duration::from_millis(1);
 
 /// Check that what is said to hold a message can be true.
-pub(super) fn check(
+pub(crate) fn check(
     now: Moment,
     oracle: &Oracle,
     message_state: &MessageState,
@@ -135,7 +135,7 @@ fn is_next(now: Moment, message_state: &MessageState, session: &Session) -> bool
 
 /// A tick before delivery's next wakeup must find nothing to do, and it must not ask again for a
 /// time that has come.
-pub(super) fn wakeups(now: Moment, driver: &FaultyDriver) -> Checked {
+pub(crate) fn wakeups(now: Moment, driver: &FaultyDriver) -> Checked {
     let (delivery, view) = (driver.delivery(), &driver.mail().pending);
     let next = driver.next_wakeup();
     Law::WakeupsAreTrue.holds(

@@ -1,19 +1,10 @@
 //! The simulated session. It performs the driver's actions one step at a time, so that anything can
 //! happen between two steps, and tells the driver the results. It makes no decisions.
 
-use super::agent::Agent;
-use super::aims::Asked;
-use super::calls::{Typed, own};
-use super::faults::{Fault, FaultyDriver};
-use super::harness;
-use super::hooked::Hooked;
-use super::journal::Journal;
-use super::nudges::{NudgeGoing, Nudges};
-use super::oracle::{Oracle, PATH};
-use super::script::Nature;
-use super::terminal::{Terminal, TurnNo};
-use super::trace::Trace;
-use super::transcript::{Reading, Row, Transcripts};
+pub(crate) mod actions;
+pub(crate) mod nudges;
+pub(crate) mod terminal_io;
+
 use crate::delivery::{Delivery, DeliveryConfig, Reach};
 use crate::driver::{
     CommitId, DecisionLines, DriverConfig, HoldLog, Input, JournalOperation, MailView, RunIdentity,
@@ -25,25 +16,38 @@ use crate::mail::MessageState;
 use crate::moment::Moment;
 use crate::pending_replies;
 use crate::session::Conversation;
+use crate::sim::faults::{Fault, FaultyDriver};
+use crate::sim::oracle::answer_targets::Asked;
+use crate::sim::oracle::{Oracle, PATH};
+use crate::sim::run::trace::Trace;
+use crate::sim::script::Nature;
+use crate::sim::session::nudges::{NudgeGoing, Nudges};
+use crate::sim::world::hook_calls::{Typed, own};
+use crate::sim::world::hook_mail::Hooked;
+use crate::sim::world::journal::Journal;
+use crate::sim::world::manifest;
+use crate::sim::world::program::Agent;
+use crate::sim::world::terminal::{Terminal, TurnNo};
+use crate::sim::world::transcript::{Reading, Row, Transcripts};
 use crate::turn::{self, InputMode};
 use std::collections::VecDeque;
 use std::time::Duration;
 use uuid::Uuid;
 
 /// The surroundings of a session: the clock, the journal, the oracle and the record of the run.
-pub(super) struct World<'a> {
-    pub(super) now: Moment,
-    pub(super) journal: &'a mut Journal,
-    pub(super) oracle: &'a mut Oracle,
-    pub(super) trace: &'a mut Trace,
+pub(crate) struct World<'a> {
+    pub(crate) now: Moment,
+    pub(crate) journal: &'a mut Journal,
+    pub(crate) oracle: &'a mut Oracle,
+    pub(crate) trace: &'a mut Trace,
     /// Every turn that was ever written.
-    pub(super) turns: &'a mut Vec<Typed>,
-    pub(super) transcripts: &'a mut Transcripts,
+    pub(crate) turns: &'a mut Vec<Typed>,
+    pub(crate) transcripts: &'a mut Transcripts,
 }
 
 /// A request for the keyboard.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Lease {
+pub(crate) enum Lease {
     Asked,
     /// The result, which the driver is still to be told.
     Said(Input),
@@ -51,7 +55,7 @@ pub(super) enum Lease {
 
 /// A look at the screen that the driver wants.
 #[derive(Debug)]
-pub(super) enum Peek {
+pub(crate) enum Peek {
     Asked,
     /// The result, which the driver is still to be told.
     Said(Glance),
@@ -59,15 +63,15 @@ pub(super) enum Peek {
 
 /// A look at the screen.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Glance {
-    pub(super) sighting: Sighting,
+pub(crate) struct Glance {
+    pub(crate) sighting: Sighting,
     /// The question that the program really asked at that moment.
-    pub(super) asks: Option<Asked>,
+    pub(crate) asks: Option<Asked>,
 }
 
 /// Something that is being typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Stroke {
+pub(crate) enum Stroke {
     First,
     Rest,
     Enter,
@@ -77,23 +81,23 @@ pub(super) enum Stroke {
 
 /// A commit that is under way.
 #[derive(Debug)]
-pub(super) struct Commit {
-    pub(super) id: CommitId,
-    pub(super) operation: JournalOperation,
+pub(crate) struct Commit {
+    pub(crate) id: CommitId,
+    pub(crate) operation: JournalOperation,
     /// The result, which the driver is still to be told.
-    pub(super) said: Option<Input>,
+    pub(crate) said: Option<Input>,
 }
 
 /// A read of the journal that is under way.
 #[derive(Debug)]
-pub(super) enum Read {
+pub(crate) enum Read {
     Asked,
     Found(MailView),
 }
 
 /// What a turn tells the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Cargo {
+pub(crate) enum Cargo {
     Messages,
     /// The messages whose replies are owed.
     Reminder,
@@ -101,23 +105,23 @@ pub(super) enum Cargo {
 
 /// The turn that is under way.
 #[derive(Debug)]
-pub(super) struct Turn {
-    pub(super) cargo: Cargo,
-    pub(super) no: TurnNo,
-    pub(super) ids: Vec<MessageId>,
-    pub(super) messages: Vec<MessageState>,
-    pub(super) input: Option<InputMode>,
+pub(crate) struct Turn {
+    pub(crate) cargo: Cargo,
+    pub(crate) no: TurnNo,
+    pub(crate) ids: Vec<MessageId>,
+    pub(crate) messages: Vec<MessageState>,
+    pub(crate) input: Option<InputMode>,
     /// Whether delivery has begun to write the text, and no effect has reported the end of the turn.
-    pub(super) is_open: bool,
+    pub(crate) is_open: bool,
     /// Whether all of the text is written.
-    pub(super) is_whole: bool,
-    pub(super) enters: u8,
+    pub(crate) is_whole: bool,
+    pub(crate) enters: u8,
     /// How often the text was typed.
-    pub(super) attempts: u8,
+    pub(crate) attempts: u8,
 }
 
 impl Turn {
-    pub(super) fn new(cargo: Cargo, ids: Vec<MessageId>) -> Self {
+    pub(crate) fn new(cargo: Cargo, ids: Vec<MessageId>) -> Self {
         Self {
             cargo,
             no: 0,
@@ -132,7 +136,7 @@ impl Turn {
     }
 
     /// Return the text of the turn, as the program receives it.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let text = match self.cargo {
             Cargo::Reminder => pending_replies::reminder(&self.messages).into_bytes(),
             Cargo::Messages => {
@@ -145,7 +149,7 @@ impl Turn {
 }
 
 /// Return the entry of a state in a turn.
-pub(super) fn turn_entry(state: &MessageState) -> turn::Entry<'_> {
+pub(crate) fn turn_entry(state: &MessageState) -> turn::Entry<'_> {
     turn::Entry {
         state,
         path: &PATH,
@@ -154,56 +158,56 @@ pub(super) fn turn_entry(state: &MessageState) -> turn::Entry<'_> {
 }
 
 #[derive(Debug)]
-pub(super) struct Session {
-    pub(super) run: Uuid,
-    pub(super) driver: FaultyDriver,
-    pub(super) agent: Agent,
-    pub(super) terminal: Terminal,
-    pub(super) read: Option<Read>,
+pub(crate) struct Session {
+    pub(crate) run: Uuid,
+    pub(crate) driver: FaultyDriver,
+    pub(crate) agent: Agent,
+    pub(crate) terminal: Terminal,
+    pub(crate) read: Option<Read>,
     /// Whether the mail could not be read.
-    pub(super) is_blind: bool,
-    pub(super) lease: Option<Lease>,
-    pub(super) stroke: Option<Stroke>,
-    pub(super) peek: Option<Peek>,
-    pub(super) commits: Vec<Commit>,
+    pub(crate) is_blind: bool,
+    pub(crate) lease: Option<Lease>,
+    pub(crate) stroke: Option<Stroke>,
+    pub(crate) peek: Option<Peek>,
+    pub(crate) commits: Vec<Commit>,
     /// The last look of the terminal at the screen.
-    pub(super) sighted: Glance,
+    pub(crate) sighted: Glance,
     /// Whether the driver is still to be told of `sighted`.
-    pub(super) is_news: bool,
-    pub(super) turn: Turn,
+    pub(crate) is_news: bool,
+    pub(crate) turn: Turn,
     /// A turn that waits for its Enter, while another turn goes before it.
-    pub(super) waiting: Option<Turn>,
-    pub(super) nudges: Nudges,
+    pub(crate) waiting: Option<Turn>,
+    pub(crate) nudges: Nudges,
     /// Puts the driver's decisions into words, as a session's log does.
-    pub(super) decisions: DecisionLines,
-    pub(super) holds: HoldLog,
+    pub(crate) decisions: DecisionLines,
+    pub(crate) holds: HoldLog,
     /// Hook calls that were given mail.
-    pub(super) hooks: Vec<Hooked>,
+    pub(crate) hooks: Vec<Hooked>,
     /// Number of hook calls.
-    pub(super) hook_calls: u64,
+    pub(crate) hook_calls: u64,
     /// Messages whose receipts will not be recorded any more.
-    pub(super) given_up: Vec<MessageId>,
-    pub(super) told_question: Option<String>,
+    pub(crate) given_up: Vec<MessageId>,
+    pub(crate) told_question: Option<String>,
     /// When the session noticed that the program has ended.
-    pub(super) ended: Option<Duration>,
+    pub(crate) ended: Option<Duration>,
     /// Whether the processes that the program has left are to be ended.
-    pub(super) is_ending_processes: bool,
+    pub(crate) is_ending_processes: bool,
     /// Whether a hook of the program was heard.
-    pub(super) is_heard: bool,
+    pub(crate) is_heard: bool,
     /// Whether a hook of the program has named the transcript.
-    pub(super) is_named: bool,
+    pub(crate) is_named: bool,
     /// The conversation that the program is in.
-    pub(super) conversation: String,
+    pub(crate) conversation: String,
     /// Rows that the program has not written to its transcript yet.
-    pub(super) unwritten: VecDeque<Row>,
+    pub(crate) unwritten: VecDeque<Row>,
     /// The rows of the transcript that the session has read, if it follows the transcript.
-    pub(super) followed: Option<usize>,
-    pub(super) reading: Option<Reading>,
+    pub(crate) followed: Option<usize>,
+    pub(crate) reading: Option<Reading>,
 }
 
 /// Something that can take its next step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Going {
+pub(crate) enum Going {
     Commit(usize),
     Lease,
     Keyboard,
@@ -232,7 +236,7 @@ pub(super) enum Going {
 }
 
 impl Session {
-    pub(super) fn new(
+    pub(crate) fn new(
         nature: Nature,
         now: Moment,
         run: Uuid,
@@ -244,7 +248,7 @@ impl Session {
             .as_ref()
             .map_or_else(own, |resumed| resumed.id.clone());
         let delivery = DeliveryConfig {
-            harness: harness::manifest(nature),
+            harness: manifest::manifest(nature),
             path_bytes: PATH.len(),
             reach: Reach::Terminal,
             has_hooks: nature.proves,
@@ -292,23 +296,23 @@ impl Session {
         }
     }
 
-    pub(super) fn delivery(&self) -> &Delivery {
+    pub(crate) fn delivery(&self) -> &Delivery {
         self.driver.delivery()
     }
 
     /// Return the question that the program really asks now.
-    pub(super) fn asks(&self) -> Option<Asked> {
+    pub(crate) fn asks(&self) -> Option<Asked> {
         self.agent.asks().map(|number| (self.run, number))
     }
 
-    pub(super) fn has_seen(&self, id: MessageId) -> bool {
+    pub(crate) fn has_seen(&self, id: MessageId) -> bool {
         let mut pending = self.driver.mail().pending.iter();
         pending.any(|state| state.message.id == id)
     }
 
     /// Whether a message is being typed, handed over or committed, or its open offer was left in the
     /// journal for the next session.
-    pub(super) fn is_busy_with(&self, id: MessageId) -> bool {
+    pub(crate) fn is_busy_with(&self, id: MessageId) -> bool {
         let is_writing = self.driver.is_offering() || self.delivery().is_writing();
         let in_turn = (is_writing || self.peek.is_some()) && self.turn.ids.contains(&id);
         let in_hook = self.hooks.iter().any(|hook| hook.ids.contains(&id));
@@ -316,29 +320,29 @@ impl Session {
         in_turn || is_on || in_hook || self.given_up.contains(&id)
     }
 
-    pub(super) fn has_given_up(&self) -> bool {
+    pub(crate) fn has_given_up(&self) -> bool {
         !self.given_up.is_empty()
     }
 
     /// Whether the program has ended and the session has done its remaining work, or has run out of
     /// time for it.
-    pub(super) fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.driver.is_finished()
     }
 
-    pub(super) fn is_ending(&self) -> bool {
+    pub(crate) fn is_ending(&self) -> bool {
         self.ended.is_some()
     }
 
     /// When the next change is due that the clock alone causes.
-    pub(super) fn wakeup(&self, now: Moment) -> Option<Duration> {
+    pub(crate) fn wakeup(&self, now: Moment) -> Option<Duration> {
         let driver = self.driver.next_timeout(now);
         let other = self.agent.next().filter(|_| self.ended.is_none());
         driver.into_iter().chain(other).min()
     }
 
     /// List everything that can take its next step now.
-    pub(super) fn going(&self) -> Vec<Going> {
+    pub(crate) fn going(&self) -> Vec<Going> {
         let mut going = Vec::new();
         let mut add = |is_so: bool, what| going.extend(is_so.then_some(what));
         for n in 0..self.commits.len() {

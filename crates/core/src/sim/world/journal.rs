@@ -1,8 +1,6 @@
 //! The simulated journal: the core's own decisions, around a commit that can fail, be lost in a
 //! power cut, or come back after a crash.
 
-use super::faults::Fault;
-use super::script::Disk;
 use crate::delivery::proven_by;
 use crate::driver::MailView;
 use crate::fact::{Event, Fact};
@@ -19,6 +17,8 @@ use crate::promotion;
 use crate::receipt::recovery::{self, CUT_OFF, OpenOffers};
 use crate::receipt::{self, End, Order};
 use crate::session::{self, Conversation, Ended, Ending, Sessions, Started};
+use crate::sim::faults::Fault;
+use crate::sim::script::Disk;
 use crate::storm::{MINUTE, SENDER_SKEW};
 use jiff::Timestamp;
 use std::borrow::Cow;
@@ -35,11 +35,11 @@ enum Durability {
 
 /// Nothing was committed.
 #[derive(Debug)]
-pub(super) struct DiskFailed;
+pub(crate) struct DiskFailed;
 
 /// The result of posting a message.
 #[derive(Debug)]
-pub(super) enum Posted {
+pub(crate) enum Posted {
     Stands(MessageId),
     /// The message is in the journal already.
     Stood(MessageId),
@@ -47,7 +47,7 @@ pub(super) enum Posted {
 }
 
 #[derive(Debug)]
-pub(super) struct Journal {
+pub(crate) struct Journal {
     agent: AgentName,
     fault: Option<Fault>,
     facts: Vec<Fact>,
@@ -56,7 +56,7 @@ pub(super) struct Journal {
     safe: BTreeSet<Uuid>,
     mail: Mail,
     sessions: Sessions,
-    pub(super) disk: Disk,
+    pub(crate) disk: Disk,
     /// Facts that could not be synced. They are in no view, but a crash may bring them back.
     ghost: Vec<Fact>,
     ids: u128,
@@ -64,7 +64,7 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    pub(super) fn new(agent: AgentName, fault: Option<Fault>) -> Self {
+    pub(crate) fn new(agent: AgentName, fault: Option<Fault>) -> Self {
         Self {
             agent,
             fault,
@@ -80,31 +80,31 @@ impl Journal {
         }
     }
 
-    pub(super) fn facts(&self) -> &[Fact] {
+    pub(crate) fn facts(&self) -> &[Fact] {
         &self.facts
     }
 
     /// The number of the last fact.
-    pub(super) fn head(&self) -> u64 {
+    pub(crate) fn head(&self) -> u64 {
         self.facts.len() as u64
     }
 
     /// How often anything was written or lost.
-    pub(super) fn written(&self) -> usize {
+    pub(crate) fn written(&self) -> usize {
         self.writes
     }
 
-    pub(super) fn mail(&self) -> &Mail {
+    pub(crate) fn mail(&self) -> &Mail {
         &self.mail
     }
 
     /// Whether a message would outlive a power cut.
-    pub(super) fn is_synced(&self, id: MessageId) -> bool {
+    pub(crate) fn is_synced(&self, id: MessageId) -> bool {
         self.safe.contains(&id.0)
     }
 
     /// Return the agent's mail as one read of the journal shows it.
-    pub(super) fn look(&self, now: Timestamp) -> MailView {
+    pub(crate) fn look(&self, now: Timestamp) -> MailView {
         let due = self.mail.pending(&self.agent, now);
         let ours = self.mail.all().filter(|l| l.message.to == self.agent);
         let next = ours.flat_map(|message_state| {
@@ -219,7 +219,7 @@ impl Journal {
         }
     }
 
-    pub(super) fn post(&mut self, now: Moment, draft: &Draft) -> Result<Posted, DiskFailed> {
+    pub(crate) fn post(&mut self, now: Moment, draft: &Draft) -> Result<Posted, DiskFailed> {
         let known = self.known(now.wall, draft);
         let is_there = |id: &MessageId| self.mail.get(*id).is_some();
         if !draft.reply_to.iter().chain(&draft.closes).all(is_there) {
@@ -249,7 +249,7 @@ impl Journal {
     }
 
     /// Record a step of these messages. Return the messages that accept the step.
-    pub(super) fn say(
+    pub(crate) fn say(
         &mut self,
         now: Moment,
         ids: &[MessageId],
@@ -278,7 +278,7 @@ impl Journal {
         Ok(moved)
     }
 
-    pub(super) fn order(
+    pub(crate) fn order(
         &mut self,
         now: Moment,
         who: &AgentName,
@@ -309,7 +309,7 @@ impl Journal {
     }
 
     /// Record the expiry of messages whose time has run out.
-    pub(super) fn expire(&mut self, now: Moment) -> Result<(), DiskFailed> {
+    pub(crate) fn expire(&mut self, now: Moment) -> Result<(), DiskFailed> {
         let has_run_out = |message_state: &&MessageState| {
             let end = message_state
                 .status
@@ -330,7 +330,7 @@ impl Journal {
 
     /// Begin a session. The offers that the last session left open become uncertain first, as in
     /// `host::run`.
-    pub(super) fn start(
+    pub(crate) fn start(
         &mut self,
         now: Moment,
         started: &Started,
@@ -357,13 +357,13 @@ impl Journal {
     }
 
     /// Return the conversation of the latest run.
-    pub(super) fn conversation(&self) -> Option<&Conversation> {
+    pub(crate) fn conversation(&self) -> Option<&Conversation> {
         let run = self.sessions.get(&self.agent)?.started.run;
         let latest = self.sessions.conversation(&self.agent);
         latest.filter(|conversation| conversation.run == run)
     }
 
-    pub(super) fn converse(
+    pub(crate) fn converse(
         &mut self,
         now: Moment,
         conversation: &Conversation,
@@ -380,7 +380,7 @@ impl Journal {
     }
 
     /// Settle the offers of earlier runs whose proof is awaited.
-    pub(super) fn settle(&mut self, now: Moment, given: Option<&str>) -> Result<(), DiskFailed> {
+    pub(crate) fn settle(&mut self, now: Moment, given: Option<&str>) -> Result<(), DiskFailed> {
         let open = self.states(|l| OpenOffers::Unproven.include(l));
         let proven = given.map_or_else(Vec::new, |given| proven_by(given, &open));
         for (id, said) in recovery::settle(&open, &proven) {
@@ -390,13 +390,13 @@ impl Journal {
     }
 
     /// Mark the offers that killed hooks left open as uncertain. Return whether there were any.
-    pub(super) fn cut_off_injected(&mut self, now: Moment) -> Result<bool, DiskFailed> {
+    pub(crate) fn cut_off_injected(&mut self, now: Moment) -> Result<bool, DiskFailed> {
         let before = self.writes;
         self.mark_uncertain(now, &OpenOffers::Injected, inject::UNPRINTED)?;
         Ok(self.writes > before)
     }
 
-    pub(super) fn mark_uncertain(
+    pub(crate) fn mark_uncertain(
         &mut self,
         now: Moment,
         offers: &OpenOffers,
@@ -409,7 +409,7 @@ impl Journal {
         Ok(())
     }
 
-    pub(super) fn end(&mut self, now: Moment, run: Uuid, how: Ending) -> Result<(), DiskFailed> {
+    pub(crate) fn end(&mut self, now: Moment, run: Uuid, how: Ending) -> Result<(), DiskFailed> {
         let events = session::end(&Ended { run, how }, self.sessions.get(&self.agent));
         let facts = self.facts_of(now.wall, events);
         self.commit(facts, Durability::Synced)
@@ -417,7 +417,7 @@ impl Journal {
 
     /// Cut the power. Unsynced facts survive in part, and facts that could not be synced may be there
     /// after all. Return what has changed.
-    pub(super) fn lose_power(&mut self, luck: u8) -> &'static str {
+    pub(crate) fn lose_power(&mut self, luck: u8) -> &'static str {
         self.writes += 1;
         let unsynced = self.facts.len() - self.synced;
         let kept = self.synced + usize::from(luck) % (unsynced + 1);

@@ -4,12 +4,12 @@
 //! After each line of a script, everything that can happen within [`SETTLE_WITHIN`] happens, in a
 //! fixed order. So the outcome does not depend on how many steps one action takes.
 
-use super::law::Broken;
-use super::play::{Play, nth};
-use super::script::{Line, Script};
-use super::trace::Trace;
 use crate::fact::Event;
 use crate::receipt::Step;
+use crate::sim::oracle::law::Broken;
+use crate::sim::run::trace::Trace;
+use crate::sim::run::{Play, nth};
+use crate::sim::script::{Line, Script};
 use std::collections::BTreeMap;
 use std::time::Duration;
 

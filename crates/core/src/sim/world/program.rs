@@ -1,10 +1,10 @@
 //! The simulated program: it boots, reads its terminal piece by piece, works, asks, swallows Enter
 //! and falls silent. It knows nothing of delivery; a session sees only what the program shows.
 
-use super::calls::{Call, Typed};
-use super::script::{Act, Nature, Sight};
-use super::terminal::{Piece, TurnNo};
 use crate::harness::{BoxState, Claim, Held, Mismatch, Says, Sighting, Source};
+use crate::sim::script::{Act, Nature, Sight};
+use crate::sim::world::hook_calls::{Call, Typed};
+use crate::sim::world::terminal::{Piece, TurnNo};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ impl Input {
 
 /// What came of a piece that it read.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Saw {
+pub(crate) enum Saw {
     Nothing,
     /// It is lost: the program is not ready.
     Lost,
@@ -68,13 +68,13 @@ pub(super) enum Saw {
 }
 
 #[derive(Debug)]
-pub(super) struct Agent {
+pub(crate) struct Agent {
     nature: Nature,
     state: State,
-    pub(super) is_alive: bool,
-    pub(super) is_reading: bool,
-    pub(super) takes_pastes: bool,
-    pub(super) question: Option<String>,
+    pub(crate) is_alive: bool,
+    pub(crate) is_reading: bool,
+    pub(crate) takes_pastes: bool,
+    pub(crate) question: Option<String>,
     input: Input,
     /// What it was given last.
     given: Input,
@@ -88,18 +88,18 @@ pub(super) struct Agent {
     enters: u8,
     writes_at: Duration,
     /// Whether it has written something that nobody has noticed yet.
-    pub(super) has_written: bool,
+    pub(crate) has_written: bool,
     /// Whether its screen has changed since it was looked at.
-    pub(super) has_drawn: bool,
+    pub(crate) has_drawn: bool,
     /// How often it has written something.
     output: u64,
     /// Its hooks, that are to be called.
-    pub(super) calls: Vec<Call>,
+    pub(crate) calls: Vec<Call>,
     rests_at: Option<Duration>,
 }
 
 impl Agent {
-    pub(super) fn new(nature: Nature, now: Duration) -> Self {
+    pub(crate) fn new(nature: Nature, now: Duration) -> Self {
         let boots = Duration::from_millis(nature.boots.into());
         Self {
             nature,
@@ -125,12 +125,12 @@ impl Agent {
         }
     }
 
-    pub(super) fn nature(&self) -> Nature {
+    pub(crate) fn nature(&self) -> Nature {
         self.nature
     }
 
     /// From now on it is as good an agent as there is.
-    pub(super) fn behave(&mut self) {
+    pub(crate) fn behave(&mut self) {
         self.nature = Nature {
             works: self.nature.works.min(1_000),
             swallows: 0,
@@ -151,7 +151,7 @@ impl Agent {
     }
 
     /// Its screen is looked at; `turns` are all that were written.
-    pub(super) fn look(&mut self, turns: &[Typed]) -> Sighting {
+    pub(crate) fn look(&mut self, turns: &[Typed]) -> Sighting {
         self.has_drawn = false;
         let sighting = self.screen(turns);
         let is_shown = matches!(sighting.input_box, BoxState::Holds(_));
@@ -194,12 +194,12 @@ impl Agent {
     }
 
     /// How many keys a person has typed that were neither submitted nor cleared.
-    pub(super) fn draft(&self) -> u32 {
+    pub(crate) fn draft(&self) -> u32 {
         self.input.typed
     }
 
     /// When it does something by itself.
-    pub(super) fn next(&self) -> Option<Duration> {
+    pub(crate) fn next(&self) -> Option<Duration> {
         let until = match self.state {
             State::Booting { until } | State::Working { until } if self.is_alive => until,
             State::Prompt if self.is_alive => return self.rests_at,
@@ -221,7 +221,7 @@ impl Agent {
     }
 
     /// Does what its time has come for.
-    pub(super) fn run(&mut self, now: Duration) {
+    pub(crate) fn run(&mut self, now: Duration) {
         while let Some(at) = self.next().filter(|at| *at <= now) {
             if self.state == State::Prompt {
                 self.rests_at = None;
@@ -249,7 +249,7 @@ impl Agent {
     }
 
     /// Somebody may believe that it works.
-    pub(super) fn says_again(&mut self, now: Duration) {
+    pub(crate) fn says_again(&mut self, now: Duration) {
         if self.state == State::Prompt {
             self.rest(now);
         }
@@ -260,7 +260,7 @@ impl Agent {
         self.rests_at = self.nature.proves.then_some(now + RESTS);
     }
 
-    pub(super) fn act(&mut self, act: Act) {
+    pub(crate) fn act(&mut self, act: Act) {
         match act {
             Act::Output => self.draws(),
             Act::Ask => self.ask(),
@@ -283,7 +283,7 @@ impl Agent {
     }
 
     /// The number of the question that stands open.
-    pub(super) fn asks(&self) -> Option<u32> {
+    pub(crate) fn asks(&self) -> Option<u32> {
         self.question.as_ref().map(|_| self.asked)
     }
 
@@ -295,7 +295,7 @@ impl Agent {
     }
 
     /// Reads one piece of its input.
-    pub(super) fn read(&mut self, now: Duration, piece: Piece) -> Saw {
+    pub(crate) fn read(&mut self, now: Duration, piece: Piece) -> Saw {
         if let State::Booting { .. } = self.state {
             return Saw::Lost;
         }
@@ -387,7 +387,7 @@ impl Agent {
     }
 
     /// The prompts that the model was not given yet.
-    pub(super) fn queued(&self) -> impl Iterator<Item = &[(TurnNo, bool)]> {
+    pub(crate) fn queued(&self) -> impl Iterator<Item = &[(TurnNo, bool)]> {
         self.queue.iter().map(|input| &input.turns[..])
     }
 
@@ -407,7 +407,7 @@ impl Agent {
     }
 
     /// Whether it calls each hook twice.
-    pub(super) fn repeats(&self) -> bool {
+    pub(crate) fn repeats(&self) -> bool {
         self.nature.repeats
     }
 }

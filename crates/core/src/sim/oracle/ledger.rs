@@ -1,9 +1,6 @@
 //! What really happened to each message. It is kept independently of the journal: facts are folded
 //! here in the plainest way, and everything that reached a terminal is counted.
 
-use super::law::{Checked, Law};
-use super::sending::LIMITS;
-use super::transcript::Row;
 use crate::fact::{Event, Fact, Progress};
 use crate::id::MessageId;
 use crate::mail::MessageState;
@@ -11,6 +8,9 @@ use crate::message::Envelope;
 use crate::name::AgentName;
 use crate::priority::Priority;
 use crate::receipt::{Proven, Step};
+use crate::sim::oracle::law::{Checked, Law};
+use crate::sim::world::senders::LIMITS;
+use crate::sim::world::transcript::Row;
 use crate::storm::SENDER_SKEW;
 use jiff::{SignedDuration, Timestamp};
 use std::cmp::Reverse;
@@ -21,17 +21,17 @@ const REMINDERS: u32 = 10;
 
 /// The true state of one message.
 #[derive(Debug, Clone)]
-pub(super) struct Known {
+pub(crate) struct Known {
     came: usize,
-    pub(super) to: AgentName,
+    pub(crate) to: AgentName,
     from: AgentName,
-    pub(super) sent: Timestamp,
+    pub(crate) sent: Timestamp,
     hops: u32,
     key: Option<String>,
     priority: Priority,
     deadline: Option<Timestamp>,
     expects_reply: bool,
-    pub(super) raw: bool,
+    pub(crate) raw: bool,
     not_before: Option<Timestamp>,
     expires_at: Option<Timestamp>,
     // Its steps in the journal.
@@ -39,9 +39,9 @@ pub(super) struct Known {
     read: bool,
     shown: bool,
     seen: bool,
-    pub(super) cut: bool,
+    pub(crate) cut: bool,
     /// An offer is recorded, and its end is not.
-    pub(super) offering: bool,
+    pub(crate) offering: bool,
     offered: bool,
     /// The agent's proof of the last offer is awaited.
     awaited: bool,
@@ -66,7 +66,7 @@ struct Exposed {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Ledger {
+pub(crate) struct Ledger {
     known: BTreeMap<MessageId, Known>,
     exposed: BTreeMap<MessageId, Exposed>,
     /// Messages that were submitted to the program, which may have queued them.
@@ -118,7 +118,7 @@ impl Known {
     }
 
     /// Return the priority: a message waits for an idle agent until its deadline.
-    pub(super) fn priority(&self, now: Timestamp) -> Priority {
+    pub(crate) fn priority(&self, now: Timestamp) -> Priority {
         let is_late = self.deadline.is_some_and(|deadline| deadline <= now);
         match self.priority {
             Priority::IdleFirst | Priority::Idle if is_late => Priority::Normal,
@@ -127,7 +127,7 @@ impl Known {
     }
 
     /// Return its place in delivery order.
-    pub(super) fn place(&self, now: Timestamp) -> (Priority, Reverse<usize>, usize) {
+    pub(crate) fn place(&self, now: Timestamp) -> (Priority, Reverse<usize>, usize) {
         match self.priority(now) {
             Priority::IdleFirst => (Priority::IdleFirst, Reverse(self.came), 0),
             priority @ (Priority::Interrupt | Priority::Normal | Priority::Idle) => {
@@ -136,7 +136,7 @@ impl Known {
         }
     }
 
-    pub(super) fn goes_alone(&self) -> bool {
+    pub(crate) fn goes_alone(&self) -> bool {
         self.raw || self.priority == Priority::Interrupt
     }
 
@@ -156,16 +156,16 @@ impl Known {
         first(&reasons)
     }
 
-    pub(super) fn has_ended(&self, now: Timestamp) -> bool {
+    pub(crate) fn has_ended(&self, now: Timestamp) -> bool {
         self.ended.is_some() || (self.runs_out(now) && !self.seen && !self.offering)
     }
 
-    pub(super) fn is_due(&self, now: Timestamp) -> bool {
+    pub(crate) fn is_due(&self, now: Timestamp) -> bool {
         self.not_before.is_none_or(|due| due <= now)
     }
 
     /// Whether nothing more is to be done for it.
-    pub(super) fn is_settled(&self, now: Timestamp) -> bool {
+    pub(crate) fn is_settled(&self, now: Timestamp) -> bool {
         self.has_ended(now) || self.offered || self.read || self.shown
     }
 
@@ -217,21 +217,21 @@ impl Known {
 }
 
 impl Ledger {
-    pub(super) fn get(&self, id: MessageId) -> Option<&Known> {
+    pub(crate) fn get(&self, id: MessageId) -> Option<&Known> {
         self.known.get(&id)
     }
 
-    pub(super) fn all(&self) -> impl Iterator<Item = (MessageId, &Known)> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = (MessageId, &Known)> {
         self.known.iter().map(|(id, known)| (*id, known))
     }
 
     /// Number of facts heard so far.
-    pub(super) fn heard(&self) -> usize {
+    pub(crate) fn heard(&self) -> usize {
         self.heard
     }
 
     /// Hear the new facts, and check that each can be true.
-    pub(super) fn hear(&mut self, facts: &[Fact]) -> Checked {
+    pub(crate) fn hear(&mut self, facts: &[Fact]) -> Checked {
         for fact in &facts[self.heard..] {
             self.judge(fact)?;
             self.apply(fact);
@@ -263,7 +263,7 @@ impl Ledger {
     }
 
     /// A session is about to start, and resumes the conversation with these rows, or none.
-    pub(super) fn resumes(&mut self, rows: Option<&[Row]>) {
+    pub(crate) fn resumes(&mut self, rows: Option<&[Row]>) {
         self.is_resumed = rows.is_some();
         let messages = rows
             .unwrap_or_default()
@@ -280,7 +280,7 @@ impl Ledger {
 
     /// Check, when a session starts or all is over, that every message that was still queued in the program when
     /// it died is pending again.
-    pub(super) fn check_requeued(&self) -> Checked {
+    pub(crate) fn check_requeued(&self) -> Checked {
         let is_over = |known: &Known| known.ended.is_some() || known.read || known.accepted;
         let stays = |id: &&MessageId| {
             let known = self.known.get(id);
@@ -467,7 +467,7 @@ impl Ledger {
     /// After a power cut: what the journal has now is all there is. A message whose last offer went
     /// with it counts as never shown, because the program that may have seen it is gone too, and
     /// the design gives that up for speed.
-    pub(super) fn read_again(&mut self, facts: &[Fact]) {
+    pub(crate) fn read_again(&mut self, facts: &[Fact]) {
         let before = std::mem::take(&mut self.known);
         self.kept.clear();
         self.given.clear();
@@ -484,24 +484,24 @@ impl Ledger {
     }
 
     /// Record that a prompt with this message was submitted to the program.
-    pub(super) fn submits(&mut self, id: MessageId) {
+    pub(crate) fn submits(&mut self, id: MessageId) {
         self.submitted.insert(id);
     }
 
     /// Record that a program died with these messages in its queue.
-    pub(super) fn record_lost_queue(&mut self, ids: &[MessageId]) {
+    pub(crate) fn record_lost_queue(&mut self, ids: &[MessageId]) {
         let is_new = |id: &&MessageId| !self.got.contains(id);
         self.lost.extend(ids.iter().filter(is_new));
     }
 
     /// Record that the model was given a prompt with this message.
-    pub(super) fn gets(&mut self, id: MessageId) {
+    pub(crate) fn gets(&mut self, id: MessageId) {
         self.got.insert(id);
         self.lost.remove(&id);
     }
 
     /// Check that accepted messages stay accepted.
-    pub(super) fn has_status(&self, message_state: &MessageState) -> Checked {
+    pub(crate) fn has_status(&self, message_state: &MessageState) -> Checked {
         let id = message_state.message.id;
         let is_accepted = self.get(id).is_some_and(|known| known.accepted);
         let stands = message_state.status.proven == Proven::Accepted;
@@ -514,18 +514,18 @@ impl Ledger {
     }
 
     /// Whether an offer of the message is recorded and open.
-    pub(super) fn is_open(&self, id: MessageId) -> bool {
+    pub(crate) fn is_open(&self, id: MessageId) -> bool {
         self.exposed.get(&id).is_some_and(|exposed| exposed.is_open)
     }
 
     /// Whether a part of the message was written in the offer under way.
-    pub(super) fn is_begun(&self, id: MessageId) -> bool {
+    pub(crate) fn is_begun(&self, id: MessageId) -> bool {
         let exposed = self.exposed.get(&id);
         exposed.is_some_and(|exposed| exposed.is_open && exposed.is_begun)
     }
 
     /// Note that a part of a message is put before the agent.
-    pub(super) fn expose(&mut self, id: MessageId, is_marked: bool) -> Checked {
+    pub(crate) fn expose(&mut self, id: MessageId, is_marked: bool) -> Checked {
         let cut = self.known.get(&id).is_some_and(|known| known.cut);
         let exposed = self.exposed.entry(id).or_default();
         Law::NothingDoubled.holds(!exposed.is_begun || !exposed.is_open, || {
@@ -554,7 +554,7 @@ impl Ledger {
         Ok(())
     }
 
-    pub(super) fn complete(&mut self, id: MessageId) {
+    pub(crate) fn complete(&mut self, id: MessageId) {
         self.exposed.entry(id).or_default().is_whole = true;
     }
 }

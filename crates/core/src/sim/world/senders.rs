@@ -1,10 +1,5 @@
 //! Senders outside the session, a person's orders, and hooks of agents without a session.
 
-use super::journal::Posted;
-use super::law::Checked;
-use super::play::{Play, nth};
-use super::script::{Link, Post, Way, Writer};
-use super::session::Session;
 use crate::id::MessageId;
 use crate::inject;
 use crate::mail::MessageState;
@@ -13,24 +8,29 @@ use crate::message::Evidence;
 use crate::offer::OfferReport;
 use crate::post::Draft;
 use crate::receipt::Order;
+use crate::sim::oracle::law::Checked;
+use crate::sim::run::{Play, nth};
+use crate::sim::script::{Link, Post, Way, Writer};
+use crate::sim::session::Session;
+use crate::sim::world::journal::Posted;
 use crate::storm::Limits;
 use jiff::SignedDuration;
 use uuid::Uuid;
 
 /// Small limits, so that runs reach them.
-pub(super) const LIMITS: Limits = Limits { hops: 2, rate: 5 };
+pub(crate) const LIMITS: Limits = Limits { hops: 2, rate: 5 };
 
 /// A sender that wants a message stored.
 #[derive(Debug)]
-pub(super) struct Sender {
-    pub(super) draft: Draft,
-    pub(super) way: Way,
+pub(crate) struct Sender {
+    pub(crate) draft: Draft,
+    pub(crate) way: Way,
     /// The stored message, which the sender is still to be told.
-    pub(super) stored: Option<MessageId>,
+    pub(crate) stored: Option<MessageId>,
 }
 
 impl Play {
-    pub(super) fn post(&mut self, post: Post) {
+    pub(crate) fn post(&mut self, post: Post) {
         // The first digits must differ, because a header shows only those.
         let id = (self.drafts.len() as u128 + 1) << 96;
         let id = MessageId(Uuid::from_u128(id));
@@ -67,7 +67,7 @@ impl Play {
         });
     }
 
-    pub(super) fn post_again(&mut self, n: u8, change: impl FnOnce(&mut Draft)) {
+    pub(crate) fn post_again(&mut self, n: u8, change: impl FnOnce(&mut Draft)) {
         if let Some(mut draft) = nth(&self.drafts, n).cloned() {
             change(&mut draft);
             self.senders.push(Sender {
@@ -78,7 +78,7 @@ impl Play {
         }
     }
 
-    pub(super) fn go_on_sending(&mut self, n: usize) -> Checked {
+    pub(crate) fn go_on_sending(&mut self, n: usize) -> Checked {
         if let Some(id) = self.senders[n].stored {
             self.senders.remove(n);
             self.oracle.acknowledge(id);
@@ -109,7 +109,7 @@ impl Play {
         Ok(())
     }
 
-    pub(super) fn inject(&mut self) -> Checked {
+    pub(crate) fn inject(&mut self) -> Checked {
         let _ = self.journal.cut_off_injected(self.now);
         let messages = inject::choose(self.journal.look(self.now.wall).pending);
         let route = inject::ROUTE.to_owned();
@@ -148,7 +148,7 @@ impl Play {
     }
 
     /// Carry out a person's order about a message.
-    pub(super) fn order(&mut self, order: Order, n: u8) -> Checked {
+    pub(crate) fn order(&mut self, order: Order, n: u8) -> Checked {
         if let Some(draft) = nth(&self.drafts, n) {
             let human = name("human");
             // A refused order changes nothing.

@@ -5,11 +5,11 @@ use crate::driver::KeyboardUser;
 use std::collections::VecDeque;
 
 /// Which turn of a whole run a text belongs to.
-pub(super) type TurnNo = usize;
+pub(crate) type TurnNo = usize;
 
 /// A piece of input, as the program reads it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(crate) enum Piece {
     /// The first half of a turn's text.
     First(TurnNo),
     Rest(TurnNo),
@@ -29,7 +29,7 @@ pub(super) enum Piece {
 
 /// What waits for the keyboard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Waiting {
+pub(crate) enum Waiting {
     Piece(Piece),
     /// The session wants the keyboard for a turn or a nudge.
     Lease(KeyboardUser),
@@ -39,7 +39,7 @@ pub(super) enum Waiting {
 
 /// What the keyboard has done just now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Done {
+pub(crate) enum Done {
     Wrote(Piece),
     Granted(KeyboardUser),
     /// A person has typed something and not submitted it.
@@ -50,30 +50,30 @@ pub(super) enum Done {
 const ROOM: usize = 4;
 
 #[derive(Debug, Default)]
-pub(super) struct Terminal {
-    pub(super) queue: VecDeque<Waiting>,
+pub(crate) struct Terminal {
+    pub(crate) queue: VecDeque<Waiting>,
     unread: VecDeque<Piece>,
-    pub(super) is_leased: bool,
-    pub(super) has_draft: bool,
+    pub(crate) is_leased: bool,
+    pub(crate) has_draft: bool,
     /// Whether the driver is still to be told of `has_draft`.
-    pub(super) is_draft_news: bool,
+    pub(crate) is_draft_news: bool,
     /// Number of a person's keys so far.
-    pub(super) keys: u32,
+    pub(crate) keys: u32,
     /// Whether the next write of a turn breaks off.
-    pub(super) is_breaking: bool,
+    pub(crate) is_breaking: bool,
 }
 
 impl Terminal {
-    pub(super) fn has_room(&self) -> bool {
+    pub(crate) fn has_room(&self) -> bool {
         self.unread.len() < ROOM
     }
 
-    pub(super) fn is_unread(&self) -> bool {
+    pub(crate) fn is_unread(&self) -> bool {
         !self.unread.is_empty()
     }
 
     /// Whether the keyboard can do something now.
-    pub(super) fn can_type(&self) -> bool {
+    pub(crate) fn can_type(&self) -> bool {
         !self.is_leased
             && self.queue.front().is_some_and(|next| match next {
                 Waiting::Piece(_) => self.has_room(),
@@ -82,7 +82,7 @@ impl Terminal {
     }
 
     /// Type the first piece that waits, or grant the keyboard.
-    pub(super) fn type_next(&mut self) -> Option<Done> {
+    pub(crate) fn type_next(&mut self) -> Option<Done> {
         match self.queue.pop_front()? {
             Waiting::Lease(user) if self.has_draft => Some(Done::HasDraft(user)),
             Waiting::Lease(user) => {
@@ -115,11 +115,11 @@ impl Terminal {
         }
     }
 
-    pub(super) fn write(&mut self, piece: Piece) {
+    pub(crate) fn write(&mut self, piece: Piece) {
         self.unread.push_back(piece);
     }
 
-    pub(super) fn read(&mut self) -> Option<Piece> {
+    pub(crate) fn read(&mut self) -> Option<Piece> {
         self.unread.pop_front()
     }
 }

@@ -1,9 +1,9 @@
 //! What is known of the model program: the manifest that fits its nature.
 
-use super::script::{Nature, Sight};
 use crate::harness::{
     Below, Dialog, InputBox, Keys, Manifest, Pattern, Proof, Route, RowPattern, Sign,
 };
+use crate::sim::script::{Nature, Sight};
 use std::sync::{Arc, LazyLock};
 
 /// What a program's screen means is told by the model of the program itself; that there is a
@@ -30,12 +30,12 @@ static TOOL: LazyLock<Sign> = LazyLock::new(|| sign(HOOK));
 static HOOKS: LazyLock<[Sign; 3]> = LazyLock::new(|| [BEGINS, SUBMITTED, RESTS].map(sign));
 static GIVEN_SIGN: LazyLock<Sign> = LazyLock::new(|| sign(GIVEN));
 /// The event of the hook that takes mail.
-pub(super) const HOOK: &str = "PostToolUse";
+pub(crate) const HOOK: &str = "PostToolUse";
 /// Those of the hooks that tell of it.
-pub(super) const BEGINS: &str = "SessionStart";
-pub(super) const SUBMITTED: &str = "UserPromptSubmit";
-pub(super) const GIVEN: &str = "PromptGiven";
-pub(super) const RESTS: &str = "Stop";
+pub(crate) const BEGINS: &str = "SessionStart";
+pub(crate) const SUBMITTED: &str = "UserPromptSubmit";
+pub(crate) const GIVEN: &str = "PromptGiven";
+pub(crate) const RESTS: &str = "Stop";
 static WORKS: LazyLock<Pattern> = LazyLock::new(|| pattern("works"));
 
 fn sign(event: &str) -> Sign {
@@ -47,7 +47,7 @@ fn pattern(text: &str) -> Pattern {
 }
 
 /// The keys that empty its input box.
-pub(super) fn clear_keys() -> Keys {
+pub(crate) fn clear_keys() -> Keys {
     "ctrl+u".to_owned().try_into().expect("keys")
 }
 
@@ -55,7 +55,7 @@ fn row(text: &str) -> RowPattern {
     text.to_owned().try_into().expect("a pattern")
 }
 
-pub(super) fn manifest(nature: Nature) -> Arc<Manifest> {
+pub(crate) fn manifest(nature: Nature) -> Arc<Manifest> {
     let mut manifest = Manifest::generic();
     if nature.has_hooks {
         manifest.routes = vec![Route::Hook, Route::Terminal];

@@ -10,14 +10,14 @@
 //! - the clock was set back after the answer was sent, and has caught up since: the sender's time
 //!   is all that tells when it was.
 
-use super::law::{Checked, Law};
-use super::terminal::{Piece, TurnNo};
 use crate::id::MessageId;
+use crate::sim::oracle::law::{Checked, Law};
+use crate::sim::world::terminal::{Piece, TurnNo};
 use std::collections::BTreeMap;
 use uuid::Uuid;
 
 /// A question of the program's: the run it belongs to, and its number there.
-pub(super) type Asked = (Uuid, u32);
+pub(crate) type Asked = (Uuid, u32);
 
 #[derive(Debug, Clone, Copy)]
 struct Meant {
@@ -35,13 +35,13 @@ struct Shown {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Part {
+pub(crate) enum Part {
     Text,
     Enter,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Aims {
+pub(crate) struct Aims {
     /// Counts what happens, so that one thing is before another also in the same instant.
     order: u64,
     meant: BTreeMap<MessageId, Meant>,
@@ -54,24 +54,24 @@ pub(super) struct Aims {
 
 impl Aims {
     /// A session begins, with nothing known.
-    pub(super) fn begin(&mut self) {
+    pub(crate) fn begin(&mut self) {
         self.shown = None;
     }
 
     /// A message is stored while this question stands open.
-    pub(super) fn stored(&mut self, id: MessageId, question: Option<Asked>) {
+    pub(crate) fn stored(&mut self, id: MessageId, question: Option<Asked>) {
         self.order += 1;
         let at = self.order;
         self.meant.insert(id, Meant { question, at });
     }
 
-    pub(super) fn sets_back(&mut self) {
+    pub(crate) fn sets_back(&mut self) {
         self.order += 1;
         self.set_back = self.order;
     }
 
     /// Delivery is about to be told of these words, or of none.
-    pub(super) fn shows(&mut self, words: Option<&str>, question: Option<Asked>) {
+    pub(crate) fn shows(&mut self, words: Option<&str>, question: Option<Asked>) {
         self.order += 1;
         match (words, &mut self.shown) {
             (Some(words), Some(shown)) if shown.words == words => {
@@ -90,7 +90,7 @@ impl Aims {
 
     /// Delivery wants these keys of an answer typed, which was sent at a time that has come by now
     /// or has not.
-    pub(super) fn wants(&mut self, id: MessageId, has_come: bool, turn: TurnNo, part: Part) {
+    pub(crate) fn wants(&mut self, id: MessageId, has_come: bool, turn: TurnNo, part: Part) {
         let sent = self.meant.get(&id).map_or(0, |meant| meant.at);
         let is_misled = has_come && self.set_back > sent;
         let shown = self.shown.clone().filter(|_| !is_misled);
@@ -98,7 +98,7 @@ impl Aims {
     }
 
     /// The program reads a piece of its input, with this question open.
-    pub(super) fn meets(&self, piece: Piece, open: Asked) -> Checked {
+    pub(crate) fn meets(&self, piece: Piece, open: Asked) -> Checked {
         let (turn, part) = match piece {
             Piece::First(turn) | Piece::Rest(turn) => (turn, Part::Text),
             Piece::Enter(turn) => (turn, Part::Enter),

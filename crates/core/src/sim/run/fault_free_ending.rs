@@ -1,15 +1,15 @@
 //! The end of every run: from some point on nothing fails, and every message must arrive or end.
 
-use super::law::{Checked, Law};
-use super::ledger::Known;
-use super::play::{Play, nth};
-use super::script::{Deed, Disk, releases};
-use super::session::Session;
-use super::terminal::{Piece, Waiting};
-use super::told;
 use crate::driver::Input;
 use crate::mail::tests::name;
 use crate::receipt::Order;
+use crate::sim::oracle::delivery_record;
+use crate::sim::oracle::law::{Checked, Law};
+use crate::sim::oracle::ledger::Known;
+use crate::sim::run::{Play, nth};
+use crate::sim::script::{Deed, Disk, releases};
+use crate::sim::session::Session;
+use crate::sim::world::terminal::{Piece, Waiting};
 use std::time::Duration;
 
 /// More steps than any run needs: a run that takes more goes in circles.
@@ -25,7 +25,7 @@ struct Limits {
 impl Play {
     /// End the run without failures: the disk works, the agent reads and asks nothing, and the person
     /// submits the draft and releases the keyboard. Every message must arrive or end.
-    pub(super) fn end_well(&mut self) -> Checked {
+    pub(crate) fn end_well(&mut self) -> Checked {
         self.trace.note(|| "from here on all goes well".to_owned());
         self.journal.disk = Disk::Works;
         let steps = self.steps + ENOUGH;
@@ -113,11 +113,12 @@ impl Play {
         let told = &world.oracle.told;
         // Nor one of ours that is not there alone, or not whole.
         let waiting = session.waiting.as_ref().unwrap_or(&session.turn);
-        let is_stuck = !told.is_waiting_for_enter || !told::holds(&told.input_box, &waiting.text());
+        let is_stuck =
+            !told.is_waiting_for_enter || !delivery_record::holds(&told.input_box, &waiting.text());
         // An interrupt that is under way may still empty the box itself.
         let is_turn = !session.delivery().turn().0.is_empty();
         let is_held = !session.delivery().is_at_rest();
-        let is_ours = match told::holds(&told.input_box, &waiting.text()) {
+        let is_ours = match delivery_record::holds(&told.input_box, &waiting.text()) {
             true => is_held && !told.is_waiting_for_enter,
             false => is_turn && !told.is_waiting_for_enter,
         };

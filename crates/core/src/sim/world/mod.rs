@@ -1,0 +1,11 @@
+//! The simulated surroundings of a session: the agent's program, its terminal, hooks and transcripts,
+//! the journal, and the senders.
+
+pub(crate) mod hook_calls;
+pub(crate) mod hook_mail;
+pub(crate) mod journal;
+pub(crate) mod manifest;
+pub(crate) mod program;
+pub(crate) mod senders;
+pub(crate) mod terminal;
+pub(crate) mod transcript;
