@@ -1,10 +1,12 @@
 use crate::priority::Priority;
 use crate::sim::faults::Fault;
-use crate::sim::oracle::law::{Broken, Law};
+use crate::sim::oracle::law::{Law, Violation};
 use crate::sim::run::trace::Trace;
-use crate::sim::run::{play, play_with};
+use crate::sim::run::{run_script, run_script_with};
 use crate::sim::script::shrink::shrink;
-use crate::sim::script::{Act, Crash, Line, Nature, Post, Script, Sight, Way, Writer};
+use crate::sim::script::{
+    Crash, KnownScreen, Line, Post, ProgramAction, ProgramProfile, Script, SendRoute, Writer,
+};
 
 /// How many seeds the ordinary tests play, in all.
 const SEEDS: u64 = 10_000;
@@ -25,12 +27,12 @@ fn asked(name: &str) -> Option<u64> {
     Some(text.parse().expect("a number"))
 }
 
-fn fails(script: &Script) -> Option<Broken> {
+fn fails(script: &Script) -> Option<Violation> {
     fails_with(None, script)
 }
 
-fn fails_with(fault: Option<Fault>, script: &Script) -> Option<Broken> {
-    play_with(fault, script, Trace::default()).0.err()
+fn fails_with(fault: Option<Fault>, script: &Script) -> Option<Violation> {
+    run_script_with(fault, script, Trace::default()).0.err()
 }
 
 fn breaks(fault: Option<Fault>, script: &Script, law: Law) -> bool {
@@ -39,13 +41,13 @@ fn breaks(fault: Option<Fault>, script: &Script, law: Law) -> bool {
 
 /// All that is to be known of a failure: the law, the shortest script, what happens in it, and how
 /// to play the seed again.
-fn report(fault: Option<Fault>, what: &str, script: &Script, broken: &Broken) -> String {
+fn report(fault: Option<Fault>, what: &str, script: &Script, broken: &Violation) -> String {
     let least = shrink(script, |less| breaks(fault, less, broken.law));
-    let (played, trace, _) = play_with(fault, &least, Trace::kept());
+    let (played, trace, _) = run_script_with(fault, &least, Trace::kept());
     let broken = played.err().unwrap_or_else(|| broken.clone());
     format!(
         "{what} breaks a law.\n{broken}\n\n{:?}\n{}\n{broken}\n\n{} of {} lines are left.",
-        least.nature,
+        least.profile,
         trace.text(),
         least.lines.len(),
         script.lines.len(),
@@ -73,10 +75,10 @@ fn expect_good(seed: u64) {
 /// Plays one seed again, and tells all of it.
 fn replay(seed: u64) {
     let script = Script::from_seed(seed);
-    let (_, trace, steps) = play(&script, Trace::kept());
+    let (_, trace, steps) = run_script(&script, Trace::kept());
     println!(
         "seed {seed}, {steps} steps\n{:?}\n{}",
-        script.nature,
+        script.profile,
         trace.text()
     );
     expect_good(seed);
@@ -121,9 +123,9 @@ fn laws_hold_for_every_seed_3() {
 fn laws_hold_wherever_it_crashes() {
     for seed in 0..CRASHED {
         let whole = Script::from_seed(seed);
-        let (_, _, steps) = play(&whole, Trace::default());
+        let (_, _, steps) = run_script(&whole, Trace::default());
         for at in 1..=steps {
-            for line in [Line::Kill, Line::Blackout(at as u8)] {
+            for line in [Line::Kill, Line::PowerCut(at as u8)] {
                 let crashed = Script {
                     crash: Some(Crash { at, line }),
                     ..whole.clone()
@@ -153,46 +155,46 @@ fn a_hook_that_never_answers_does_not_keep_its_message() {
         expects_reply,
         from: Writer::Peer,
         link: None,
-        way: Way::Killed,
+        route: SendRoute::Killed,
     };
-    let nature = Nature {
-        boots: 1_500,
-        works: 100,
+    let profile = ProgramProfile {
+        boot_millis: 1_500,
+        work_millis: 100,
         is_silent: false,
         takes_pastes: true,
-        swallows: 2,
-        asks: 0,
-        is_dismissed: false,
-        is_stopped: true,
-        repeats: true,
-        sight: Sight::Box,
-        puts_back: false,
-        has_title: true,
-        quits: false,
-        is_hasty: true,
-        never_answers: false,
-        has_hooks: true,
-        proves: true,
-        queues: false,
-        records: false,
-        names_late: false,
-        is_unrecorded: false,
-        resumes: false,
+        swallows_enter_every: 2,
+        asks_every: 0,
+        interrupt_closes_questions: false,
+        interrupt_stops_work: true,
+        repeats_hook_calls: true,
+        screen: KnownScreen::InputBox,
+        restores_input: false,
+        title_shows_work: true,
+        interrupt_ends_program: false,
+        first_key_answers: true,
+        never_replies: false,
+        hooks_take_mail: true,
+        hooks_report: true,
+        queues_prompts: false,
+        transcript_proves: false,
+        names_transcript_late: false,
+        transcript_is_missing: false,
+        resumes_conversation: false,
     };
     let lines = vec![
         Line::Start,
         Line::Wait(4_000),
         Line::Post(post(Priority::Idle, true)),
-        Line::Run(2),
-        Line::Agent(Act::Hook),
-        Line::Run(2),
+        Line::Steps(2),
+        Line::Program(ProgramAction::CallHook),
+        Line::Steps(2),
         Line::Post(post(Priority::Normal, false)),
         Line::Wait(5_000),
-        Line::Run(2),
+        Line::Steps(2),
         Line::Wait(5_000),
-        Line::Run(12),
-        Line::Agent(Act::Hook),
-        Line::Run(2),
+        Line::Steps(12),
+        Line::Program(ProgramAction::CallHook),
+        Line::Steps(2),
         Line::Wait(5_000),
         // The receipt is recorded and the mail read again, and the hook takes no step.
         Line::Step(0),
@@ -201,17 +203,17 @@ fn a_hook_that_never_answers_does_not_keep_its_message() {
         Line::Step(1),
         Line::Step(1),
         Line::Step(1),
-        Line::Run(24),
+        Line::Steps(24),
     ];
     let script = Script {
-        nature,
+        profile,
         lines,
         crash: None,
     };
     if let Some(broken) = fails(&script) {
         panic!("{}", report(None, "seed 651307", &script, &broken));
     }
-    let (_, trace, _) = play(&script, Trace::kept());
+    let (_, trace, _) = run_script(&script, Trace::kept());
     let text = trace.text();
     for met in ["its hook did not report in time", "marked as a repeat"] {
         assert!(text.contains(met), "not met: {met}\n{text}");
@@ -242,7 +244,7 @@ fn runs_meet_what_they_must_survive() {
         "hears UnreadInput(true)",
         "wants Key",
         "marked as a repeat",
-        "stands already",
+        "is stored already",
         "is refused",
         "log: a receipt could not be recorded",
         "log: nudge typed",
@@ -284,7 +286,7 @@ fn runs_meet_what_they_must_survive() {
         "typed a second time",
     ];
     for seed in 0..4 * WITHIN {
-        let (_, trace, _) = play(&Script::from_seed(seed), Trace::kept());
+        let (_, trace, _) = run_script(&Script::from_seed(seed), Trace::kept());
         let text = trace.text();
         left.retain(|what| !text.contains(what));
         if left.is_empty() {
@@ -297,7 +299,7 @@ fn runs_meet_what_they_must_survive() {
 #[test]
 fn a_seed_is_the_same_run_every_time() {
     let run = |seed| {
-        let (_, trace, steps) = play(&Script::from_seed(seed), Trace::kept());
+        let (_, trace, steps) = run_script(&Script::from_seed(seed), Trace::kept());
         (trace.text(), steps)
     };
     for seed in 0..20 {

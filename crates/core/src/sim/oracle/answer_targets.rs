@@ -17,71 +17,71 @@ use std::collections::BTreeMap;
 use uuid::Uuid;
 
 /// A question of the program's: the run it belongs to, and its number there.
-pub(crate) type Asked = (Uuid, u32);
+pub(crate) type QuestionId = (Uuid, u32);
 
 #[derive(Debug, Clone, Copy)]
-struct Meant {
-    question: Option<Asked>,
+struct Target {
+    question: Option<QuestionId>,
     at: u64,
 }
 
 /// What delivery was shown last.
 #[derive(Debug, Clone)]
-struct Shown {
+struct ShownQuestion {
     words: String,
     /// Those that were really asked, one after another, in words that never changed.
-    really: Vec<Asked>,
+    questions: Vec<QuestionId>,
     since: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Part {
+pub(crate) enum AnswerPart {
     Text,
     Enter,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Aims {
+pub(crate) struct AnswerTargets {
     /// Counts what happens, so that one thing is before another also in the same instant.
     order: u64,
-    meant: BTreeMap<MessageId, Meant>,
-    shown: Option<Shown>,
+    targets: BTreeMap<MessageId, Target>,
+    shown: Option<ShownQuestion>,
     /// What delivery was shown when it wanted these keys of an answer.
-    wanted: BTreeMap<(TurnNo, Part), (MessageId, Option<Shown>)>,
+    wanted: BTreeMap<(TurnNo, AnswerPart), (MessageId, Option<ShownQuestion>)>,
     /// When the clock was set back last.
     set_back: u64,
 }
 
-impl Aims {
+impl AnswerTargets {
     /// A session begins, with nothing known.
-    pub(crate) fn begin(&mut self) {
+    pub(crate) fn begin_session(&mut self) {
         self.shown = None;
     }
 
     /// A message is stored while this question stands open.
-    pub(crate) fn stored(&mut self, id: MessageId, question: Option<Asked>) {
+    pub(crate) fn note_stored(&mut self, id: MessageId, question: Option<QuestionId>) {
         self.order += 1;
         let at = self.order;
-        self.meant.insert(id, Meant { question, at });
+        self.targets.insert(id, Target { question, at });
     }
 
-    pub(crate) fn sets_back(&mut self) {
+    pub(crate) fn note_clock_set_back(&mut self) {
         self.order += 1;
         self.set_back = self.order;
     }
 
     /// Delivery is about to be told of these words, or of none.
-    pub(crate) fn shows(&mut self, words: Option<&str>, question: Option<Asked>) {
+    pub(crate) fn note_shown(&mut self, words: Option<&str>, question: Option<QuestionId>) {
         self.order += 1;
         match (words, &mut self.shown) {
             (Some(words), Some(shown)) if shown.words == words => {
-                shown.really.extend(question);
-                shown.really.dedup();
+                shown.questions.extend(question);
+                shown.questions.dedup();
             }
             (words, shown) => {
-                *shown = words.map(|words| Shown {
+                *shown = words.map(|words| ShownQuestion {
                     words: words.to_owned(),
-                    really: question.into_iter().collect(),
+                    questions: question.into_iter().collect(),
                     since: self.order,
                 });
             }
@@ -90,37 +90,44 @@ impl Aims {
 
     /// Delivery wants these keys of an answer typed, which was sent at a time that has come by now
     /// or has not.
-    pub(crate) fn wants(&mut self, id: MessageId, has_come: bool, turn: TurnNo, part: Part) {
-        let sent = self.meant.get(&id).map_or(0, |meant| meant.at);
+    pub(crate) fn note_keys_wanted(
+        &mut self,
+        id: MessageId,
+        has_come: bool,
+        turn: TurnNo,
+        part: AnswerPart,
+    ) {
+        let sent = self.targets.get(&id).map_or(0, |target| target.at);
         let is_misled = has_come && self.set_back > sent;
         let shown = self.shown.clone().filter(|_| !is_misled);
         self.wanted.insert((turn, part), (id, shown));
     }
 
     /// The program reads a piece of its input, with this question open.
-    pub(crate) fn meets(&self, piece: Piece, open: Asked) -> Checked {
+    pub(crate) fn check_piece(&self, piece: Piece, open: QuestionId) -> Checked {
         let (turn, part) = match piece {
-            Piece::First(turn) | Piece::Rest(turn) => (turn, Part::Text),
-            Piece::Enter(turn) => (turn, Part::Enter),
-            Piece::Break | Piece::Erase | Piece::Key | Piece::Submit | Piece::Clear => {
+            Piece::FirstHalf(turn) | Piece::SecondHalf(turn) => (turn, AnswerPart::Text),
+            Piece::Enter(turn) => (turn, AnswerPart::Enter),
+            Piece::Interrupt | Piece::ClearBox | Piece::Key | Piece::Submit | Piece::Clear => {
                 return Ok(());
             }
         };
         let Some((id, shown)) = self.wanted.get(&(turn, part)) else {
             return Ok(());
         };
-        let meant = self.meant.get(id);
-        if meant.and_then(|meant| meant.question) == Some(open) {
+        let target = self.targets.get(id);
+        if target.and_then(|target| target.question) == Some(open) {
             return Ok(());
         }
-        let sent = meant.map_or(0, |meant| meant.at);
-        let could_know = |shown: &&Shown| shown.really.contains(&open) && shown.since > sent;
+        let sent = target.map_or(0, |target| target.at);
+        let could_know =
+            |shown: &&ShownQuestion| shown.questions.contains(&open) && shown.since > sent;
         let another = shown.as_ref().filter(could_know);
         Law::CannotAct.holds(another.is_none(), || {
-            let meant = meant.and_then(|meant| meant.question);
-            let meant = meant.map_or("none".to_owned(), |(_, n)| n.to_string());
+            let target = target.and_then(|target| target.question);
+            let target = target.map_or("none".to_owned(), |(_, n)| n.to_string());
             format!(
-                "an answer ({}) to question {meant} goes into question {}, as delivery was shown: \
+                "an answer ({}) to question {target} goes into question {}, as delivery was shown: \
                  {another:?}",
                 id.id8(),
                 open.1

@@ -5,81 +5,83 @@ use crate::delivery::{DeliveryEvent, PausedBy};
 use crate::harness::{BoxState, Report, Says, Sighting, Turn};
 use crate::id::MessageId;
 use crate::moment::Moment;
-use crate::sim::script::{Nature, Sight};
-use crate::sim::world::hook_calls::SIDE;
+use crate::sim::script::{KnownScreen, ProgramProfile};
+use crate::sim::world::hook_calls::SIDE_SESSION;
 use std::time::Duration;
 
 /// How far apart two equal looks must be before something is typed.
-const STEADY_AFTER: Duration = Duration::from_millis(100);
+const STEADY_INTERVAL: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Default)]
-pub(crate) struct Told {
-    pub(crate) nature: Option<Nature>,
-    pub(crate) begun: Option<Moment>,
+pub(crate) struct DeliveryRecord {
+    pub(crate) profile: Option<ProgramProfile>,
+    pub(crate) started_at: Option<Moment>,
     /// Since when the keys tell of a draft.
-    pub(crate) draft: Option<Moment>,
+    pub(crate) typed_draft_since: Option<Moment>,
     /// The input box, as last shown, and since when.
     pub(crate) input_box: BoxState,
     pub(crate) box_since: Option<Moment>,
     /// The first look that showed the box so, with so much output before it.
     first_look: Option<(Moment, u64)>,
     /// The last look showed that the program works.
-    pub(crate) shows_work: bool,
+    pub(crate) screen_shows_work: bool,
     pub(crate) question: Option<(String, Moment)>,
     /// How many questions there were: one in the same words is another.
-    asked: u64,
+    questions: u64,
     pub(crate) pauses: Vec<(PausedBy, Moment)>,
     /// A person wants a pause at the end of the turn.
     pub(crate) is_checkpoint_wanted: bool,
-    pub(crate) unread: Option<Moment>,
+    pub(crate) unread_since: Option<Moment>,
     /// What a look at the screen shows that delivery hears of in this moment.
-    pub(crate) looked: Option<Sighting>,
+    pub(crate) current_look: Option<Sighting>,
     /// A hook of the program's says that it works.
-    pub(crate) is_said_to_work: bool,
+    pub(crate) hook_says_working: bool,
     /// When delivery was told something last.
     now: Option<Moment>,
     /// How often the interrupt key was pressed for one message.
-    pub(crate) keys: u8,
+    pub(crate) interrupt_keys: u8,
     /// A text waits for its Enter, with the keyboard released.
     pub(crate) is_waiting_for_enter: bool,
     /// The messages of that text.
-    pub(crate) waiting: Vec<MessageId>,
+    pub(crate) waiting_messages: Vec<MessageId>,
     /// The keyboard is asked for again, for a text that waits for its Enter.
-    resumes: bool,
+    is_resuming: bool,
     /// The keys have told of a draft's end since then.
     has_cleared: bool,
     /// The question that stood open when an answer was begun with, by its number.
-    pub(crate) answers: Option<u64>,
+    pub(crate) answered_question: Option<u64>,
     /// The beginning of the rest in which the agent was reminded last.
-    pub(crate) reminded: Option<Duration>,
-    pub(crate) reminders: u8,
+    pub(crate) reminded_in_idle_since: Option<Duration>,
+    pub(crate) reminders_typed: u8,
 }
 
-impl Told {
+impl DeliveryRecord {
     /// A session begins, with nothing known.
-    pub(crate) fn new(nature: Nature, now: Moment) -> Self {
+    pub(crate) fn new(profile: ProgramProfile, now: Moment) -> Self {
         Self {
-            nature: Some(nature),
-            begun: Some(now),
+            profile: Some(profile),
+            started_at: Some(now),
             ..Self::default()
         }
     }
 
     /// Delivery is about to be told this.
-    pub(crate) fn tell(&mut self, now: Moment, event: &DeliveryEvent) {
-        self.looked = None;
+    pub(crate) fn record(&mut self, now: Moment, event: &DeliveryEvent) {
+        self.current_look = None;
         self.now = Some(now);
         match event {
-            DeliveryEvent::DraftTyped => self.draft = self.draft.or(Some(now)),
+            DeliveryEvent::DraftTyped => {
+                self.typed_draft_since = self.typed_draft_since.or(Some(now))
+            }
             DeliveryEvent::DraftEnded => {
-                self.draft = None;
+                self.typed_draft_since = None;
                 self.has_cleared = true;
             }
-            DeliveryEvent::DialogChanged(what) => self.ask(now, what.as_ref()),
-            DeliveryEvent::ScreenChanged(sighting) => self.see(now, sighting),
+            DeliveryEvent::DialogChanged(what) => self.record_question(now, what.as_ref()),
+            DeliveryEvent::ScreenChanged(sighting) => self.record_screen(now, sighting),
             DeliveryEvent::Looked(sighting) => {
-                self.see(now, sighting);
-                self.looked = Some(sighting.clone());
+                self.record_screen(now, sighting);
+                self.current_look = Some(sighting.clone());
             }
             DeliveryEvent::Paused(by) => {
                 self.is_checkpoint_wanted &= *by != PausedBy::Checkpoint;
@@ -91,18 +93,22 @@ impl Told {
                 self.is_checkpoint_wanted &= *by != PausedBy::Checkpoint;
                 self.pauses.retain(|(other, _)| other != by);
             }
-            DeliveryEvent::UnreadInput(true) => self.unread = self.unread.or(Some(now)),
-            DeliveryEvent::UnreadInput(false) => self.unread = None,
+            DeliveryEvent::UnreadInput(true) => self.unread_since = self.unread_since.or(Some(now)),
+            DeliveryEvent::UnreadInput(false) => self.unread_since = None,
             // Somebody typed; the keys tell of it later.
             DeliveryEvent::KeyboardRefused => {
-                if std::mem::take(&mut self.resumes) {
-                    self.draft = self.draft.or((!self.has_cleared).then_some(now));
+                if std::mem::take(&mut self.is_resuming) {
+                    self.typed_draft_since = self
+                        .typed_draft_since
+                        .or((!self.has_cleared).then_some(now));
                     self.is_waiting_for_enter = true;
                 }
             }
-            DeliveryEvent::KeysDropped => self.keys = self.keys.saturating_sub(1),
-            DeliveryEvent::Resumed => self.resumes = false,
-            DeliveryEvent::HookCalled(report) => self.hear(report),
+            DeliveryEvent::KeysDropped => {
+                self.interrupt_keys = self.interrupt_keys.saturating_sub(1)
+            }
+            DeliveryEvent::Resumed => self.is_resuming = false,
+            DeliveryEvent::HookCalled(report) => self.record_hook(report),
             DeliveryEvent::Tick
             | DeliveryEvent::Output
             | DeliveryEvent::Exited(_)
@@ -122,9 +128,9 @@ impl Told {
         }
     }
 
-    fn see(&mut self, now: Moment, sighting: &Sighting) {
-        self.ask(now, sighting.dialog.as_ref());
-        self.shows_work = shows_work(sighting);
+    fn record_screen(&mut self, now: Moment, sighting: &Sighting) {
+        self.record_question(now, sighting.dialog.as_ref());
+        self.screen_shows_work = shows_work(sighting);
         let is_same = self.input_box == sighting.input_box;
         if !is_same {
             self.input_box = sighting.input_box.clone();
@@ -139,97 +145,98 @@ impl Told {
     }
 
     /// Its own hook is believed, however late it comes.
-    fn hear(&mut self, report: &Report) {
-        if report.session.as_deref() != Some(SIDE) {
-            self.is_said_to_work = match report.turn {
+    fn record_hook(&mut self, report: &Report) {
+        if report.session.as_deref() != Some(SIDE_SESSION) {
+            self.hook_says_working = match report.turn {
                 Some(Turn::Submitted | Turn::Tool | Turn::Working | Turn::Blocked) => true,
                 Some(Turn::Idle) => false,
-                None => self.is_said_to_work,
+                None => self.hook_says_working,
             };
         }
     }
 
-    fn ask(&mut self, now: Moment, what: Option<&String>) {
+    fn record_question(&mut self, now: Moment, what: Option<&String>) {
         let known = self.question.as_ref().map(|(what, _)| what);
         if known != what {
             self.question = what.cloned().map(|what| (what, now));
-            self.asked += 1;
+            self.questions += 1;
         }
     }
 
     /// Record that delivery resumes a text that waited for its Enter.
-    pub(crate) fn resume(&mut self) {
-        self.resumes = true;
+    pub(crate) fn note_resumed(&mut self) {
+        self.is_resuming = true;
         self.is_waiting_for_enter = false;
         self.has_cleared = false;
     }
 
     /// The number of the question that stands open.
-    pub(crate) fn asks(&self) -> Option<u64> {
-        self.question.as_ref().map(|_| self.asked)
+    pub(crate) fn question_number(&self) -> Option<u64> {
+        self.question.as_ref().map(|_| self.questions)
     }
 
     /// Whether anybody holds back what cannot wait: interrupts and answers pass a pause that was
     /// only asked for.
-    pub(crate) fn is_held(&self, is_urgent: bool) -> bool {
+    pub(crate) fn is_paused_for(&self, is_urgent: bool) -> bool {
         self.pauses.iter().any(|(by, _)| match by {
             PausedBy::Viewer | PausedBy::Interactive => true,
             PausedBy::Request | PausedBy::Checkpoint => !is_urgent,
         })
     }
 
-    pub(crate) fn is_shown(&self) -> bool {
+    pub(crate) fn box_holds_text(&self) -> bool {
         matches!(self.input_box, BoxState::Holds(_))
     }
 
     /// Since when there is a draft.
     pub(crate) fn draft_since(&self) -> Option<Moment> {
-        let shown = self.box_since.filter(|_| self.is_shown());
-        self.draft.or(shown)
+        let shown = self.box_since.filter(|_| self.box_holds_text());
+        self.typed_draft_since.or(shown)
     }
 
     /// Whether the screen shows its questions.
-    pub(crate) fn is_seen(&self) -> bool {
-        self.sight() != Sight::Nothing
+    pub(crate) fn shows_questions(&self) -> bool {
+        self.known_screen() != KnownScreen::Nothing
     }
 
-    fn sight(&self) -> Sight {
-        self.nature.map_or(Sight::Nothing, |nature| nature.sight)
+    fn known_screen(&self) -> KnownScreen {
+        self.profile
+            .map_or(KnownScreen::Nothing, |profile| profile.screen)
     }
 
     /// Whether the screen shows the input box.
     pub(crate) fn shows_box(&self) -> bool {
-        self.sight() == Sight::Box
+        self.known_screen() == KnownScreen::InputBox
     }
 
     /// Whether the box may hold what an interrupt key made the program put back.
-    pub(crate) fn is_put_back(&self) -> bool {
-        let puts_back = self.nature.is_some_and(|nature| nature.puts_back);
-        self.draft.is_none() && self.is_shown() && self.shows_box() && puts_back
+    pub(crate) fn may_be_restored_input(&self) -> bool {
+        let puts_back = self.profile.is_some_and(|profile| profile.restores_input);
+        self.typed_draft_since.is_none() && self.box_holds_text() && self.shows_box() && puts_back
     }
 
     /// Whether the screen check that delivery now handles shows an empty box, like an earlier check
-    /// at least `STEADY_AFTER` ago, with no output in between.
+    /// at least `STEADY_INTERVAL` ago, with no output in between.
     pub(crate) fn is_recognised_empty(&self) -> bool {
         let is_empty = |seen: &Sighting| seen.input_box == BoxState::Empty && !shows_work(seen);
-        let is_looked_at = self.looked.as_ref().is_some_and(is_empty);
-        let since = self.first_look.map(|(at, _)| at.mono + STEADY_AFTER);
+        let is_looked_at = self.current_look.as_ref().is_some_and(is_empty);
+        let since = self.first_look.map(|(at, _)| at.mono + STEADY_INTERVAL);
         let now = self.now.map(|now| now.mono);
         is_looked_at && since.is_some_and(|since| now.is_some_and(|now| since <= now))
     }
 
-    /// Whether the box was empty at the last look, and at an earlier one at least `STEADY_AFTER` ago,
+    /// Whether the box was empty at the last look, and at an earlier one at least `STEADY_INTERVAL` ago,
     /// with no output in between.
     pub(crate) fn is_steadily_empty(&self, now: Moment) -> bool {
-        let since = self.first_look.map(|(at, _)| at.mono + STEADY_AFTER);
+        let since = self.first_look.map(|(at, _)| at.mono + STEADY_INTERVAL);
         let is_steady = since.is_some_and(|since| since <= now.mono);
-        self.input_box == BoxState::Empty && !self.shows_work && is_steady
+        self.input_box == BoxState::Empty && !self.screen_shows_work && is_steady
     }
 
     /// Whether the screen check that delivery now handles shows this text in the box, and nothing
     /// else.
     pub(crate) fn is_recognised_with(&self, text: &str) -> bool {
-        self.looked
+        self.current_look
             .as_ref()
             .is_some_and(|seen| holds(&seen.input_box, text) && !shows_work(seen))
     }

@@ -12,7 +12,7 @@ use crate::promotion;
 use crate::receipt::ReceiptState;
 use crate::sim::faults::FaultyDriver;
 use crate::sim::oracle::Oracle;
-use crate::sim::oracle::delivery_record::Told;
+use crate::sim::oracle::delivery_record::DeliveryRecord;
 use crate::sim::oracle::law::{Checked, Law};
 use crate::sim::session::Session;
 use crate::why::{self, Hold, Why};
@@ -20,7 +20,7 @@ use jiff::Timestamp;
 use std::time::Duration;
 
 /// How far ahead delivery is checked if it wants no wakeup.
-const LONG: Duration = Duration::from_secs(3_600);
+const CHECKED_AHEAD: Duration = Duration::from_secs(3_600);
 const INSTANT: Duration = Duration::from_millis(1);
 
 /// Check that what is said to hold a message can be true.
@@ -52,7 +52,7 @@ pub(crate) fn check(
                 format!("{}: a reason in no words: {hold:?}", id8())
             })?;
             match session {
-                Some(session) => is_true(now, &oracle.told, message_state, &hold, session),
+                Some(session) => check_hold(now, &oracle.record, message_state, &hold, session),
                 None => Ok(()),
             }
         }
@@ -74,40 +74,43 @@ pub(crate) fn check(
     }
 }
 
-fn is_true(
+fn check_hold(
     now: Moment,
-    told: &Told,
+    record: &DeliveryRecord,
     message_state: &MessageState,
     hold: &Hold,
     session: &Session,
 ) -> Checked {
     let activity = session.delivery().activity().activity;
     let id = message_state.message.id;
-    let is_asked = told.question.is_some();
+    let is_asked = record.question.is_some();
     let waits_for_idle = match promotion::priority(&message_state.message, now.wall) {
         Priority::IdleFirst | Priority::Idle => true,
         Priority::Interrupt | Priority::Normal => false,
     };
     let (is_so, since) = match hold.rule {
         "draft" => {
-            let since = told.draft_since();
+            let since = record.draft_since();
             (since.is_some(), since)
         }
         "paused" => (
-            !told.pauses.is_empty(),
-            told.pauses.first().map(|(_, since)| *since),
+            !record.pauses.is_empty(),
+            record.pauses.first().map(|(_, since)| *since),
         ),
-        "blocked" => (is_asked, told.question.as_ref().map(|(_, since)| *since)),
-        "not-reading" => (told.unread.is_some() || session.is_busy_with(id), None),
+        "blocked" => (is_asked, record.question.as_ref().map(|(_, since)| *since)),
+        "not-reading" => (
+            record.unread_since.is_some() || session.is_busy_with(id),
+            None,
+        ),
         "exited" => (activity == Activity::Exited, None),
         "starting" => (activity == Activity::Starting || is_asked, None),
         "working" => {
-            let waits = waits_for_idle || told.shows_box();
-            let works = activity == Activity::Working || told.shows_work;
+            let waits = waits_for_idle || record.shows_box();
+            let works = activity == Activity::Working || record.screen_shows_work;
             (works && waits, None)
         }
-        "unrecognised" => (!told.input_box.is_recognised(), told.box_since),
-        "settling" => (told.input_box == BoxState::Empty, told.box_since),
+        "unrecognised" => (!record.input_box.is_recognised(), record.box_since),
+        "settling" => (record.input_box == BoxState::Empty, record.box_since),
         "not-before" => (!message_state.message.is_due(now.wall), None),
         "next" => (is_next(now, message_state, session), None),
         // Only delivery or the journal knows whether these are true.
@@ -135,14 +138,14 @@ fn is_next(now: Moment, message_state: &MessageState, session: &Session) -> bool
 
 /// A tick before delivery's next wakeup must find nothing to do, and it must not ask again for a
 /// time that has come.
-pub(crate) fn wakeups(now: Moment, driver: &FaultyDriver) -> Checked {
+pub(crate) fn check_wakeups(now: Moment, driver: &FaultyDriver) -> Checked {
     let (delivery, view) = (driver.delivery(), &driver.mail().pending);
     let next = driver.next_wakeup();
     Law::WakeupsAreTrue.holds(
         next.is_none_or(|at| at > now.mono),
         || "delivery wants to be asked again and again",
     )?;
-    let before = next.map_or(now.mono + LONG, |at| at - INSTANT);
+    let before = next.map_or(now.mono + CHECKED_AHEAD, |at| at - INSTANT);
     if before <= now.mono {
         return Ok(());
     }

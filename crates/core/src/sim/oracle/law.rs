@@ -36,16 +36,16 @@ pub(crate) enum Law {
 
 /// A law that a run broke, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Broken {
+pub(crate) struct Violation {
     pub(crate) law: Law,
     what: String,
 }
 
-pub(crate) type Checked<T = ()> = Result<T, Broken>;
+pub(crate) type Checked<T = ()> = Result<T, Violation>;
 
 impl Law {
-    pub(crate) fn broken<T>(self, what: impl fmt::Display) -> Checked<T> {
-        Err(Broken {
+    pub(crate) fn violated<T>(self, what: impl fmt::Display) -> Checked<T> {
+        Err(Violation {
             law: self,
             what: what.to_string(),
         })
@@ -53,11 +53,15 @@ impl Law {
 
     /// Return an error that says `what`, unless the law `is_kept`.
     pub(crate) fn holds<D: fmt::Display>(self, is_kept: bool, what: impl FnOnce() -> D) -> Checked {
-        if is_kept { Ok(()) } else { self.broken(what()) }
+        if is_kept {
+            Ok(())
+        } else {
+            self.violated(what())
+        }
     }
 }
 
-impl fmt::Display for Broken {
+impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}: {}", self.law, self.what)
     }

@@ -17,12 +17,12 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Maximum number of reminders of one message.
-const REMINDERS: u32 = 10;
+const MAX_REMINDERS: u32 = 10;
 
 /// The true state of one message.
 #[derive(Debug, Clone)]
-pub(crate) struct Known {
-    came: usize,
+pub(crate) struct KnownMessage {
+    position: usize,
     pub(crate) to: AgentName,
     from: AgentName,
     pub(crate) sent: Timestamp,
@@ -39,15 +39,15 @@ pub(crate) struct Known {
     read: bool,
     shown: bool,
     seen: bool,
-    pub(crate) cut: bool,
+    pub(crate) was_uncertain: bool,
     /// An offer is recorded, and its end is not.
     pub(crate) offering: bool,
     offered: bool,
     /// The agent's proof of the last offer is awaited.
-    awaited: bool,
+    proof_awaited: bool,
     accepted: bool,
     answered: bool,
-    reminded: u32,
+    reminders: u32,
     /// How often it was offered, with offers that were withdrawn.
     offers: u32,
 }
@@ -67,30 +67,30 @@ struct Exposed {
 
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
-    known: BTreeMap<MessageId, Known>,
+    known: BTreeMap<MessageId, KnownMessage>,
     exposed: BTreeMap<MessageId, Exposed>,
     /// Messages that were submitted to the program, which may have queued them.
     submitted: BTreeSet<MessageId>,
     /// Messages that the model was given in a prompt.
-    got: BTreeSet<MessageId>,
+    received: BTreeSet<MessageId>,
     /// Messages that were in a program's queue when it died, and never reached the model.
     lost: BTreeSet<MessageId>,
     /// Whether the session that is started resumes a conversation.
     is_resumed: bool,
     /// Messages that are unproven, and that the transcript of the resumed conversation has.
-    kept: BTreeSet<MessageId>,
-    heard: usize,
+    in_resumed_transcript: BTreeSet<MessageId>,
+    facts_read: usize,
     /// What each agent was given last.
-    given: BTreeMap<AgentName, (u32, Timestamp)>,
+    last_given: BTreeMap<AgentName, (u32, Timestamp)>,
     /// The steps that must follow a stored message.
-    also: VecDeque<(MessageId, Step)>,
+    required_steps: VecDeque<(MessageId, Step)>,
 }
 
-impl Known {
+impl KnownMessage {
     /// Return the state of a new message, after `came` others.
     fn of(fact: &Fact, envelope: &Envelope, came: usize) -> Self {
         Self {
-            came,
+            position: came,
             to: fact.agent.clone(),
             from: envelope.from.clone(),
             sent: fact.at,
@@ -106,13 +106,13 @@ impl Known {
             read: false,
             shown: false,
             seen: false,
-            cut: false,
+            was_uncertain: false,
             offering: false,
             offered: false,
-            awaited: false,
+            proof_awaited: false,
             accepted: false,
             answered: false,
-            reminded: 0,
+            reminders: 0,
             offers: 0,
         }
     }
@@ -127,11 +127,11 @@ impl Known {
     }
 
     /// Return its place in delivery order.
-    pub(crate) fn place(&self, now: Timestamp) -> (Priority, Reverse<usize>, usize) {
+    pub(crate) fn order(&self, now: Timestamp) -> (Priority, Reverse<usize>, usize) {
         match self.priority(now) {
-            Priority::IdleFirst => (Priority::IdleFirst, Reverse(self.came), 0),
+            Priority::IdleFirst => (Priority::IdleFirst, Reverse(self.position), 0),
             priority @ (Priority::Interrupt | Priority::Normal | Priority::Idle) => {
-                (priority, Reverse(0), self.came)
+                (priority, Reverse(0), self.position)
             }
         }
     }
@@ -140,24 +140,27 @@ impl Known {
         self.raw || self.priority == Priority::Interrupt
     }
 
-    fn runs_out(&self, now: Timestamp) -> bool {
+    fn has_run_out(&self, now: Timestamp) -> bool {
         self.expires_at.is_some_and(|gone| gone <= now)
     }
 
     /// Return why the agent must not be reminded of it, if so.
-    fn is_not_owed(&self, now: Timestamp) -> Option<&'static str> {
+    fn reason_not_to_remind(&self, now: Timestamp) -> Option<&'static str> {
         let reasons = [
             (!self.expects_reply, "nobody expects an answer"),
             (self.answered, "it was answered"),
-            (self.ended.is_some() || self.runs_out(now), "it has ended"),
+            (
+                self.ended.is_some() || self.has_run_out(now),
+                "it has ended",
+            ),
             (!self.seen, "its agent does not know it"),
-            (self.reminded >= REMINDERS, "it was told ten times"),
+            (self.reminders >= MAX_REMINDERS, "it was told ten times"),
         ];
         first(&reasons)
     }
 
     pub(crate) fn has_ended(&self, now: Timestamp) -> bool {
-        self.ended.is_some() || (self.runs_out(now) && !self.seen && !self.offering)
+        self.ended.is_some() || (self.has_run_out(now) && !self.seen && !self.offering)
     }
 
     pub(crate) fn is_due(&self, now: Timestamp) -> bool {
@@ -170,7 +173,7 @@ impl Known {
     }
 
     /// Return why it must not be shown, if so.
-    fn barred(&self, now: Timestamp) -> Option<&'static str> {
+    fn reason_not_to_offer(&self, now: Timestamp) -> Option<&'static str> {
         let reasons = [
             (self.has_ended(now), "it has ended"),
             (!self.is_due(now), "it is not due"),
@@ -178,7 +181,7 @@ impl Known {
             (self.shown, "a hook has shown it"),
             (self.offering, "another offer of it is under way"),
             (self.offered, "it was offered"),
-            (self.raw && self.cut, "nobody answers twice"),
+            (self.raw && self.was_uncertain, "nobody answers twice"),
         ];
         first(&reasons)
     }
@@ -194,17 +197,17 @@ impl Known {
                 self.offering = false;
                 self.offered = true;
                 self.accepted |= step == Step::Accepted;
-                self.awaited = progress.proof_awaited && !self.accepted;
+                self.proof_awaited = progress.proof_awaited && !self.accepted;
             }
             Step::Uncertain => {
                 self.offering = false;
                 self.shown = false;
-                self.cut = true;
-                self.offered &= !std::mem::take(&mut self.awaited);
+                self.was_uncertain = true;
+                self.offered &= !std::mem::take(&mut self.proof_awaited);
             }
             Step::Withdrawn => self.offering = false,
             Step::Shown => self.shown = true,
-            Step::Reminded => self.reminded += 1,
+            Step::Reminded => self.reminders += 1,
             Step::Answered => self.answered = true,
             Step::Read => self.read = true,
             Step::Unread => self.read = false,
@@ -212,39 +215,39 @@ impl Known {
                 self.ended = Some(step);
             }
         }
-        self.seen |= self.offered || self.cut || self.shown || self.read;
+        self.seen |= self.offered || self.was_uncertain || self.shown || self.read;
     }
 }
 
 impl Ledger {
-    pub(crate) fn get(&self, id: MessageId) -> Option<&Known> {
+    pub(crate) fn get(&self, id: MessageId) -> Option<&KnownMessage> {
         self.known.get(&id)
     }
 
-    pub(crate) fn all(&self) -> impl Iterator<Item = (MessageId, &Known)> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = (MessageId, &KnownMessage)> {
         self.known.iter().map(|(id, known)| (*id, known))
     }
 
     /// Number of facts heard so far.
-    pub(crate) fn heard(&self) -> usize {
-        self.heard
+    pub(crate) fn facts_read(&self) -> usize {
+        self.facts_read
     }
 
     /// Hear the new facts, and check that each can be true.
-    pub(crate) fn hear(&mut self, facts: &[Fact]) -> Checked {
-        for fact in &facts[self.heard..] {
-            self.judge(fact)?;
+    pub(crate) fn read_facts(&mut self, facts: &[Fact]) -> Checked {
+        for fact in &facts[self.facts_read..] {
+            self.check_fact(fact)?;
             self.apply(fact);
         }
-        self.heard = facts.len();
+        self.facts_read = facts.len();
         Ok(())
     }
 
-    fn judge(&mut self, fact: &Fact) -> Checked {
+    fn check_fact(&mut self, fact: &Fact) -> Checked {
         let progress = match &fact.event {
             Event::Message(envelope) => {
-                self.is_its_keys_first(fact, envelope)?;
-                return self.must_follow(fact, envelope);
+                self.check_key(fact, envelope)?;
+                return self.require_steps(fact, envelope);
             }
             Event::Progress(progress) => progress,
             // The session settles the earlier offers itself.
@@ -254,16 +257,16 @@ impl Ledger {
                 return Ok(());
             }
         };
-        let must_be = self.also.pop_front();
-        let is_it = must_be.is_none_or(|also| also == (progress.message, progress.step));
+        let must_be = self.required_steps.pop_front();
+        let is_it = must_be.is_none_or(|step| step == (progress.message, progress.step));
         Law::StormsAreCut.holds(is_it, || {
             format!("{progress:?} is recorded, and not {must_be:?}")
         })?;
-        self.judge_step(fact, progress, must_be.is_some())
+        self.check_step(fact, progress, must_be.is_some())
     }
 
     /// A session is about to start, and resumes the conversation with these rows, or none.
-    pub(crate) fn resumes(&mut self, rows: Option<&[Row]>) {
+    pub(crate) fn note_resumed(&mut self, rows: Option<&[Row]>) {
         self.is_resumed = rows.is_some();
         let messages = rows
             .unwrap_or_default()
@@ -271,17 +274,18 @@ impl Ledger {
             .flat_map(|row| &row.messages);
         let is_proven = |(id, is_marked): &&(MessageId, bool)| {
             let known = self.known.get(id);
-            let is_open = known.is_some_and(|k| k.awaited && k.offered && k.cut == *is_marked);
+            let is_open = known
+                .is_some_and(|k| k.proof_awaited && k.offered && k.was_uncertain == *is_marked);
             // Two repeats have the same header.
             is_open && known.is_some_and(|known| known.offers <= 2)
         };
-        self.kept = messages.filter(is_proven).map(|(id, _)| *id).collect();
+        self.in_resumed_transcript = messages.filter(is_proven).map(|(id, _)| *id).collect();
     }
 
     /// Check, when a session starts or all is over, that every message that was still queued in the program when
     /// it died is pending again.
     pub(crate) fn check_requeued(&self) -> Checked {
-        let is_over = |known: &Known| known.ended.is_some() || known.read || known.accepted;
+        let is_over = |known: &KnownMessage| known.ended.is_some() || known.read || known.accepted;
         let stays = |id: &&MessageId| {
             let known = self.known.get(id);
             // An answer is not given twice, and awaits no proof.
@@ -295,14 +299,14 @@ impl Ledger {
     }
 
     /// Judge a step of a message. `must_be` says whether the facts before it required the step.
-    fn judge_step(&self, fact: &Fact, progress: &Progress, must_be: bool) -> Checked {
+    fn check_step(&self, fact: &Fact, progress: &Progress, must_be: bool) -> Checked {
         let is_due = match progress.step {
             Step::Answered => must_be,
             _ => true,
         };
         let id = progress.message;
         let Some(known) = self.known.get(&id) else {
-            return Law::NoClaimBeyondProof.broken(format!("{} of no message", progress.step));
+            return Law::NoClaimBeyondProof.violated(format!("{} of no message", progress.step));
         };
         let exposed = self.exposed.get(&id).copied().unwrap_or_default();
         let claim = |is_true, what: &str| {
@@ -315,15 +319,14 @@ impl Ledger {
             "it was accepted",
         )?;
         match progress.step {
-            Step::Reminded => match known.is_not_owed(fact.at) {
-                Some(why) => Law::RemindersAreFew.broken(format!("{}: {why}", id.id8())),
+            Step::Reminded => match known.reason_not_to_remind(fact.at) {
+                Some(why) => Law::RemindersAreFew.violated(format!("{}: {why}", id.id8())),
                 None => Ok(()),
             },
             Step::Failed => claim(known.raw || must_be, "it could be offered"),
-            Step::Offering => match known.barred(fact.at) {
-                Some(why) => {
-                    Law::TheRightMoment.broken(format!("{} is about to be shown: {why}", id.id8()))
-                }
+            Step::Offering => match known.reason_not_to_offer(fact.at) {
+                Some(why) => Law::TheRightMoment
+                    .violated(format!("{} is about to be shown: {why}", id.id8())),
                 None => Ok(()),
             },
             // Somebody else may have pressed Enter, and the agent says so.
@@ -332,18 +335,18 @@ impl Ledger {
                 "text and Enter were not both written",
             ),
             Step::Accepted => {
-                let is_offered = known.offering || known.offered || known.cut;
+                let is_offered = known.offering || known.offered || known.was_uncertain;
                 claim(is_offered, "no offer of it is on record")?;
                 // An answer is proven by what became of its question.
                 let is_answer = known.raw && exposed.is_begun;
                 claim(
-                    self.got.contains(&id) || is_answer,
+                    self.received.contains(&id) || is_answer,
                     "the model was never given it",
                 )
             }
             Step::Withdrawn => claim(!exposed.is_begun, "something of it was written"),
             Step::Uncertain => claim(
-                known.offering || known.shown || known.awaited,
+                known.offering || known.shown || known.proof_awaited,
                 "no offer of it was under way, and no hook has shown it",
             ),
             Step::Cancelled | Step::Expired => {
@@ -360,12 +363,12 @@ impl Ledger {
 
     /// Note the steps that must be recorded with a message: its failure in a storm, or the answered
     /// message.
-    fn must_follow(&mut self, fact: &Fact, envelope: &Envelope) -> Checked {
+    fn require_steps(&mut self, fact: &Fact, envelope: &Envelope) -> Checked {
         let (from, to) = (&envelope.from, &fact.agent);
         let linked = |id: Option<MessageId>| id.and_then(|id| Some((id, self.known.get(&id)?)));
         let (parent, closed) = (linked(envelope.reply_to), linked(envelope.closes));
         let is_given = |at: Timestamp| fact.at.duration_since(at) < SignedDuration::from_hours(1);
-        let given = self.given.get(from).filter(|(_, at)| is_given(*at));
+        let given = self.last_given.get(from).filter(|(_, at)| is_given(*at));
         let led = parent.map(|(_, parent)| parent.hops).into_iter();
         let led = led.chain(given.map(|(hops, _)| *hops));
         let hops = match from.is_human() {
@@ -375,7 +378,7 @@ impl Ledger {
         Law::StormsAreCut.holds(hops == envelope.hops, || {
             format!("{} hops, and {hops} led to it", envelope.hops)
         })?;
-        let is_recent = |known: &&Known| {
+        let is_recent = |known: &&KnownMessage| {
             let is_pair = (&known.from, &known.to) == (from, to);
             let is_new = known.sent > fact.at - SignedDuration::from_mins(1)
                 && known.sent <= fact.at + SENDER_SKEW;
@@ -384,30 +387,31 @@ impl Ledger {
         let recent = self.known.values().filter(is_recent).count();
         let is_between_agents = !from.is_human() && !to.is_human();
         let is_much = hops > LIMITS.hops || recent >= LIMITS.rate as usize;
-        let mut also = VecDeque::new();
+        let mut steps = VecDeque::new();
         if is_between_agents && is_much {
-            also.push_back((MessageId(fact.id), Step::Failed));
+            steps.push_back((MessageId(fact.id), Step::Failed));
         } else {
             let answered = parent.filter(|(_, parent)| parent.to == *from);
             let closed = closed.filter(|(id, _)| answered.is_none_or(|(other, _)| other != *id));
             for (id, known) in answered.into_iter().chain(closed) {
                 if known.expects_reply && !known.answered {
-                    also.push_back((id, Step::Answered));
+                    steps.push_back((id, Step::Answered));
                 }
             }
         }
-        self.also = also;
+        self.required_steps = steps;
         Ok(())
     }
 
     /// Check that at most one message with the same key is on its way or has arrived.
-    fn is_its_keys_first(&self, fact: &Fact, envelope: &Envelope) -> Checked {
-        let counts = |known: &Known| match known.ended {
+    fn check_key(&self, fact: &Fact, envelope: &Envelope) -> Checked {
+        let counts = |known: &KnownMessage| match known.ended {
             Some(Step::Archived) => true,
             _ => !known.has_ended(fact.at),
         };
-        let is_pair = |known: &Known| (&known.from, &known.to) == (&envelope.from, &fact.agent);
-        let is_same = |known: &Known| known.key == envelope.key && is_pair(known);
+        let is_pair =
+            |known: &KnownMessage| (&known.from, &known.to) == (&envelope.from, &fact.agent);
+        let is_same = |known: &KnownMessage| known.key == envelope.key && is_pair(known);
         let is_doubled =
             envelope.key.is_some() && self.known.values().any(|k| is_same(k) && counts(k));
         Law::NothingDoubled.holds(!is_doubled, || "two messages under one key")
@@ -416,10 +420,10 @@ impl Ledger {
     fn apply(&mut self, fact: &Fact) {
         match &fact.event {
             Event::Message(envelope) => {
-                let known = Known::of(fact, envelope, self.known.len());
+                let known = KnownMessage::of(fact, envelope, self.known.len());
                 self.known.insert(MessageId(fact.id), known);
             }
-            Event::Progress(progress) => self.comes_further(fact.at, progress),
+            Event::Progress(progress) => self.apply_step(fact.at, progress),
             Event::Started(_)
             | Event::Ended(_)
             | Event::Conversation(_)
@@ -428,11 +432,11 @@ impl Ledger {
         }
     }
 
-    fn comes_further(&mut self, at: Timestamp, progress: &Progress) {
+    fn apply_step(&mut self, at: Timestamp, progress: &Progress) {
         if let Some(known) = self.known.get_mut(&progress.message) {
             known.apply(progress);
             if let Step::Offering | Step::Offered | Step::Accepted | Step::Shown = progress.step {
-                self.given.insert(known.to.clone(), (known.hops, at));
+                self.last_given.insert(known.to.clone(), (known.hops, at));
             }
         }
         let exposed = self.exposed.entry(progress.message).or_default();
@@ -467,16 +471,17 @@ impl Ledger {
     /// After a power cut: what the journal has now is all there is. A message whose last offer went
     /// with it counts as never shown, because the program that may have seen it is gone too, and
     /// the design gives that up for speed.
-    pub(crate) fn read_again(&mut self, facts: &[Fact]) {
+    pub(crate) fn reload(&mut self, facts: &[Fact]) {
         let before = std::mem::take(&mut self.known);
-        self.kept.clear();
-        self.given.clear();
-        self.also.clear();
+        self.in_resumed_transcript.clear();
+        self.last_given.clear();
+        self.required_steps.clear();
         facts.iter().for_each(|fact| self.apply(fact));
-        self.heard = facts.len();
+        self.facts_read = facts.len();
         for (id, known) in &self.known {
             let was_shown = before.get(id).is_some_and(|was| was.offering || was.shown);
-            let is_on_record = known.offering || known.offered || known.cut || known.shown;
+            let is_on_record =
+                known.offering || known.offered || known.was_uncertain || known.shown;
             if was_shown && !is_on_record {
                 self.exposed.remove(id);
             }
@@ -484,24 +489,24 @@ impl Ledger {
     }
 
     /// Record that a prompt with this message was submitted to the program.
-    pub(crate) fn submits(&mut self, id: MessageId) {
+    pub(crate) fn note_submitted(&mut self, id: MessageId) {
         self.submitted.insert(id);
     }
 
     /// Record that a program died with these messages in its queue.
-    pub(crate) fn record_lost_queue(&mut self, ids: &[MessageId]) {
-        let is_new = |id: &&MessageId| !self.got.contains(id);
+    pub(crate) fn note_lost_queue(&mut self, ids: &[MessageId]) {
+        let is_new = |id: &&MessageId| !self.received.contains(id);
         self.lost.extend(ids.iter().filter(is_new));
     }
 
     /// Record that the model was given a prompt with this message.
-    pub(crate) fn gets(&mut self, id: MessageId) {
-        self.got.insert(id);
+    pub(crate) fn note_received(&mut self, id: MessageId) {
+        self.received.insert(id);
         self.lost.remove(&id);
     }
 
     /// Check that accepted messages stay accepted.
-    pub(crate) fn has_status(&self, message_state: &MessageState) -> Checked {
+    pub(crate) fn check_status(&self, message_state: &MessageState) -> Checked {
         let id = message_state.message.id;
         let is_accepted = self.get(id).is_some_and(|known| known.accepted);
         let stands = message_state.status.proven == Proven::Accepted;
@@ -519,14 +524,14 @@ impl Ledger {
     }
 
     /// Whether a part of the message was written in the offer under way.
-    pub(crate) fn is_begun(&self, id: MessageId) -> bool {
+    pub(crate) fn is_partly_written(&self, id: MessageId) -> bool {
         let exposed = self.exposed.get(&id);
         exposed.is_some_and(|exposed| exposed.is_open && exposed.is_begun)
     }
 
     /// Note that a part of a message is put before the agent.
-    pub(crate) fn expose(&mut self, id: MessageId, is_marked: bool) -> Checked {
-        let cut = self.known.get(&id).is_some_and(|known| known.cut);
+    pub(crate) fn note_shown(&mut self, id: MessageId, is_marked: bool) -> Checked {
+        let cut = self.known.get(&id).is_some_and(|known| known.was_uncertain);
         let exposed = self.exposed.entry(id).or_default();
         Law::NothingDoubled.holds(!exposed.is_begun || !exposed.is_open, || {
             format!("{} is written twice within one offer", id.id8())
@@ -543,7 +548,7 @@ impl Ledger {
                 id.id8()
             )
         })?;
-        Law::NothingDoubled.holds(!self.kept.contains(&id), || {
+        Law::NothingDoubled.holds(!self.in_resumed_transcript.contains(&id), || {
             format!(
                 "the resumed transcript has {}, and it is shown again",
                 id.id8()
@@ -554,7 +559,7 @@ impl Ledger {
         Ok(())
     }
 
-    pub(crate) fn complete(&mut self, id: MessageId) {
+    pub(crate) fn note_complete(&mut self, id: MessageId) {
         self.exposed.entry(id).or_default().is_whole = true;
     }
 }

@@ -16,31 +16,31 @@ use crate::mail::MessageState;
 use crate::moment::Moment;
 use crate::pending_replies;
 use crate::priority::Priority;
-use crate::sim::oracle::answer_targets::Aims;
-use crate::sim::oracle::delivery_record::Told;
+use crate::sim::oracle::answer_targets::AnswerTargets;
+use crate::sim::oracle::delivery_record::DeliveryRecord;
 use crate::sim::oracle::law::{Checked, Law};
-use crate::sim::oracle::ledger::{Known, Ledger};
-use crate::sim::script::Nature;
-use crate::sim::session::{Cargo, Turn, turn_entry};
+use crate::sim::oracle::ledger::{KnownMessage, Ledger};
+use crate::sim::script::ProgramProfile;
+use crate::sim::session::{Turn, TurnKind, turn_entry};
 use crate::sim::world::manifest;
 use crate::turn::{self, InputMode};
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 /// How often an interrupt may press its key.
-const KEYS: u8 = 3;
+const MAX_INTERRUPT_KEYS: u8 = 3;
 /// How often Enter may be pressed for one text.
-const ENTERS: u8 = 2;
+const MAX_ENTERS: u8 = 2;
 /// How often an answer may be typed.
-const ATTEMPTS: u8 = 2;
+const MAX_ANSWER_ATTEMPTS: u8 = 2;
 /// Where every message's file is: long, so that a few of them fill a turn.
-pub(crate) static PATH: LazyLock<String> = LazyLock::new(|| "/deep".repeat(500));
+pub(crate) static MESSAGE_PATH: LazyLock<String> = LazyLock::new(|| "/deep".repeat(500));
 
 #[derive(Debug, Default)]
 pub(crate) struct Oracle {
     pub(crate) ledger: Ledger,
-    pub(crate) told: Told,
-    pub(crate) aims: Aims,
+    pub(crate) record: DeliveryRecord,
+    pub(crate) answer_targets: AnswerTargets,
     acknowledged: BTreeSet<MessageId>,
     /// The text of a turn is in the terminal, and its Enter is not.
     is_half_typed: bool,
@@ -50,9 +50,9 @@ pub(crate) struct Oracle {
 
 impl Oracle {
     /// A session begins, with nothing known.
-    pub(crate) fn begin(&mut self, nature: Nature, now: Moment) {
-        self.told = Told::new(nature, now);
-        self.aims.begin();
+    pub(crate) fn begin_session(&mut self, profile: ProgramProfile, now: Moment) {
+        self.record = DeliveryRecord::new(profile, now);
+        self.answer_targets.begin_session();
         self.is_half_typed = false;
     }
 
@@ -66,72 +66,78 @@ impl Oracle {
 
     /// Whether a message may be begun with now. Of an interrupt and an open question: it may try
     /// its key.
-    fn may_go(&self, now: Moment, delivery: &Delivery, id: MessageId) -> Checked {
+    fn check_may_go(&self, now: Moment, delivery: &Delivery, id: MessageId) -> Checked {
         let Some(known) = self.ledger.get(id) else {
-            return Law::TheRightMoment.broken("a message that nobody has stored");
+            return Law::TheRightMoment.violated("a message that nobody has stored");
         };
         let priority = known.priority(now.wall);
-        self.is_clear(known.raw, "it would be typed")?;
+        self.check_no_draft(known.raw, "it would be typed")?;
         if known.raw {
-            self.is_an_answer(now, known)?;
+            self.check_answer(now, known)?;
         }
         let activity = delivery.activity().activity;
         let is_its_moment = match (&activity, priority) {
             _ if self
-                .told
-                .is_held(known.raw || priority == Priority::Interrupt) =>
+                .record
+                .is_paused_for(known.raw || priority == Priority::Interrupt) =>
             {
                 false
             }
             (Activity::Starting | Activity::Exited, _) => false,
             // Only what may end the question goes before what it holds up.
             (Activity::Blocked(_), Priority::Interrupt) => true,
-            (_, _) if self.told.is_waiting_for_enter && !known.raw => false,
+            (_, _) if self.record.is_waiting_for_enter && !known.raw => false,
             (Activity::Blocked(_), _) if known.raw => true,
             (Activity::Blocked(_), priority) => priority == Priority::Interrupt,
             (Activity::Working, Priority::IdleFirst | Priority::Idle) => known.raw,
-            (Activity::Working, Priority::Normal) => known.raw || !self.told.shows_box(),
+            (Activity::Working, Priority::Normal) => known.raw || !self.record.shows_box(),
             (Activity::Working, Priority::Interrupt) => true,
             (Activity::Idle, _) => true,
         };
-        let is_read = priority == Priority::Interrupt && !known.raw || self.told.unread.is_none();
-        let pauses = self.told.pauses.len();
+        let is_read =
+            priority == Priority::Interrupt && !known.raw || self.record.unread_since.is_none();
+        let pauses = self.record.pauses.len();
         Law::TheRightMoment.holds(is_its_moment && is_read, || {
             format!(
                 "{} ({priority}) goes while {activity}, {pauses} pauses, read: {}, waiting for Enter: {}",
                 id.id8(),
-                self.told.unread.is_none(),
-                self.told.is_waiting_for_enter
+                self.record.unread_since.is_none(),
+                self.record.is_waiting_for_enter
             )
         })
     }
 
     /// Check that no draft is in the way. A text that the program put back after an interrupt is
     /// none.
-    fn is_clear(&self, is_raw: bool, what: &str) -> Checked {
-        let told = &self.told;
-        let is_ours = told.is_waiting_for_enter || is_raw;
-        let has_draft = told.draft.is_some() || (told.is_shown() && !is_ours);
-        let is_clear = !has_draft || (!is_raw && told.is_put_back());
+    fn check_no_draft(&self, is_raw: bool, what: &str) -> Checked {
+        let record = &self.record;
+        let is_ours = record.is_waiting_for_enter || is_raw;
+        let has_draft = record.typed_draft_since.is_some() || (record.box_holds_text() && !is_ours);
+        let is_clear = !has_draft || (!is_raw && record.may_be_restored_input());
         Law::CannotAct.holds(is_clear, || format!("{what} into a draft"))
     }
 
     /// An answer is for the question that stood open when it was sent, in this session, and is
     /// given once.
-    fn is_an_answer(&self, now: Moment, known: &Known) -> Checked {
-        let told = &self.told;
-        let is_ours = told.begun.is_none_or(|begun| begun.wall <= known.sent);
+    fn check_answer(&self, now: Moment, known: &KnownMessage) -> Checked {
+        let record = &self.record;
+        let is_ours = record
+            .started_at
+            .is_none_or(|begun| begun.wall <= known.sent);
         let is_older = |(_, since): &(String, Moment)| since.wall <= known.sent;
-        let is_its = told.question.as_ref().map_or(!told.is_seen(), is_older);
+        let is_its = record
+            .question
+            .as_ref()
+            .map_or(!record.shows_questions(), is_older);
         // The clock was set back since: nobody can tell which question it was for.
         let is_past = known.sent <= now.wall;
-        Law::CannotAct.holds(is_ours && is_its && is_past && !known.cut, || {
+        Law::CannotAct.holds(is_ours && is_its && is_past && !known.was_uncertain, || {
             format!("an answer goes into another question: {known:?}")
         })
     }
 
     /// Judge the turn that delivery begins, out of the pending mail.
-    pub(crate) fn begins(
+    pub(crate) fn check_decision(
         &mut self,
         now: Moment,
         delivery: &Delivery,
@@ -141,30 +147,31 @@ impl Oracle {
         let Decision::Offer { ids, interrupt } = chosen else {
             return Ok(());
         };
-        self.told.keys = 0;
+        self.record.interrupt_keys = 0;
         let is_idle = delivery.activity().activity == Activity::Idle;
-        let is_paused = self.told.is_checkpoint_wanted && is_idle;
+        let is_paused = self.record.is_checkpoint_wanted && is_idle;
         Law::TheRightMoment.holds(
             !is_paused || self.is_urgent(ids),
             || "a turn begins at a checkpoint",
         )?;
         for id in ids {
-            self.may_go(now, delivery, *id)?;
+            self.check_may_go(now, delivery, *id)?;
         }
-        let is_free = delivery.activity().activity == Activity::Idle && self.told.unread.is_none();
+        let is_free =
+            delivery.activity().activity == Activity::Idle && self.record.unread_since.is_none();
         Law::TheRightMoment.holds(!interrupt || !is_free, || {
             "an idle agent is interrupted".to_owned()
         })?;
-        let want = self.turn(now, delivery, view, ids[0]);
-        let told = |ids: &[MessageId]| ids.iter().map(|id| id.id8()).collect::<Vec<_>>().join(" ");
+        let want = self.expected_turn(now, delivery, view, ids[0]);
+        let list = |ids: &[MessageId]| ids.iter().map(|id| id.id8()).collect::<Vec<_>>().join(" ");
         Law::DeliveryOrder.holds(*ids == want, || {
-            format!("goes: {}; should go: {}", told(ids), told(&want))
+            format!("goes: {}; should go: {}", list(ids), list(&want))
         })
     }
 
     /// Return the turn that should go next. Only delivery knows whether an interrupt still tries
     /// its key on a question, so there `first` counts.
-    fn turn(
+    fn expected_turn(
         &self,
         now: Moment,
         delivery: &Delivery,
@@ -173,8 +180,11 @@ impl Oracle {
     ) -> Vec<MessageId> {
         let is_asked = matches!(delivery.activity().activity, Activity::Blocked(_));
         // What waits for a hook of a working agent lets pass what cannot wait.
-        let goes_alone = self.ledger.get(first).is_some_and(Known::goes_alone);
-        let has_hooks = self.told.nature.is_some_and(|nature| nature.has_hooks);
+        let goes_alone = self.ledger.get(first).is_some_and(KnownMessage::goes_alone);
+        let has_hooks = self
+            .record
+            .profile
+            .is_some_and(|profile| profile.hooks_take_mail);
         let is_working = delivery.activity().activity == Activity::Working;
         let is_by_hook = has_hooks && is_working && goes_alone;
         let mut open: Vec<_> = view
@@ -185,14 +195,19 @@ impl Oracle {
                 let is_by_hook = is_by_hook && !known.goes_alone();
                 let is_skipped = (is_asked && !known.raw || is_by_hook) && id != first;
                 let is_there = known.is_due(now.wall) && state.is_pending(now.wall);
-                is_there && !is_skipped && self.may_go(now, delivery, id).is_ok()
+                is_there && !is_skipped && self.check_may_go(now, delivery, id).is_ok()
             })
             .collect();
-        open.sort_by_key(|(_, known)| known.place(now.wall));
+        open.sort_by_key(|(_, known)| known.order(now.wall));
         let input = delivery.input();
         let mut bytes = 0;
-        let fits = |(at, (state, known)): &(usize, &(&MessageState, &Known))| {
-            bytes += turn::size(state, turn::TextPlacement::Inline, input, PATH.len());
+        let fits = |(at, (state, known)): &(usize, &(&MessageState, &KnownMessage))| {
+            bytes += turn::size(
+                state,
+                turn::TextPlacement::Inline,
+                input,
+                MESSAGE_PATH.len(),
+            );
             let joins = input == InputMode::Pasted && !known.goes_alone() && bytes <= turn::TURN;
             *at == 0 || joins
         };
@@ -203,52 +218,57 @@ impl Oracle {
     }
 
     /// Judge an effect that delivery wants; `turn` is the turn under way.
-    pub(crate) fn does(&mut self, delivery: &Delivery, effect: &Effect, turn: &Turn) -> Checked {
+    pub(crate) fn check_effect(
+        &mut self,
+        delivery: &Delivery,
+        effect: &Effect,
+        turn: &Turn,
+    ) -> Checked {
         match effect {
-            Effect::Key(keys) if keys == manifest::clear_keys().bytes() => self.erases(),
-            Effect::Key(_) => self.presses(),
+            Effect::Key(keys) if keys == manifest::clear_keys().bytes() => self.check_clear_keys(),
+            Effect::Key(_) => self.check_interrupt_key(),
             Effect::Offer { ids } => {
                 let is_raw = ids.iter().all(|id| self.is_raw(*id));
                 if is_raw {
-                    self.told.answers = self.told.asks();
+                    self.record.answered_question = self.record.question_number();
                 }
-                self.is_clear(is_raw, "it is offered")?;
-                self.may_write(delivery, is_raw, self.is_urgent(ids))
+                self.check_no_draft(is_raw, "it is offered")?;
+                self.check_may_write(delivery, is_raw, self.is_urgent(ids))
             }
             Effect::Write { ids } => {
                 let is_raw = ids.iter().all(|id| self.is_raw(*id));
-                let is_new = !ids.iter().any(|id| self.ledger.is_begun(*id));
+                let is_new = !ids.iter().any(|id| self.ledger.is_partly_written(*id));
                 // An answer that had no effect is typed once more.
-                let is_retry = is_raw && turn.attempts < ATTEMPTS;
+                let is_retry = is_raw && turn.attempts < MAX_ANSWER_ATTEMPTS;
                 Law::NothingDoubled.holds(is_new || is_retry, || "a text is typed again")?;
-                self.is_recognised(is_raw, "text")?;
-                self.is_out_of_the_way(is_raw, "text")?;
-                self.may_write(delivery, is_raw, self.is_urgent(ids))?;
-                self.meets_its_question(is_raw)
+                self.check_box(is_raw, "text")?;
+                self.check_box_is_free(is_raw, "text")?;
+                self.check_may_write(delivery, is_raw, self.is_urgent(ids))?;
+                self.check_question(is_raw)
             }
-            Effect::Remind { .. } => self.reminds(delivery),
+            Effect::Remind { .. } => self.check_reminder(delivery),
             Effect::WriteReminder { .. } => {
-                self.told.reminders += 1;
-                let many = self.told.reminders;
+                self.record.reminders_typed += 1;
+                let many = self.record.reminders_typed;
                 Law::RemindersAreFew.holds(many == 1, || "a reminder is typed twice")?;
-                self.is_recognised(false, "a reminder")?;
-                self.is_out_of_the_way(false, "a reminder")?;
-                self.may_write(delivery, false, false)
+                self.check_box(false, "a reminder")?;
+                self.check_box_is_free(false, "a reminder")?;
+                self.check_may_write(delivery, false, false)
             }
-            Effect::Enter => self.may_enter(delivery, turn),
+            Effect::Enter => self.check_enter(delivery, turn),
             Effect::Resume => {
-                self.told.resume();
+                self.record.note_resumed();
                 Ok(())
             }
             Effect::Offered { ids, .. } => {
-                self.is_offered(ids, turn);
+                self.note_offered(ids, turn);
                 Ok(())
             }
             // Judged as facts.
             Effect::SendDirect { ids, .. } => {
                 let is_raw = ids.iter().any(|id| self.is_raw(*id));
                 Law::CannotAct.holds(!is_raw, || "a hook is given an answer")?;
-                self.may_write(delivery, false, self.is_urgent(ids))
+                self.check_may_write(delivery, false, self.is_urgent(ids))
             }
             // Nobody in the simulation has a door.
             Effect::Abort | Effect::Continue | Effect::OfferByApi { .. } => {
@@ -266,73 +286,86 @@ impl Oracle {
         }
     }
 
-    fn is_offered(&mut self, ids: &[MessageId], turn: &Turn) {
+    fn note_offered(&mut self, ids: &[MessageId], turn: &Turn) {
         // Somebody else has pressed its Enter, and the agent says so.
-        if ids.iter().any(|id| self.told.waiting.contains(id)) {
-            self.told.is_waiting_for_enter = false;
+        if ids
+            .iter()
+            .any(|id| self.record.waiting_messages.contains(id))
+        {
+            self.record.is_waiting_for_enter = false;
         }
         // A key may have been enough of an answer.
         let is_raw = ids.iter().all(|id| self.is_raw(*id));
         self.is_half_typed &= !is_raw;
-        let is_answered = self.told.asks() != self.told.answers;
+        let is_answered = self.record.question_number() != self.record.answered_question;
         if is_raw && turn.is_whole && is_answered {
-            ids.iter().for_each(|id| self.ledger.complete(*id));
+            ids.iter().for_each(|id| self.ledger.note_complete(*id));
         }
     }
 
     /// The keys that empty the box of what an interrupt made the program put back.
-    fn erases(&self) -> Checked {
-        let is_free = !self.told.is_held(true) && self.told.question.is_none();
+    fn check_clear_keys(&self) -> Checked {
+        let is_free = !self.record.is_paused_for(true) && self.record.question.is_none();
         Law::CannotAct.holds(
-            is_free && self.told.is_put_back(),
+            is_free && self.record.may_be_restored_input(),
             || "a person's text is erased",
         )
     }
 
     /// Text goes into a box that two looks show to be empty. An answer goes into its question.
-    fn is_recognised(&self, is_raw: bool, what: &str) -> Checked {
-        let told = &self.told;
-        let is_known = is_raw || !told.shows_box() || told.is_recognised_empty();
+    fn check_box(&self, is_raw: bool, what: &str) -> Checked {
+        let record = &self.record;
+        let is_known = is_raw || !record.shows_box() || record.is_recognised_empty();
         Law::OnlyRecognised.holds(is_known, || {
-            format!("{what} is typed, and the box is {:?}", told.input_box)
+            format!("{what} is typed, and the box is {:?}", record.input_box)
         })
     }
 
     /// The interrupt key. It goes where nobody types, and never ends the program.
-    fn presses(&mut self) -> Checked {
-        self.told.keys += 1;
-        let told = &self.told;
-        let is_in_sight = told.input_box.is_recognised() || told.question.is_some();
+    fn check_interrupt_key(&mut self) -> Checked {
+        self.record.interrupt_keys += 1;
+        let record = &self.record;
+        let is_in_sight = record.input_box.is_recognised() || record.question.is_some();
         Law::OnlyRecognised.holds(
-            !told.shows_box() || is_in_sight,
+            !record.shows_box() || is_in_sight,
             || "the interrupt key goes into an unknown view",
         )?;
-        let is_free = !told.is_held(true) && (told.draft_since().is_none() || told.is_put_back());
+        let is_free = !record.is_paused_for(true)
+            && (record.draft_since().is_none() || record.may_be_restored_input());
         Law::CannotAct.holds(is_free, || "a key is pressed into somebody's typing")?;
-        let is_careful = told.is_seen() && told.nature.is_some_and(|nature| nature.quits);
+        let is_careful = record.shows_questions()
+            && record
+                .profile
+                .is_some_and(|profile| profile.interrupt_ends_program);
         let works = |seen: &Sighting| seen.dialog.is_some() || !seen.claims.is_empty();
-        let is_seen = told.question.is_some() || told.looked.as_ref().is_some_and(works);
-        let is_sure = is_seen || told.is_said_to_work;
+        let is_seen = record.question.is_some() || record.current_look.as_ref().is_some_and(works);
+        let is_sure = is_seen || record.hook_says_working;
         Law::CannotAct.holds(
             !is_careful || is_sure,
             || "the interrupt key may end the program",
         )?;
-        Law::TheRightMoment.holds(told.keys <= KEYS, || "a fourth interrupt key")
+        Law::TheRightMoment.holds(
+            record.interrupt_keys <= MAX_INTERRUPT_KEYS,
+            || "a fourth interrupt key",
+        )
     }
 
-    fn reminds(&mut self, delivery: &Delivery) -> Checked {
+    fn check_reminder(&mut self, delivery: &Delivery) -> Checked {
         let judged = delivery.activity();
         let is_idle = judged.activity == Activity::Idle;
-        let is_read = self.told.unread.is_none() && !self.told.is_waiting_for_enter;
+        let is_read = self.record.unread_since.is_none() && !self.record.is_waiting_for_enter;
         Law::RemindersAreFew.holds(is_idle && is_read, || "it is not idle")?;
         let since = Some(judged.since.mono);
         Law::RemindersAreFew.holds(
-            self.told.reminded != since,
+            self.record.reminded_in_idle_since != since,
             || "it is reminded twice in one rest",
         )?;
-        (self.told.reminded, self.told.reminders) = (since, 0);
-        self.is_clear(false, "a reminder goes")?;
-        self.may_write(delivery, false, false)
+        (
+            self.record.reminded_in_idle_since,
+            self.record.reminders_typed,
+        ) = (since, 0);
+        self.check_no_draft(false, "a reminder goes")?;
+        self.check_may_write(delivery, false, false)
     }
 
     fn is_raw(&self, id: MessageId) -> bool {
@@ -342,15 +375,15 @@ impl Oracle {
     fn is_urgent(&self, ids: &[MessageId]) -> bool {
         let known = |id: &MessageId| self.ledger.get(*id);
         ids.iter()
-            .all(|id| known(id).is_some_and(Known::goes_alone))
+            .all(|id| known(id).is_some_and(KnownMessage::goes_alone))
     }
 
     /// Whether the agent can be written to, by what delivery was told.
-    fn may_write(&self, delivery: &Delivery, is_raw: bool, is_urgent: bool) -> Checked {
+    fn check_may_write(&self, delivery: &Delivery, is_raw: bool, is_urgent: bool) -> Checked {
         let activity = delivery.activity().activity;
         let is_starting = activity == Activity::Starting;
-        let is_asked = self.told.question.is_some();
-        let is_open = !self.told.is_held(is_urgent);
+        let is_asked = self.record.question.is_some();
+        let is_open = !self.record.is_paused_for(is_urgent);
         Law::CannotAct.holds(is_raw || !is_asked, || "text goes into a question")?;
         Law::TheRightMoment.holds(is_open, || "it is typed while paused")?;
         Law::TheRightMoment.holds(!is_starting, || "it is typed while starting")?;
@@ -358,44 +391,47 @@ impl Oracle {
     }
 
     /// No draft is there.
-    fn is_out_of_the_way(&self, is_raw: bool, what: &str) -> Checked {
-        let told = &self.told;
-        let is_ours = told.is_waiting_for_enter || is_raw;
-        let is_free = told.draft.is_none() && (is_ours || !told.is_shown());
+    fn check_box_is_free(&self, is_raw: bool, what: &str) -> Checked {
+        let record = &self.record;
+        let is_ours = record.is_waiting_for_enter || is_raw;
+        let is_free = record.typed_draft_since.is_none() && (is_ours || !record.box_holds_text());
         Law::CannotAct.holds(is_free, || format!("{what} goes into a draft"))
     }
 
     /// An answer goes into the question that it was begun for.
-    fn meets_its_question(&self, is_raw: bool) -> Checked {
-        let told = &self.told;
-        let is_same = told.asks() == told.answers;
-        let is_unknown = !told.is_seen() && told.asks().is_none();
+    fn check_question(&self, is_raw: bool) -> Checked {
+        let record = &self.record;
+        let is_same = record.question_number() == record.answered_question;
+        let is_unknown = !record.shows_questions() && record.question_number().is_none();
         Law::CannotAct.holds(!is_raw || is_same || is_unknown, || {
             format!(
                 "an answer to {:?} goes into {:?}",
-                told.answers, told.question
+                record.answered_question, record.question
             )
         })
     }
 
     /// Enter, only after a look at the screen where that tells something: no question, no draft,
     /// and once more only where the text still stands there.
-    fn may_enter(&self, delivery: &Delivery, turn: &Turn) -> Checked {
-        let told = &self.told;
-        let is_raw = turn.ids.iter().all(|id| self.is_raw(*id)) && turn.cargo == Cargo::Messages;
-        Law::CannotAct.holds(told.draft.is_none(), || "Enter goes into a draft")?;
-        let is_asked = told.question.is_some();
+    fn check_enter(&self, delivery: &Delivery, turn: &Turn) -> Checked {
+        let record = &self.record;
+        let is_raw = turn.ids.iter().all(|id| self.is_raw(*id)) && turn.kind == TurnKind::Messages;
+        Law::CannotAct.holds(
+            record.typed_draft_since.is_none(),
+            || "Enter goes into a draft",
+        )?;
+        let is_asked = record.question.is_some();
         Law::CannotAct.holds(is_raw || !is_asked, || "Enter goes into a question")?;
-        let has_looked = !told.is_seen() || told.looked.is_some();
+        let has_looked = !record.shows_questions() || record.current_look.is_some();
         Law::CannotAct.holds(has_looked, || "Enter is pressed without a look")?;
-        if is_raw && told.is_seen() {
-            self.meets_its_question(true)?;
+        if is_raw && record.shows_questions() {
+            self.check_question(true)?;
         }
-        let is_alone = is_raw || !told.shows_box() || told.is_recognised_with(&turn.text());
+        let is_alone = is_raw || !record.shows_box() || record.is_recognised_with(&turn.text());
         Law::OnlyRecognised.holds(is_alone, || {
-            format!("Enter is pressed, and the box is {:?}", told.input_box)
+            format!("Enter is pressed, and the box is {:?}", record.input_box)
         })?;
-        Law::CannotAct.holds(turn.enters < ENTERS, || {
+        Law::CannotAct.holds(turn.enters < MAX_ENTERS, || {
             format!("Enter is pressed again, after {} times", turn.enters)
         })?;
         let is_over = delivery.activity().activity == Activity::Exited;
@@ -403,15 +439,15 @@ impl Oracle {
     }
 
     /// The text of a turn goes in: its first bytes.
-    pub(crate) fn writes(&mut self, turn: &Turn) -> Checked {
+    pub(crate) fn check_text(&mut self, turn: &Turn) -> Checked {
         let is_retry = turn.attempts > 1;
         let is_alone = !self.is_half_typed || is_retry;
         Law::CannotAct.holds(is_alone, || "a text falls into another")?;
         self.is_half_typed = true;
         let input = turn.input.unwrap_or(InputMode::Typed);
-        match turn.cargo {
-            Cargo::Messages => self.tells(turn, input),
-            Cargo::Reminder => {
+        match turn.kind {
+            TurnKind::Messages => self.check_messages(turn, input),
+            TurnKind::Reminder => {
                 let text = turn::enclose(&pending_replies::reminder(&turn.messages), input);
                 let text = String::from_utf8_lossy(&text);
                 let is_in = |id: &MessageId| text.contains(&id.id8());
@@ -419,12 +455,12 @@ impl Oracle {
                     turn.ids.iter().all(is_in),
                     || "a reminder does not say of what",
                 )?;
-                is_plain(&text, input)
+                check_plain(&text, input)
             }
         }
     }
 
-    fn tells(&mut self, turn: &Turn, input: InputMode) -> Checked {
+    fn check_messages(&mut self, turn: &Turn, input: InputMode) -> Checked {
         let messages = &turn.messages;
         let entries: Vec<_> = messages.iter().map(turn_entry).collect();
         let text = turn::render(&entries, input);
@@ -442,8 +478,8 @@ impl Oracle {
             })?;
             // A raw text has no room for a mark, and goes once.
             let is_marked = rest.is_some_and(|rest| rest.starts_with(" (repeat"));
-            if !is_raw || !self.ledger.is_begun(id) {
-                self.ledger.expose(id, is_marked && !is_raw)?;
+            if !is_raw || !self.ledger.is_partly_written(id) {
+                self.ledger.note_shown(id, is_marked && !is_raw)?;
             }
         }
         if let [only] = &messages[..]
@@ -451,28 +487,31 @@ impl Oracle {
         {
             return Ok(());
         }
-        is_plain(&text, input)
+        check_plain(&text, input)
     }
 
     /// Enter goes in, with which a turn is whole.
-    pub(crate) fn enters(&mut self, turn: &Turn, is_alive: bool) {
+    pub(crate) fn note_enter(&mut self, turn: &Turn, is_alive: bool) {
         self.is_half_typed = false;
-        if is_alive && turn.cargo == Cargo::Messages {
-            turn.ids.iter().for_each(|id| self.ledger.complete(*id));
+        if is_alive && turn.kind == TurnKind::Messages {
+            turn.ids
+                .iter()
+                .for_each(|id| self.ledger.note_complete(*id));
         }
     }
 
     /// Nobody of ours has the keyboard any more.
-    pub(crate) fn gives_back(&mut self, turn: &Turn) -> Checked {
+    pub(crate) fn check_keyboard_release(&mut self, turn: &Turn) -> Checked {
         let is_half_typed = std::mem::take(&mut self.is_half_typed);
         if is_half_typed && turn.is_open {
-            self.told.is_waiting_for_enter = true;
-            self.told.waiting.clone_from(&turn.ids);
-            let is_alone = delivery_record::holds(&self.told.input_box, &turn.text());
-            let works = self.told.shows_work || self.told.is_said_to_work;
-            let is_barred = works || self.told.question.is_some() || self.told.draft.is_some();
+            self.record.is_waiting_for_enter = true;
+            self.record.waiting_messages.clone_from(&turn.ids);
+            let is_alone = delivery_record::holds(&self.record.input_box, &turn.text());
+            let works = self.record.screen_shows_work || self.record.hook_says_working;
+            let is_barred =
+                works || self.record.question.is_some() || self.record.typed_draft_since.is_some();
             return Law::CannotAct.holds(
-                is_barred || (self.told.shows_box() && !is_alone),
+                is_barred || (self.record.shows_box() && !is_alone),
                 || "the keyboard is given back between a text and its Enter",
             );
         }
@@ -480,19 +519,19 @@ impl Oracle {
     }
 
     /// Nobody writes on what is half typed.
-    pub(crate) fn is_cut_off(&mut self) {
+    pub(crate) fn note_text_cut_off(&mut self) {
         self.is_half_typed = false;
     }
 
     /// The first bytes of a line go in that is no message.
-    pub(crate) fn begins_line(&self) -> Checked {
+    pub(crate) fn check_line_start(&self) -> Checked {
         Law::CannotAct.holds(!self.is_half_typed, || "a line falls into a text")
     }
 
     /// A key of a person's goes in, or the interrupt key.
-    pub(crate) fn types(&self) -> Checked {
+    pub(crate) fn check_key(&self) -> Checked {
         // A question must be answered, whatever else is under way.
-        let is_answer = self.told.question.is_some();
+        let is_answer = self.record.question.is_some();
         Law::CannotAct.holds(
             !self.is_half_typed || is_answer,
             || "a key falls between a text and its Enter",
@@ -500,19 +539,19 @@ impl Oracle {
     }
 
     /// A hook puts these before the agent, as this block.
-    pub(crate) fn injects(&mut self, messages: &[MessageState], block: &str) -> Checked {
+    pub(crate) fn check_injected(&mut self, messages: &[MessageState], block: &str) -> Checked {
         for state in messages {
             let id = state.message.id;
             let line = block.lines().find(|line| line.contains(&id.id8()));
             let is_marked = line.is_some_and(|line| line.contains("(repeat"));
-            self.ledger.expose(id, is_marked)?;
+            self.ledger.note_shown(id, is_marked)?;
         }
         Ok(())
     }
 }
 
 /// Nothing in a text acts: no key, no escape, no line break that would submit it.
-fn is_plain(text: &str, input: InputMode) -> Checked {
+fn check_plain(text: &str, input: InputMode) -> Checked {
     let inside = match input {
         InputMode::Typed => Some(text),
         InputMode::Pasted => text

@@ -8,21 +8,21 @@ use crate::mail::MessageState;
 use crate::moment::Moment;
 use crate::sim::oracle::law::Checked;
 use crate::sim::session::actions::clock;
-use crate::sim::session::{Cargo, Turn, World};
-use crate::sim::world::hook_mail::Hooked;
+use crate::sim::session::{Turn, TurnKind, World};
+use crate::sim::world::hook_mail::HookWithMail;
 
-pub(crate) struct Watch<'a, 'w> {
+pub(crate) struct OracleObserver<'a, 'w> {
     pub(crate) world: &'a mut World<'w>,
     pub(crate) turn: &'a mut Turn,
     pub(crate) waiting: &'a mut Option<Turn>,
-    pub(crate) hooks: &'a mut Vec<Hooked>,
+    pub(crate) hooks: &'a mut Vec<HookWithMail>,
     pub(crate) given_up: &'a mut Vec<MessageId>,
     pub(crate) decisions: &'a mut DecisionLines,
     /// The first law that was broken.
     pub(crate) checked: Checked,
 }
 
-impl Watch<'_, '_> {
+impl OracleObserver<'_, '_> {
     fn check(&mut self, checked: Checked) {
         if self.checked.is_ok() {
             self.checked = checked;
@@ -36,10 +36,11 @@ impl Watch<'_, '_> {
         }
     }
 
-    fn begin_turn(&mut self, cargo: Cargo, ids: &[MessageId]) {
-        let last = std::mem::replace(self.turn, Turn::new(cargo, ids.to_vec()));
+    fn begin_turn(&mut self, kind: TurnKind, ids: &[MessageId]) {
+        let last = std::mem::replace(self.turn, Turn::new(kind, ids.to_vec()));
         // No effect reports that a reminder broke off, so an open reminder may have ended.
-        let is_told = last.cargo == Cargo::Messages || self.world.oracle.told.is_waiting_for_enter;
+        let is_told =
+            last.kind == TurnKind::Messages || self.world.oracle.record.is_waiting_for_enter;
         if last.is_open && is_told {
             *self.waiting = Some(last);
         }
@@ -61,7 +62,7 @@ impl Watch<'_, '_> {
     }
 }
 
-impl Observer for Watch<'_, '_> {
+impl Observer for OracleObserver<'_, '_> {
     fn on_event(&mut self, now: Moment, event: &DeliveryEvent) {
         let trace = &mut self.world.trace;
         trace.note(|| format!("  {} delivery hears {event:?}", clock(now.mono)));
@@ -69,11 +70,11 @@ impl Observer for Watch<'_, '_> {
             let line = self.decisions.on_event(event);
             self.log(line);
         }
-        self.world.oracle.told.tell(now, event);
+        self.world.oracle.record.record(now, event);
     }
 
     fn after_event(&mut self) {
-        self.world.oracle.told.looked = None;
+        self.world.oracle.record.current_look = None;
     }
 
     fn on_decision(
@@ -85,11 +86,14 @@ impl Observer for Watch<'_, '_> {
     ) {
         let is_free = |state: &&MessageState| {
             let id = state.message.id;
-            let has_it = |hook: &Hooked| hook.ids.contains(&id) && !hook.is_given_up;
+            let has_it = |hook: &HookWithMail| hook.ids.contains(&id) && !hook.is_given_up;
             !self.hooks.iter().any(has_it) && !delivery.is_offered_directly(id)
         };
         let view: Vec<_> = pending.iter().filter(is_free).cloned().collect();
-        let checked = self.world.oracle.begins(now, delivery, &view, chosen);
+        let checked = self
+            .world
+            .oracle
+            .check_decision(now, delivery, &view, chosen);
         self.check(checked);
     }
 
@@ -100,11 +104,11 @@ impl Observer for Watch<'_, '_> {
             let line = self.decisions.on_effect(delivery, effect);
             self.log(line);
         }
-        let checked = self.world.oracle.does(delivery, effect, self.turn);
+        let checked = self.world.oracle.check_effect(delivery, effect, self.turn);
         self.check(checked);
         match effect {
-            Effect::Offer { ids } => self.begin_turn(Cargo::Messages, ids),
-            Effect::Remind { ids } => self.begin_turn(Cargo::Reminder, ids),
+            Effect::Offer { ids } => self.begin_turn(TurnKind::Messages, ids),
+            Effect::Remind { ids } => self.begin_turn(TurnKind::Reminder, ids),
             Effect::Resume => {
                 if let Some(waiting) = self.waiting.take() {
                     *self.turn = waiting;
@@ -112,7 +116,7 @@ impl Observer for Watch<'_, '_> {
             }
             Effect::Write { ids } | Effect::WriteReminder { ids } => self.write(ids),
             Effect::Uncertain { ids, .. } => {
-                let has_one = |hook: &&mut Hooked| hook.ids.iter().any(|id| ids.contains(id));
+                let has_one = |hook: &&mut HookWithMail| hook.ids.iter().any(|id| ids.contains(id));
                 for hook in self.hooks.iter_mut().filter(has_one) {
                     hook.is_given_up = true;
                 }
@@ -133,7 +137,7 @@ impl Observer for Watch<'_, '_> {
     }
 
     fn on_keyboard_released(&mut self) {
-        let checked = self.world.oracle.gives_back(self.turn);
+        let checked = self.world.oracle.check_keyboard_release(self.turn);
         self.check(checked);
     }
 

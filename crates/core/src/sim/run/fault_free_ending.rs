@@ -5,11 +5,11 @@ use crate::mail::tests::name;
 use crate::receipt::Order;
 use crate::sim::oracle::delivery_record;
 use crate::sim::oracle::law::{Checked, Law};
-use crate::sim::oracle::ledger::Known;
-use crate::sim::run::{Play, nth};
-use crate::sim::script::{Deed, Disk, releases};
+use crate::sim::oracle::ledger::KnownMessage;
+use crate::sim::run::{Simulation, nth};
+use crate::sim::script::{Disk, PersonAction, releases};
 use crate::sim::session::Session;
-use crate::sim::world::terminal::{Piece, Waiting};
+use crate::sim::world::terminal::{KeyboardRequest, Piece};
 use std::time::Duration;
 
 /// More steps than any run needs: a run that takes more goes in circles.
@@ -22,10 +22,10 @@ struct Limits {
     steps: u32,
 }
 
-impl Play {
+impl Simulation {
     /// End the run without failures: the disk works, the agent reads and asks nothing, and the person
     /// submits the draft and releases the keyboard. Every message must arrive or end.
-    pub(crate) fn end_well(&mut self) -> Checked {
+    pub(crate) fn end_without_faults(&mut self) -> Checked {
         self.trace.note(|| "from here on all goes well".to_owned());
         self.journal.disk = Disk::Works;
         let steps = self.steps + ENOUGH;
@@ -34,19 +34,19 @@ impl Play {
             // A session reads a transcript that never comes for as long as it runs.
             let time = self.now.mono + LONGEST;
             let limits = Limits { time, steps };
-            self.run_down(&limits)?;
+            self.run_until_idle(&limits)?;
             // The slow tick is there for bells that never rang, and for nothing else; the next
             // session for receipts that this one could not record.
             if self.session.as_ref().is_some_and(Session::has_given_up) {
                 self.kill();
-            } else if std::mem::take(&mut self.has_missed_bell) | self.take_blindness() {
-                self.ring()?;
+            } else if std::mem::take(&mut self.has_missed_bell) | self.take_unreadable_mail() {
+                self.notify_journal_change()?;
             } else {
                 break;
             }
         }
         self.oracle.ledger.check_requeued()?;
-        let is_ours = |(_, known): &(_, &Known)| known.to == self.agent;
+        let is_ours = |(_, known): &(_, &KnownMessage)| known.to == self.agent;
         for (id, known) in self.oracle.ledger.all().filter(is_ours) {
             Law::NothingStarved.holds(known.is_settled(self.now.wall), || {
                 format!("{} never reaches its agent: {known:?}", id.id8())
@@ -56,17 +56,17 @@ impl Play {
     }
 
     /// Whether the session could not read its mail; it reads again after a periodic check.
-    fn take_blindness(&mut self) -> bool {
+    fn take_unreadable_mail(&mut self) -> bool {
         let session = self.session.as_mut();
-        session.is_some_and(|session| std::mem::take(&mut session.is_blind))
+        session.is_some_and(|session| std::mem::take(&mut session.mail_is_unreadable))
     }
 
     /// Continue until nothing is left to do, and nothing wants to be woken.
-    fn run_down(&mut self, limits: &Limits) -> Checked {
+    fn run_until_idle(&mut self, limits: &Limits) -> Checked {
         loop {
-            self.be_kind()?;
+            self.remove_obstacles()?;
             // In turn, so that nobody waits for good.
-            while let Some(next) = nth(&self.next(), self.steps as u8).copied() {
+            while let Some(next) = nth(&self.possible_steps(), self.steps as u8).copied() {
                 Law::NothingStarved.holds(
                     self.steps < limits.steps,
                     || "it goes on and on, in circles",
@@ -75,10 +75,10 @@ impl Play {
                 self.start()?;
             }
             match self.wakeup().filter(|at| *at < limits.time) {
-                Some(at) => self.pass(at.saturating_sub(self.now.mono)),
+                Some(at) => self.advance(at.saturating_sub(self.now.mono)),
                 None => {
-                    self.be_kind()?;
-                    if self.next().is_empty() {
+                    self.remove_obstacles()?;
+                    if self.possible_steps().is_empty() {
                         return Ok(());
                     }
                 }
@@ -88,53 +88,53 @@ impl Play {
     }
 
     /// Archive what is owed; otherwise the agent would be reminded ten times of each message.
-    fn forgive(&mut self) {
-        let owed = self.journal.look(self.now.wall).pending_replies;
-        for state in owed.iter().filter(|_| !self.nature.never_answers) {
+    fn archive_owed(&mut self) {
+        let owed = self.journal.read_mail(self.now.wall).pending_replies;
+        for state in owed.iter().filter(|_| !self.profile.never_replies) {
             let (human, id) = (name("human"), state.message.id);
             let _ = self.journal.order(self.now, &human, Order::Archive, id);
         }
     }
 
-    fn be_kind(&mut self) -> Checked {
-        self.forgive();
+    fn remove_obstacles(&mut self) -> Checked {
+        self.archive_owed();
         // A session checks periodically for offers that a killed hook left open.
         if self.session.is_some() && self.journal.cut_off_injected(self.now).unwrap_or_default() {
-            self.ring()?;
+            self.notify_journal_change()?;
         }
         let Some((session, mut world)) = self.session() else {
             return Ok(());
         };
-        session.agent.behave();
-        session.terminal.is_breaking = false;
-        let is_asked = session.agent.question.is_some();
+        session.program.stop_misbehaving();
+        session.terminal.next_write_fails = false;
+        let is_asked = session.program.question.is_some();
         let has_typed = !session.terminal.queue.is_empty();
         // What nobody else will submit: a draft, or a text that Enter did not.
-        let told = &world.oracle.told;
+        let record = &world.oracle.record;
         // Nor one of ours that is not there alone, or not whole.
         let waiting = session.waiting.as_ref().unwrap_or(&session.turn);
-        let is_stuck =
-            !told.is_waiting_for_enter || !delivery_record::holds(&told.input_box, &waiting.text());
+        let is_stuck = !record.is_waiting_for_enter
+            || !delivery_record::holds(&record.input_box, &waiting.text());
         // An interrupt that is under way may still empty the box itself.
         let is_turn = !session.delivery().turn().0.is_empty();
         let is_held = !session.delivery().is_at_rest();
-        let is_ours = match delivery_record::holds(&told.input_box, &waiting.text()) {
-            true => is_held && !told.is_waiting_for_enter,
-            false => is_turn && !told.is_waiting_for_enter,
+        let is_ours = match delivery_record::holds(&record.input_box, &waiting.text()) {
+            true => is_held && !record.is_waiting_for_enter,
+            false => is_turn && !record.is_waiting_for_enter,
         };
-        let is_left = told.is_shown() && is_stuck && !is_ours;
+        let is_left = record.box_holds_text() && is_stuck && !is_ours;
         if (session.terminal.has_draft || is_asked || is_left) && !has_typed {
-            let answer = Waiting::Piece(Piece::Submit);
+            let answer = KeyboardRequest::Piece(Piece::Submit);
             session.terminal.queue.push_back(answer);
         }
         for release in releases() {
-            if let Deed::Release(by) = release
+            if let PersonAction::Release(by) = release
                 && !session.is_ending()
-                && world.oracle.told.pauses.iter().any(|(p, _)| *p == by)
+                && world.oracle.record.pauses.iter().any(|(p, _)| *p == by)
             {
                 session.tell(Input::Unpaused(by), &mut world)?;
             }
         }
-        session.proceed(&mut world)
+        session.perform_actions(&mut world)
     }
 }

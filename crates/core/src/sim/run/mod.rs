@@ -21,13 +21,15 @@ use crate::sim::oracle::Oracle;
 use crate::sim::oracle::explanations;
 use crate::sim::oracle::law::{Checked, Law};
 use crate::sim::run::trace::Trace;
-use crate::sim::script::{Act, Crash, Deed, Line, Nature, Script, Way};
+use crate::sim::script::{
+    Crash, Line, PersonAction, ProgramAction, ProgramProfile, Script, SendRoute,
+};
 use crate::sim::session::actions::clock;
-use crate::sim::session::{Going, Session, World};
-use crate::sim::world::hook_calls::{Called, Typed};
+use crate::sim::session::{Session, SessionStep, World};
+use crate::sim::world::hook_calls::{PendingHookCall, WrittenText};
 use crate::sim::world::journal::Journal;
 use crate::sim::world::senders::Sender;
-use crate::sim::world::terminal::{Piece, Waiting};
+use crate::sim::world::terminal::{KeyboardRequest, Piece};
 use crate::sim::world::transcript::Transcripts;
 use jiff::SignedDuration;
 use std::time::Duration;
@@ -38,8 +40,8 @@ const INSTANT: Duration = Duration::from_micros(1);
 
 /// Something that can take its next step.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Next {
-    Session(Going),
+pub(crate) enum RunStep {
+    Session(SessionStep),
     /// The session records how its run ended.
     End,
     Sender(usize),
@@ -47,9 +49,9 @@ pub(crate) enum Next {
 }
 
 #[derive(Debug)]
-pub(crate) struct Play {
+pub(crate) struct Simulation {
     pub(crate) now: Moment,
-    pub(crate) nature: Nature,
+    pub(crate) profile: ProgramProfile,
     crash: Option<Crash>,
     fault: Option<Fault>,
     pub(crate) steps: u32,
@@ -58,8 +60,8 @@ pub(crate) struct Play {
     pub(crate) oracle: Oracle,
     pub(crate) session: Option<Session>,
     pub(crate) senders: Vec<Sender>,
-    pub(crate) calls: Vec<Called>,
-    pub(crate) turns: Vec<Typed>,
+    pub(crate) calls: Vec<PendingHookCall>,
+    pub(crate) turns: Vec<WrittenText>,
     transcripts: Transcripts,
     pub(crate) drafts: Vec<Draft>,
     /// A message was stored, and the session was not told.
@@ -72,32 +74,32 @@ pub(crate) struct Play {
     pub(crate) trace: Trace,
 }
 
-/// Play a whole script. Return the first broken law, the trace and the number of steps.
-pub(crate) fn play(script: &Script, trace: Trace) -> (Checked, Trace, u32) {
-    play_with(None, script, trace)
+/// Simulation a whole script. Return the first broken law, the trace and the number of steps.
+pub(crate) fn run_script(script: &Script, trace: Trace) -> (Checked, Trace, u32) {
+    run_script_with(None, script, trace)
 }
 
-/// Like [`play`], but with a fault.
-pub(crate) fn play_with(
+/// Like [`run_script`], but with a fault.
+pub(crate) fn run_script_with(
     fault: Option<Fault>,
     script: &Script,
     trace: Trace,
 ) -> (Checked, Trace, u32) {
-    let mut play = Play::new(script, trace, fault);
+    let mut simulation = Simulation::new(script, trace, fault);
     let played = script
         .lines
         .iter()
-        .try_for_each(|line| play.line(*line))
-        .and_then(|()| play.end_well());
-    (played, play.trace, play.steps)
+        .try_for_each(|line| simulation.line(*line))
+        .and_then(|()| simulation.end_without_faults());
+    (played, simulation.trace, simulation.steps)
 }
 
-impl Play {
+impl Simulation {
     pub(crate) fn new(script: &Script, trace: Trace, fault: Option<Fault>) -> Self {
         let agent = name("coder");
         Self {
             now: ms(0),
-            nature: script.nature,
+            profile: script.profile,
             crash: script.crash,
             fault,
             steps: 0,
@@ -136,13 +138,13 @@ impl Play {
         self.trace.note(|| format!("{} {line:?}", clock(now)));
         match line {
             Line::Step(n) => {
-                if let Some(next) = nth(&self.next(), n).copied() {
+                if let Some(next) = nth(&self.possible_steps(), n).copied() {
                     self.step(next)?;
                 }
             }
-            Line::Run(steps) => {
+            Line::Steps(steps) => {
                 for n in 0..steps {
-                    let Some(next) = nth(&self.next(), n).copied() else {
+                    let Some(next) = nth(&self.possible_steps(), n).copied() else {
                         break;
                     };
                     self.step(next)?;
@@ -151,10 +153,10 @@ impl Play {
             Line::Wait(millis) => self.wait(millis)?,
             Line::Stall(millis) => self.stall(millis)?,
             Line::Tick => self.tell(Input::PeriodicCheck)?,
-            Line::Clock(seconds) => self.set_clock(seconds)?,
+            Line::SetClock(seconds) => self.set_clock(seconds)?,
             Line::Post(post) => self.post(post),
-            Line::Again(n) => self.post_again(n, |_| {}),
-            Line::Forged(n) => self.post_again(n, |draft| {
+            Line::Resend(n) => self.post_again(n, |_| {}),
+            Line::ResendChanged(n) => self.post_again(n, |draft| {
                 draft.body = Body::Inline("something else".to_owned());
             }),
             Line::Order(order, n) => self.order(order, n)?,
@@ -169,60 +171,60 @@ impl Play {
                     session.request_answer(&mut world)?;
                 }
             }
-            Line::Word(n) => self.call_falsely(n),
-            Line::Agent(act) => {
+            Line::MisleadingHook(n) => self.call_misleading_hook(n),
+            Line::Program(act) => {
                 if let Some((session, mut world)) = self.session() {
-                    session.agent.act(act);
-                    session.terminal.is_breaking |= act == Act::BreakWrite;
+                    session.program.perform(act);
+                    session.terminal.next_write_fails |= act == ProgramAction::FailNextWrite;
                     match act {
-                        Act::Hook => session.call_hook(&mut world)?,
-                        Act::KillHooks => session.kill_hooks(),
+                        ProgramAction::CallHook => session.call_hook(&mut world)?,
+                        ProgramAction::KillHooks => session.kill_hooks(),
                         _ => {}
                     }
                 }
             }
-            Line::Person(deed) => self.deed(deed)?,
+            Line::Person(deed) => self.perform_person_action(deed)?,
             Line::Disk(disk) => self.journal.disk = disk,
             Line::Kill => self.kill(),
-            Line::Blackout(luck) => self.lose_power(luck),
+            Line::PowerCut(luck) => self.lose_power(luck),
             Line::Start => self.start()?,
         }
         self.check()
     }
 
     /// List everything that can take its next step now.
-    pub(crate) fn next(&self) -> Vec<Next> {
+    pub(crate) fn possible_steps(&self) -> Vec<RunStep> {
         let mut all = Vec::new();
         if let Some(session) = &self.session {
-            all.extend(session.going().into_iter().map(Next::Session));
-            all.extend(session.is_over().then_some(Next::End));
+            all.extend(session.possible_steps().into_iter().map(RunStep::Session));
+            all.extend(session.is_over().then_some(RunStep::End));
         }
-        all.extend((0..self.senders.len()).map(Next::Sender));
-        all.extend((0..self.calls.len()).map(Next::Call));
+        all.extend((0..self.senders.len()).map(RunStep::Sender));
+        all.extend((0..self.calls.len()).map(RunStep::Call));
         all
     }
 
-    pub(crate) fn step(&mut self, next: Next) -> Checked {
+    pub(crate) fn step(&mut self, next: RunStep) -> Checked {
         self.steps += 1;
-        self.pass(INSTANT);
+        self.advance(INSTANT);
         if let Some(crash) = self.crash.filter(|crash| crash.at == self.steps) {
             self.line(crash.line)?;
             return self.line(Line::Start);
         }
         match next {
-            Next::Session(going) => {
+            RunStep::Session(step) => {
                 if let Some((session, mut world)) = self.session() {
-                    session.step(going, &mut world)?;
+                    session.step(step, &mut world)?;
                 }
             }
-            Next::End => {
+            RunStep::End => {
                 if let Some(run) = self.drop_session() {
                     // What is not recorded, the next session will find out.
                     let _ = self.journal.end(self.now, run, Ending::Exit(0));
                 }
             }
-            Next::Sender(n) => self.go_on_sending(n)?,
-            Next::Call(n) => self.hear_call(n)?,
+            RunStep::Sender(n) => self.step_sender(n)?,
+            RunStep::Call(n) => self.deliver_hook_call(n)?,
         }
         self.check()
     }
@@ -231,21 +233,22 @@ impl Play {
     fn check(&mut self) -> Checked {
         self.collect_calls();
         let facts = self.journal.facts();
-        for fact in &facts[self.oracle.ledger.heard()..] {
-            self.trace.note(|| format!("  fact: {}", told(fact)));
+        for fact in &facts[self.oracle.ledger.facts_read()..] {
+            self.trace
+                .note(|| format!("  fact: {}", describe_fact(fact)));
         }
-        self.oracle.ledger.hear(facts)?;
-        self.is_kept()?;
+        self.oracle.ledger.read_facts(facts)?;
+        self.check_acknowledged()?;
         let is_ours = |l: &&MessageState| l.message.to == self.agent;
         for state in self.journal.mail().all().filter(is_ours) {
-            self.oracle.ledger.has_status(state)?;
+            self.oracle.ledger.check_status(state)?;
             explanations::check(self.now, &self.oracle, state, self.session.as_ref())?;
         }
         Ok(())
     }
 
     /// Check that every acknowledged message exists and is synced, if anything was written since.
-    fn is_kept(&mut self) -> Checked {
+    fn check_acknowledged(&mut self) -> Checked {
         let written = (self.journal.written(), self.oracle.acknowledged().count());
         if self.written == written {
             return Ok(());
@@ -262,7 +265,7 @@ impl Play {
         Ok(())
     }
 
-    pub(crate) fn pass(&mut self, time: Duration) {
+    pub(crate) fn advance(&mut self, time: Duration) {
         self.now.mono += time;
         self.now.wall += SignedDuration::try_from(time).unwrap_or_default();
     }
@@ -270,8 +273,8 @@ impl Play {
     pub(crate) fn wake(&mut self) -> Checked {
         let now = self.now.mono;
         if let Some((session, mut world)) = self.session() {
-            session.agent.run(now);
-            session.proceed(&mut world)?;
+            session.program.run(now);
+            session.perform_actions(&mut world)?;
         }
         self.check()
     }
@@ -280,16 +283,16 @@ impl Play {
     fn wait(&mut self, millis: u32) -> Checked {
         let until = self.now.mono + Duration::from_millis(millis.into());
         while let Some(at) = self.wakeup().filter(|at| *at <= until) {
-            self.pass(at.saturating_sub(self.now.mono));
+            self.advance(at.saturating_sub(self.now.mono));
             self.wake()?;
         }
-        self.pass(until.saturating_sub(self.now.mono));
+        self.advance(until.saturating_sub(self.now.mono));
         Ok(())
     }
 
     /// Let time pass without waking anything; then wake what is late.
     fn stall(&mut self, millis: u32) -> Checked {
-        self.pass(Duration::from_millis(millis.into()));
+        self.advance(Duration::from_millis(millis.into()));
         self.wake()
     }
 
@@ -298,7 +301,7 @@ impl Play {
         self.now.wall += SignedDuration::from_secs(seconds.into());
         if seconds < 0 {
             self.oracle.was_set_back = true;
-            self.oracle.aims.sets_back();
+            self.oracle.answer_targets.note_clock_set_back();
         }
         self.tell(Input::PeriodicCheck)
     }
@@ -308,7 +311,7 @@ impl Play {
     }
 
     /// Tell the session that the journal has changed.
-    pub(crate) fn ring(&mut self) -> Checked {
+    pub(crate) fn notify_journal_change(&mut self) -> Checked {
         let head = self.journal.head();
         self.tell(Input::JournalChanged { head })
     }
@@ -318,40 +321,45 @@ impl Play {
         match self.session() {
             Some((session, mut world)) if !session.is_ending() => {
                 session.tell(input, &mut world)?;
-                session.proceed(&mut world)
+                session.perform_actions(&mut world)
             }
             Some(_) | None => Ok(()),
         }
     }
 
-    fn deed(&mut self, deed: Deed) -> Checked {
+    fn perform_person_action(&mut self, deed: PersonAction) -> Checked {
         let Some((session, mut world)) = self.session() else {
             return Ok(());
         };
         if session.is_ending() {
             return Ok(());
         }
-        let mut keys = |piece| session.terminal.queue.push_back(Waiting::Piece(piece));
+        let mut keys = |piece| {
+            session
+                .terminal
+                .queue
+                .push_back(KeyboardRequest::Piece(piece))
+        };
         match deed {
-            Deed::Type => keys(Piece::Key),
-            Deed::Submit => keys(Piece::Submit),
-            Deed::Clear => keys(Piece::Clear),
-            Deed::Checkpoint => {
-                world.oracle.told.is_checkpoint_wanted = true;
+            PersonAction::Type => keys(Piece::Key),
+            PersonAction::Submit => keys(Piece::Submit),
+            PersonAction::Clear => keys(Piece::Clear),
+            PersonAction::Checkpoint => {
+                world.oracle.record.is_checkpoint_wanted = true;
                 session.tell(Input::CheckpointRequested, &mut world)?;
             }
-            Deed::Pause(by) => session.tell(Input::Paused(by), &mut world)?,
-            Deed::Release(by) => session.tell(Input::Unpaused(by), &mut world)?,
+            PersonAction::Pause(by) => session.tell(Input::Paused(by), &mut world)?,
+            PersonAction::Release(by) => session.tell(Input::Unpaused(by), &mut world)?,
         }
-        session.proceed(&mut world)
+        session.perform_actions(&mut world)
     }
 
     /// Kill the session. Its senders send again under the same id, past the session.
     pub(crate) fn kill(&mut self) {
         self.drop_session();
         for sender in &mut self.senders {
-            if sender.way == Way::Socket {
-                sender.way = Way::Direct;
+            if sender.route == SendRoute::Socket {
+                sender.route = SendRoute::Direct;
                 sender.stored = None;
             }
         }
@@ -366,37 +374,37 @@ impl Play {
         let resumed = self.journal.conversation().cloned();
         let is_there =
             |c: &Conversation| c.transcript.is_none() || self.transcripts.contains_key(&c.id);
-        let resumed = resumed.filter(|c| self.nature.resumes && is_there(c));
+        let resumed = resumed.filter(|c| self.profile.resumes_conversation && is_there(c));
         let rows = resumed.as_ref().and_then(|c| {
             let rows = self.transcripts.get(&c.id);
             rows.filter(|_| c.transcript.is_some())
         });
         self.oracle
             .ledger
-            .resumes(resumed.as_ref().map(|_| rows.map_or(&[][..], |rows| rows)));
+            .note_resumed(resumed.as_ref().map(|_| rows.map_or(&[][..], |rows| rows)));
         let recorded = self.journal.start(self.now, &begun, resumed.as_ref());
         // The session may have recorded only its start: then it has crashed.
         if recorded.is_ok() {
-            self.oracle.begin(self.nature, self.now);
-            let session = Session::new(self.nature, self.now, begun.run, resumed, self.fault);
+            self.oracle.begin_session(self.profile, self.now);
+            let session = Session::new(self.profile, self.now, begun.run, resumed, self.fault);
             self.session = Some(session);
             self.has_missed_bell = false;
         }
-        self.ring()
+        self.notify_journal_change()
     }
 
     /// The session and its program are gone, and with them the prompts that the program has queued.
     fn drop_session(&mut self) -> Option<Uuid> {
         let session = self.session.take()?;
         // Without a hook, no proof is awaited.
-        let is_awaited = match self.nature.records {
-            true => session.is_named,
-            false => session.is_heard,
+        let is_awaited = match self.profile.transcript_proves {
+            true => session.is_transcript_named,
+            false => session.was_hook_heard,
         };
-        if self.nature.proves && is_awaited {
-            for turns in session.agent.queued() {
-                let ids = Session::gets(turns, &self.turns);
-                self.oracle.ledger.record_lost_queue(&ids);
+        if self.profile.hooks_report && is_awaited {
+            for turns in session.program.queued() {
+                let ids = Session::received(turns, &self.turns);
+                self.oracle.ledger.note_lost_queue(&ids);
             }
         }
         Some(session.run)
@@ -408,12 +416,12 @@ impl Play {
         self.calls.clear();
         let change = self.journal.lose_power(luck);
         self.trace.note(|| format!("  {change}"));
-        self.oracle.ledger.read_again(self.journal.facts());
+        self.oracle.ledger.reload(self.journal.facts());
     }
 }
 
 /// Return a fact in a few words.
-fn told(fact: &Fact) -> String {
+fn describe_fact(fact: &Fact) -> String {
     let kind = fact.event.kind();
     match &fact.event {
         fact::Event::Message(_) => format!("{kind} {}", MessageId(fact.id).id8()),

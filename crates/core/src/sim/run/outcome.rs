@@ -6,9 +6,9 @@
 
 use crate::fact::Event;
 use crate::receipt::Step;
-use crate::sim::oracle::law::Broken;
+use crate::sim::oracle::law::Violation;
 use crate::sim::run::trace::Trace;
-use crate::sim::run::{Play, nth};
+use crate::sim::run::{Simulation, nth};
 use crate::sim::script::{Line, Script};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,21 +20,21 @@ const SETTLE_STEPS: u32 = 5_000;
 /// Seeds whose outcomes are hashed together.
 const SEEDS_PER_HASH: u64 = 250;
 
-impl Play {
+impl Simulation {
     /// Continue the run for [`SETTLE_WITHIN`]. Return whether nothing is left to do then.
-    fn settle(&mut self) -> Result<bool, Broken> {
+    fn settle(&mut self) -> Result<bool, Violation> {
         let until = self.now.mono + SETTLE_WITHIN;
         let most = self.steps + SETTLE_STEPS;
         while self.steps < most {
             // Take the possible steps in turn, so that none of them waits forever.
-            if let Some(next) = nth(&self.next(), self.steps as u8).copied() {
+            if let Some(next) = nth(&self.possible_steps(), self.steps as u8).copied() {
                 self.step(next)?;
                 continue;
             }
             let Some(at) = self.wakeup().filter(|at| *at <= until) else {
                 return Ok(true);
             };
-            self.pass(at.saturating_sub(self.now.mono));
+            self.advance(at.saturating_sub(self.now.mono));
             self.wake()?;
         }
         Ok(false)
@@ -63,25 +63,25 @@ impl Play {
     }
 }
 
-/// Play the script of one seed without a crash, and return the outcome.
+/// Simulation the script of one seed without a crash, and return the outcome.
 fn outcome(seed: u64) -> String {
-    let mut script = Script::of_mail(seed);
+    let mut script = Script::without_nudges(seed);
     script.crash = None;
-    play(&script).unwrap_or_else(|broken| panic!("seed {seed}: {broken}"))
+    run_script(&script).unwrap_or_else(|broken| panic!("seed {seed}: {broken}"))
 }
 
-fn play(script: &Script) -> Result<String, Broken> {
-    let mut play = Play::new(script, Trace::default(), None);
+fn run_script(script: &Script) -> Result<String, Violation> {
+    let mut simulation = Simulation::new(script, Trace::default(), None);
     for line in &script.lines {
-        if !matches!(line, Line::Step(_) | Line::Run(_)) {
-            play.line(*line)?;
+        if !matches!(line, Line::Step(_) | Line::Steps(_)) {
+            simulation.line(*line)?;
         }
-        if !play.settle()? {
+        if !simulation.settle()? {
             return Ok("does not settle".to_owned());
         }
     }
-    play.end_well()?;
-    Ok(play.outcome())
+    simulation.end_without_faults()?;
+    Ok(simulation.outcome())
 }
 
 /// FNV-1a: short, and the same on every machine.

@@ -1,10 +1,10 @@
-//! Chance that a seed repeats: the same numbers on every machine and in every version.
+//! Random that a seed repeats: the same numbers on every machine and in every version.
 
 /// SplitMix64.
 #[derive(Debug, Clone)]
-pub(crate) struct Chance(u64);
+pub(crate) struct Random(u64);
 
-impl Chance {
+impl Random {
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }

@@ -3,22 +3,22 @@
 
 use crate::delivery::PausedBy;
 use crate::priority::Priority;
-use crate::sim::script::random::Chance;
-use crate::sim::script::{Act, Deed, Line, Link, Post, Way, Writer};
+use crate::sim::script::random::Random;
+use crate::sim::script::{Line, Link, PersonAction, Post, ProgramAction, SendRoute, Writer};
 
 /// Return a few lines that belong together. The shrinker can remove each of them.
-pub(crate) fn scene(chance: &mut Chance) -> Vec<Line> {
-    match chance.below(5) {
-        0 => draft(chance),
-        1 => question(chance),
-        2 => deaf(chance),
-        3 => debt(chance),
-        _ => storm(chance),
+pub(crate) fn scene(random: &mut Random) -> Vec<Line> {
+    match random.below(5) {
+        0 => draft(random),
+        1 => question(random),
+        2 => unread_input(random),
+        3 => owed_reply(random),
+        _ => storm(random),
     }
 }
 
-fn run(chance: &mut Chance) -> Line {
-    Line::Run(1 + chance.byte() % 24)
+fn run(random: &mut Random) -> Line {
+    Line::Steps(1 + random.byte() % 24)
 }
 
 fn post(priority: Priority) -> Post {
@@ -33,121 +33,121 @@ fn post(priority: Priority) -> Post {
         expects_reply: false,
         from: Writer::Human,
         link: None,
-        way: Way::Direct,
+        route: SendRoute::Direct,
     }
 }
 
-fn mail(chance: &mut Chance) -> Line {
-    Line::Post(post(chance.pick(&Priority::ALL)))
+fn mail(random: &mut Random) -> Line {
+    Line::Post(post(random.pick(&Priority::ALL)))
 }
 
 /// Return an interruption.
-fn trouble(chance: &mut Chance) -> Line {
-    chance.pick(&[
-        Line::Agent(Act::Ask),
-        Line::Agent(Act::Ask),
-        Line::Agent(Act::Unask),
-        Line::Agent(Act::StopReading),
-        Line::Agent(Act::BreakWrite),
-        Line::Agent(Act::Hide(true)),
-        Line::Agent(Act::Exit),
-        Line::Person(Deed::Type),
-        Line::Person(Deed::Submit),
-        Line::Person(Deed::Pause(PausedBy::Viewer)),
+fn interruption(random: &mut Random) -> Line {
+    random.pick(&[
+        Line::Program(ProgramAction::Ask),
+        Line::Program(ProgramAction::Ask),
+        Line::Program(ProgramAction::CloseQuestion),
+        Line::Program(ProgramAction::StopReading),
+        Line::Program(ProgramAction::FailNextWrite),
+        Line::Program(ProgramAction::HideInputBox(true)),
+        Line::Program(ProgramAction::Exit),
+        Line::Person(PersonAction::Type),
+        Line::Person(PersonAction::Submit),
+        Line::Person(PersonAction::Pause(PausedBy::Viewer)),
         Line::Wait(51),
         Line::Wait(2_000),
     ])
 }
 
 /// A person leaves a draft, and mail comes.
-fn draft(chance: &mut Chance) -> Vec<Line> {
+fn draft(random: &mut Random) -> Vec<Line> {
     vec![
-        Line::Person(Deed::Type),
-        Line::Run(16),
+        Line::Person(PersonAction::Type),
+        Line::Steps(16),
         Line::Wait(2_500),
-        mail(chance),
-        run(chance),
-        trouble(chance),
-        run(chance),
+        mail(random),
+        run(random),
+        interruption(random),
+        run(random),
         Line::Wait(60),
-        run(chance),
-        trouble(chance),
-        run(chance),
+        run(random),
+        interruption(random),
+        run(random),
         Line::Wait(2_000),
     ]
 }
 
 /// A question, its answer, and perhaps another question before that is typed.
-fn question(chance: &mut Chance) -> Vec<Line> {
+fn question(random: &mut Random) -> Vec<Line> {
     let answer = Post {
         raw: true,
         ..post(Priority::Normal)
     };
     vec![
-        mail(chance),
-        run(chance),
-        Line::Agent(Act::Ask),
-        Line::Run(12),
+        mail(random),
+        run(random),
+        Line::Program(ProgramAction::Ask),
+        Line::Steps(12),
         Line::Post(answer),
-        run(chance),
-        trouble(chance),
-        Line::Agent(Act::Ask),
-        run(chance),
+        run(random),
+        interruption(random),
+        Line::Program(ProgramAction::Ask),
+        run(random),
         Line::Wait(60),
-        run(chance),
+        run(random),
     ]
 }
 
 /// The program does not read its input.
-fn deaf(chance: &mut Chance) -> Vec<Line> {
+fn unread_input(random: &mut Random) -> Vec<Line> {
     vec![
-        mail(chance),
-        run(chance),
+        mail(random),
+        run(random),
         Line::Wait(51),
-        run(chance),
-        Line::Agent(Act::StopReading),
-        run(chance),
+        run(random),
+        Line::Program(ProgramAction::StopReading),
+        run(random),
         Line::Wait(1_000),
-        run(chance),
-        trouble(chance),
-        run(chance),
-        Line::Agent(Act::Read),
+        run(random),
+        interruption(random),
+        run(random),
+        Line::Program(ProgramAction::StartReading),
     ]
 }
 
 /// A reply is expected, and the agent becomes idle a few times.
-fn debt(chance: &mut Chance) -> Vec<Line> {
+fn owed_reply(random: &mut Random) -> Vec<Line> {
     let asked = Post {
         expects_reply: true,
         ..post(Priority::Normal)
     };
     let answer = Post {
         from: Writer::Agent,
-        link: Some((Link::Answers, chance.byte())),
+        link: Some((Link::RepliesTo, random.byte())),
         ..post(Priority::Normal)
     };
     let mut lines = vec![Line::Post(asked)];
     for _ in 0..4 {
-        lines.extend([Line::Run(24), Line::Wait(5_000), run(chance)]);
-        lines.push(trouble(chance));
+        lines.extend([Line::Steps(24), Line::Wait(5_000), run(random)]);
+        lines.push(interruption(random));
     }
     lines.push(Line::Post(answer));
-    lines.extend([Line::Run(24), Line::Wait(5_000), Line::Run(24)]);
+    lines.extend([Line::Steps(24), Line::Wait(5_000), Line::Steps(24)]);
     lines
 }
 
 /// Two agents reply to each other, or one of them does not stop.
-fn storm(chance: &mut Chance) -> Vec<Line> {
+fn storm(random: &mut Random) -> Vec<Line> {
     let mut lines = Vec::new();
     for n in 0..7 {
-        let from = chance.pick(&[Writer::Peer, Writer::Agent]);
-        let link = Some((Link::Answers, n));
+        let from = random.pick(&[Writer::Peer, Writer::Agent]);
+        let link = Some((Link::RepliesTo, n));
         let post = Post {
             from,
-            link: link.filter(|_| chance.one_in(2)),
+            link: link.filter(|_| random.one_in(2)),
             ..post(Priority::Normal)
         };
-        lines.extend([Line::Post(post), run(chance)]);
+        lines.extend([Line::Post(post), run(random)]);
     }
     lines
 }

@@ -4,16 +4,19 @@ use crate::driver::{self, Action, Input, JournalOperation, KeyboardUser};
 use crate::receipt::recovery::{NEVER_PROVEN, OpenOffers};
 use crate::session::Ending;
 use crate::sim::faults::FaultyDriver;
-use crate::sim::oracle::answer_targets::Part;
+use crate::sim::oracle::answer_targets::AnswerPart;
 use crate::sim::oracle::explanations;
 use crate::sim::oracle::law::{Checked, Law};
-use crate::sim::oracle::observer::Watch;
+use crate::sim::oracle::observer::OracleObserver;
 use crate::sim::script::Disk;
-use crate::sim::session::{Cargo, Commit, Going, Lease, Peek, Read, Session, Stroke, World};
-use crate::sim::world::hook_calls::Typed;
+use crate::sim::session::{
+    Commit, LeaseState, LookState, MailReadState, Session, SessionStep, TurnKind, TypingState,
+    World,
+};
+use crate::sim::world::hook_calls::WrittenText;
 use crate::sim::world::manifest;
-use crate::sim::world::terminal::{Piece, Waiting};
-use crate::sim::world::transcript::{Reading, given};
+use crate::sim::world::terminal::{KeyboardRequest, Piece};
+use crate::sim::world::transcript::{TranscriptRead, given};
 use crate::turn;
 use std::time::Duration;
 
@@ -22,66 +25,66 @@ const MAX_KEYS: usize = 2;
 
 impl Session {
     /// Take the next step of one thing that is under way.
-    pub(crate) fn step(&mut self, going: Going, world: &mut World<'_>) -> Checked {
+    pub(crate) fn step(&mut self, step: SessionStep, world: &mut World<'_>) -> Checked {
         let now = world.now.mono;
-        world.trace.note(|| format!("  {} {going:?}", clock(now)));
-        match going {
+        world.trace.note(|| format!("  {} {step:?}", clock(now)));
+        match step {
             // The driver is not woken for each key.
-            Going::Keyboard => return self.type_next(world),
-            Going::Commit(n) => self.go_on_committing(n, world)?,
-            Going::Lease => self.report_lease(world)?,
-            Going::Stroke => self.go_on_typing(world)?,
-            Going::Hook(n) => self.go_on_with_hook(n, world)?,
-            Going::ReadMail => self.go_on_reading(world)?,
-            Going::Draft => self.catch_up(world)?,
-            Going::Pulse => {
-                self.agent.has_written = false;
+            SessionStep::UseKeyboard => return self.type_next(world),
+            SessionStep::Commit(n) => self.step_commit(n, world)?,
+            SessionStep::ReportLease => self.report_lease(world)?,
+            SessionStep::Type => self.step_typing(world)?,
+            SessionStep::Hook(n) => self.step_hook(n, world)?,
+            SessionStep::ReadMail => self.step_mail_read(world)?,
+            SessionStep::ReportKeys => self.report_keys(world)?,
+            SessionStep::ReportOutput => {
+                self.program.has_output = false;
                 self.tell(Input::OutputSeen, world)?;
             }
-            Going::Question => {
-                self.told_question.clone_from(&self.agent.question);
-                let (words, asks) = (self.told_question.as_deref(), self.asks());
-                world.oracle.aims.shows(words, asks);
-                self.tell(Input::DialogChanged(self.told_question.clone()), world)?;
+            SessionStep::ReportQuestion => {
+                self.reported_question.clone_from(&self.program.question);
+                let (words, question) = (self.reported_question.as_deref(), self.open_question());
+                world.oracle.answer_targets.note_shown(words, question);
+                self.tell(Input::DialogChanged(self.reported_question.clone()), world)?;
             }
-            Going::Screen => self.glance(world),
-            Going::Seen => {
-                self.is_news = false;
-                let glance = self.sighted.clone();
-                self.tell_seen(glance, Input::ScreenChanged, world)?;
+            SessionStep::LookAtScreen => self.look_at_screen(world),
+            SessionStep::ReportScreen => {
+                self.screen_changed = false;
+                let look = self.last_look.clone();
+                self.report_screen(look, Input::ScreenChanged, world)?;
             }
-            Going::Peek => self.go_on_peeking(world)?,
-            Going::Nudge(going) => self.go_on_nudging(going, world)?,
-            Going::Read => self.read(world)?,
-            Going::Transcript => self.go_on_with_transcript(world)?,
-            Going::Row => self.write_row(world),
-            Going::Exit => self.notice_exit(world)?,
-            Going::Processes => {
+            SessionStep::Look => self.step_look(world)?,
+            SessionStep::Nudge(step) => self.step_nudge(step, world)?,
+            SessionStep::ReadInput => self.read_input(world)?,
+            SessionStep::ReadTranscript => self.step_transcript_read(world)?,
+            SessionStep::WriteRow => self.write_row(world),
+            SessionStep::NoticeExit => self.notice_exit(world)?,
+            SessionStep::EndProcesses => {
                 self.is_ending_processes = false;
-                self.unwritten.clear();
+                self.unwritten_rows.clear();
                 self.tell(Input::ProcessesEnded, world)?;
             }
         }
-        self.proceed(world)
+        self.perform_actions(world)
     }
 
     /// Take every action that the driver wants by now.
-    pub(crate) fn proceed(&mut self, world: &mut World<'_>) -> Checked {
+    pub(crate) fn perform_actions(&mut self, world: &mut World<'_>) -> Checked {
         if self.ended.is_none() {
-            self.catch_up(world)?;
-            self.tell(Input::PasteMode(self.agent.takes_pastes), world)?;
+            self.report_keys(world)?;
+            self.tell(Input::PasteMode(self.program.takes_pastes), world)?;
         }
         let delivery = self.delivery();
-        if delivery.is_writing() && self.stroke.is_none() && delivery.next_wakeup().is_none() {
+        if delivery.is_writing() && self.typing.is_none() && delivery.next_wakeup().is_none() {
             world.trace.note(|| "  Enter is withheld".to_owned());
         }
         loop {
             let now = world.now;
-            let (driver, mut watch) = self.observed(world);
-            let action = driver.poll_action(now, &mut watch);
-            watch.checked?;
+            let (driver, mut observer) = self.driver_and_observer(world);
+            let action = driver.poll_action(now, &mut observer);
+            observer.checked?;
             let Some(action) = action else { break };
-            self.take(action, world)?;
+            self.perform(action, world)?;
         }
         if world.trace.is_kept() {
             let mail = &self.driver.mail().pending;
@@ -94,14 +97,14 @@ impl Session {
                 let is_awaited = self.nudges.are_awaited();
                 Law::EveryWaitHasAReason.holds(!is_awaited, || "a nudge has no outcome")
             }
-            None => explanations::wakeups(world.now, &self.driver),
+            None => explanations::check_wakeups(world.now, &self.driver),
         }
     }
 
     /// Tell the driver of a person's keys before anything else. The program may not have read the
     /// keys yet.
-    pub(crate) fn catch_up(&mut self, world: &mut World<'_>) -> Checked {
-        if !std::mem::take(&mut self.terminal.is_draft_news) {
+    pub(crate) fn report_keys(&mut self, world: &mut World<'_>) -> Checked {
+        if !std::mem::take(&mut self.terminal.draft_changed) {
             return Ok(());
         }
         let is_draft = self.terminal.has_draft;
@@ -109,23 +112,23 @@ impl Session {
     }
 
     pub(crate) fn tell(&mut self, input: Input, world: &mut World<'_>) -> Checked {
-        self.catch_up(world)?;
+        self.report_keys(world)?;
         self.tell_next(input, world)
     }
 
     fn tell_next(&mut self, input: Input, world: &mut World<'_>) -> Checked {
         let now = world.now;
-        let (driver, mut watch) = self.observed(world);
-        driver.handle(now, input, &mut watch);
-        watch.checked
+        let (driver, mut observer) = self.driver_and_observer(world);
+        driver.handle(now, input, &mut observer);
+        observer.checked
     }
 
     /// Return the driver and its observer.
-    fn observed<'a, 'w>(
+    fn driver_and_observer<'a, 'w>(
         &'a mut self,
         world: &'a mut World<'w>,
-    ) -> (&'a mut FaultyDriver, Watch<'a, 'w>) {
-        let watch = Watch {
+    ) -> (&'a mut FaultyDriver, OracleObserver<'a, 'w>) {
+        let observer = OracleObserver {
             world,
             turn: &mut self.turn,
             waiting: &mut self.waiting,
@@ -134,29 +137,29 @@ impl Session {
             decisions: &mut self.decisions,
             checked: Ok(()),
         };
-        (&mut self.driver, watch)
+        (&mut self.driver, observer)
     }
 
     /// Tell the driver the result of an action. If the program has ended, tell that first.
     pub(crate) fn report(&mut self, input: Input, world: &mut World<'_>) -> Checked {
-        self.notice_exit_first(world)?;
+        self.notice_exit_if_any(world)?;
         self.tell(input, world)
     }
 
-    fn take(&mut self, action: Action, world: &mut World<'_>) -> Checked {
+    fn perform(&mut self, action: Action, world: &mut World<'_>) -> Checked {
         match action {
-            Action::ReadMail => self.read = Some(Read::Asked),
+            Action::ReadMail => self.mail_read = Some(MailReadState::Requested),
             Action::Commit { commit, operation } => self.commits.push(Commit {
                 id: commit,
                 operation,
-                said: None,
+                result: None,
             }),
             Action::LeaseKeyboard(user) => {
-                *self.lease_of(user) = Some(Lease::Asked);
-                self.terminal.queue.push_back(Waiting::Lease(user));
+                *self.lease_of(user) = Some(LeaseState::Requested);
+                self.terminal.queue.push_back(KeyboardRequest::Lease(user));
             }
             Action::ReleaseKeyboard(KeyboardUser::Turn) => self.terminal.is_leased = false,
-            Action::ReleaseKeyboard(KeyboardUser::Nudge) => self.nudge_releases(),
+            Action::ReleaseKeyboard(KeyboardUser::Nudge) => self.release_nudge_keyboard(),
             Action::Type { turn, mode } => self.begin_text(&turn, mode, world),
             Action::TypeLine(line) => return self.begin_line(line, world),
             Action::PressEnter {
@@ -167,19 +170,23 @@ impl Session {
                 by: KeyboardUser::Turn,
                 ..
             } => {
-                self.aim(Part::Enter, world);
-                self.stroke = Some(Stroke::Enter);
+                self.note_answer_keys(AnswerPart::Enter, world);
+                self.typing = Some(TypingState::Enter);
             }
             Action::PressKeys(keys) => {
                 let is_erase = keys == manifest::clear_keys().bytes();
-                let piece = if is_erase { Piece::Erase } else { Piece::Break };
+                let piece = if is_erase {
+                    Piece::ClearBox
+                } else {
+                    Piece::Interrupt
+                };
                 if self.terminal.queue.len() >= MAX_KEYS {
                     return self.tell_next(Input::KeysDropped, world);
                 }
-                self.terminal.queue.push_back(Waiting::Piece(piece));
+                self.terminal.queue.push_back(KeyboardRequest::Piece(piece));
             }
-            Action::Look(KeyboardUser::Turn) => self.peek = Some(Peek::Asked),
-            Action::Look(KeyboardUser::Nudge) => self.nudges.peek = Some(Peek::Asked),
+            Action::Look(KeyboardUser::Turn) => self.look = Some(LookState::Requested),
+            Action::Look(KeyboardUser::Nudge) => self.nudges.look = Some(LookState::Requested),
             Action::EndNudge { token, outcome } => return self.end_nudge(token, &outcome),
             Action::EndAnswerCheck { token, refusal } => {
                 return self.end_answer_check(token, refusal.as_deref(), world);
@@ -195,7 +202,7 @@ impl Session {
             Action::AnswerHook { call: _, mail } => {
                 let Some(mail) = mail else { return Ok(()) };
                 if world.journal.disk != Disk::Broken {
-                    return self.give(&mail, world);
+                    return self.give_mail(&mail, world);
                 }
                 // The file of a message cannot be written.
                 let ids = mail.messages.iter().map(|message| message.state.message.id);
@@ -208,7 +215,7 @@ impl Session {
             }
             Action::ReportCheckpoint => {}
             Action::EndProcesses => self.is_ending_processes = true,
-            Action::ReadTranscripts => self.reading = Some(Reading::Asked),
+            Action::ReadTranscripts => self.transcript_read = Some(TranscriptRead::Requested),
             Action::FollowTranscript { from_start, .. } => {
                 self.follow_transcript(from_start, world);
             }
@@ -224,7 +231,7 @@ impl Session {
     }
 
     /// The request of one user for the keyboard.
-    pub(crate) fn lease_of(&mut self, user: KeyboardUser) -> &mut Option<Lease> {
+    pub(crate) fn lease_of(&mut self, user: KeyboardUser) -> &mut Option<LeaseState> {
         match user {
             KeyboardUser::Turn => &mut self.lease,
             KeyboardUser::Nudge => &mut self.nudges.lease,
@@ -234,10 +241,10 @@ impl Session {
     /// Let the terminal forget a person's keys, provided that the driver was told of everything that
     /// the program has drawn.
     fn forget_keys(&mut self) {
-        let is_quiet = !self.agent.has_drawn && !self.is_news;
-        let is_asked = |waiting: &Waiting| matches!(waiting, Waiting::Forget(_));
+        let is_quiet = !self.program.has_drawn && !self.screen_changed;
+        let is_asked = |waiting: &KeyboardRequest| matches!(waiting, KeyboardRequest::Forget(_));
         if is_quiet && !self.terminal.queue.iter().any(is_asked) {
-            let forget = Waiting::Forget(self.terminal.keys);
+            let forget = KeyboardRequest::Forget(self.terminal.keys);
             self.terminal.queue.push_back(forget);
         }
     }
@@ -254,42 +261,45 @@ impl Session {
         }
         self.turn.no = world.turns.len();
         self.turn.input = Some(mode);
-        world.turns.push(Typed {
+        world.turns.push(WrittenText {
             text: self.turn.text(),
             ids: self.turn.ids.clone(),
             is_written: false,
         });
-        self.aim(Part::Text, world);
-        self.stroke = Some(Stroke::First);
+        self.note_answer_keys(AnswerPart::Text, world);
+        self.typing = Some(TypingState::FirstHalf);
     }
 
     /// If the turn is an answer, tell the oracle that this part of the answer is about to be typed.
-    fn aim(&self, part: Part, world: &mut World<'_>) {
-        if let (Cargo::Messages, [only]) = (self.turn.cargo, &self.turn.messages[..])
+    fn note_answer_keys(&self, part: AnswerPart, world: &mut World<'_>) {
+        if let (TurnKind::Messages, [only]) = (self.turn.kind, &self.turn.messages[..])
             && only.message.envelope.raw
         {
             let id = only.message.id;
             let has_come = only.message.created_at <= world.now.wall;
-            world.oracle.aims.wants(id, has_come, self.turn.no, part);
+            world
+                .oracle
+                .answer_targets
+                .note_keys_wanted(id, has_come, self.turn.no, part);
         }
     }
 
-    fn notice_exit_first(&mut self, world: &mut World<'_>) -> Checked {
-        if !self.agent.is_alive && self.ended.is_none() {
+    fn notice_exit_if_any(&mut self, world: &mut World<'_>) -> Checked {
+        if !self.program.is_alive && self.ended.is_none() {
             return self.notice_exit(world);
         }
         Ok(())
     }
 
-    fn go_on_committing(&mut self, n: usize, world: &mut World<'_>) -> Checked {
+    fn step_commit(&mut self, n: usize, world: &mut World<'_>) -> Checked {
         let mut commit = self.commits.remove(n);
-        if let Some(said) = commit.said.take() {
-            return self.report(said, world);
+        if let Some(result) = commit.result.take() {
+            return self.report(result, world);
         }
         let id = commit.id;
         let recorded = match &commit.operation {
             JournalOperation::RecordStep { ids, report } => {
-                world.journal.say(world.now, ids, report)
+                world.journal.record_step(world.now, ids, report)
             }
             JournalOperation::Expire => world.journal.expire(world.now).map(|()| Vec::new()),
             JournalOperation::CloseKilledHooks => {
@@ -304,7 +314,7 @@ impl Session {
                 marked.map(|()| Vec::new())
             }
             JournalOperation::RecordConversation(conversation) => {
-                let recorded = world.journal.converse(world.now, conversation);
+                let recorded = world.journal.record_conversation(world.now, conversation);
                 recorded.map(|()| Vec::new())
             }
             JournalOperation::SettleEarlierOffers(resumed) => {
@@ -315,7 +325,7 @@ impl Session {
                 settled.map(|()| Vec::new())
             }
         };
-        commit.said = Some(match recorded {
+        commit.result = Some(match recorded {
             Ok(ids) => Input::Committed {
                 commit: id,
                 ids,
@@ -334,34 +344,36 @@ impl Session {
 
     fn report_lease(&mut self, world: &mut World<'_>) -> Checked {
         match self.lease.take() {
-            Some(Lease::Said(input)) => self.report(input, world),
-            other @ (Some(Lease::Asked) | None) => {
+            Some(LeaseState::Done(input)) => self.report(input, world),
+            other @ (Some(LeaseState::Requested) | None) => {
                 self.lease = other;
                 Ok(())
             }
         }
     }
 
-    fn go_on_reading(&mut self, world: &mut World<'_>) -> Checked {
-        match self.read.take() {
-            Some(Read::Asked) if world.journal.disk == Disk::Broken => {
-                self.is_blind = true;
+    fn step_mail_read(&mut self, world: &mut World<'_>) -> Checked {
+        match self.mail_read.take() {
+            Some(MailReadState::Requested) if world.journal.disk == Disk::Broken => {
+                self.mail_is_unreadable = true;
                 self.tell(Input::MailUnreadable, world)
             }
-            Some(Read::Asked) => {
-                self.read = Some(Read::Found(world.journal.look(world.now.wall)));
+            Some(MailReadState::Requested) => {
+                self.mail_read = Some(MailReadState::Found(
+                    world.journal.read_mail(world.now.wall),
+                ));
                 Ok(())
             }
-            Some(Read::Found(view)) => self.tell(Input::MailRead(view), world),
+            Some(MailReadState::Found(view)) => self.tell(Input::MailRead(view), world),
             None => Ok(()),
         }
     }
 
     fn notice_exit(&mut self, world: &mut World<'_>) -> Checked {
         self.ended = Some(world.now.mono);
-        (self.stroke, self.peek, self.read) = (None, None, None);
-        (self.nudges.stroke, self.nudges.peek) = (None, None);
-        world.oracle.is_cut_off();
+        (self.typing, self.look, self.mail_read) = (None, None, None);
+        (self.nudges.typing, self.nudges.look) = (None, None);
+        world.oracle.note_text_cut_off();
         self.tell(Input::Exited(Ending::Exit(0)), world)
     }
 }

@@ -17,18 +17,18 @@ use crate::moment::Moment;
 use crate::pending_replies;
 use crate::session::Conversation;
 use crate::sim::faults::{Fault, FaultyDriver};
-use crate::sim::oracle::answer_targets::Asked;
-use crate::sim::oracle::{Oracle, PATH};
+use crate::sim::oracle::answer_targets::QuestionId;
+use crate::sim::oracle::{MESSAGE_PATH, Oracle};
 use crate::sim::run::trace::Trace;
-use crate::sim::script::Nature;
-use crate::sim::session::nudges::{NudgeGoing, Nudges};
-use crate::sim::world::hook_calls::{Typed, own};
-use crate::sim::world::hook_mail::Hooked;
+use crate::sim::script::ProgramProfile;
+use crate::sim::session::nudges::{NudgeStep, Nudges};
+use crate::sim::world::hook_calls::{WrittenText, first_conversation};
+use crate::sim::world::hook_mail::HookWithMail;
 use crate::sim::world::journal::Journal;
 use crate::sim::world::manifest;
-use crate::sim::world::program::Agent;
+use crate::sim::world::program::Program;
 use crate::sim::world::terminal::{Terminal, TurnNo};
-use crate::sim::world::transcript::{Reading, Row, Transcripts};
+use crate::sim::world::transcript::{Row, TranscriptRead, Transcripts};
 use crate::turn::{self, InputMode};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -41,42 +41,42 @@ pub(crate) struct World<'a> {
     pub(crate) oracle: &'a mut Oracle,
     pub(crate) trace: &'a mut Trace,
     /// Every turn that was ever written.
-    pub(crate) turns: &'a mut Vec<Typed>,
+    pub(crate) turns: &'a mut Vec<WrittenText>,
     pub(crate) transcripts: &'a mut Transcripts,
 }
 
 /// A request for the keyboard.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Lease {
-    Asked,
+pub(crate) enum LeaseState {
+    Requested,
     /// The result, which the driver is still to be told.
-    Said(Input),
+    Done(Input),
 }
 
 /// A look at the screen that the driver wants.
 #[derive(Debug)]
-pub(crate) enum Peek {
-    Asked,
+pub(crate) enum LookState {
+    Requested,
     /// The result, which the driver is still to be told.
-    Said(Glance),
+    Done(ScreenLook),
 }
 
 /// A look at the screen.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Glance {
+pub(crate) struct ScreenLook {
     pub(crate) sighting: Sighting,
     /// The question that the program really asked at that moment.
-    pub(crate) asks: Option<Asked>,
+    pub(crate) question: Option<QuestionId>,
 }
 
 /// Something that is being typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Stroke {
-    First,
-    Rest,
+pub(crate) enum TypingState {
+    FirstHalf,
+    SecondHalf,
     Enter,
     /// The result, which the driver is still to be told.
-    Said(Input),
+    Done(Input),
 }
 
 /// A commit that is under way.
@@ -85,19 +85,19 @@ pub(crate) struct Commit {
     pub(crate) id: CommitId,
     pub(crate) operation: JournalOperation,
     /// The result, which the driver is still to be told.
-    pub(crate) said: Option<Input>,
+    pub(crate) result: Option<Input>,
 }
 
 /// A read of the journal that is under way.
 #[derive(Debug)]
-pub(crate) enum Read {
-    Asked,
+pub(crate) enum MailReadState {
+    Requested,
     Found(MailView),
 }
 
 /// What a turn tells the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Cargo {
+pub(crate) enum TurnKind {
     Messages,
     /// The messages whose replies are owed.
     Reminder,
@@ -106,7 +106,7 @@ pub(crate) enum Cargo {
 /// The turn that is under way.
 #[derive(Debug)]
 pub(crate) struct Turn {
-    pub(crate) cargo: Cargo,
+    pub(crate) kind: TurnKind,
     pub(crate) no: TurnNo,
     pub(crate) ids: Vec<MessageId>,
     pub(crate) messages: Vec<MessageState>,
@@ -121,9 +121,9 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
-    pub(crate) fn new(cargo: Cargo, ids: Vec<MessageId>) -> Self {
+    pub(crate) fn new(kind: TurnKind, ids: Vec<MessageId>) -> Self {
         Self {
-            cargo,
+            kind,
             no: 0,
             ids,
             messages: Vec::new(),
@@ -137,9 +137,9 @@ impl Turn {
 
     /// Return the text of the turn, as the program receives it.
     pub(crate) fn text(&self) -> String {
-        let text = match self.cargo {
-            Cargo::Reminder => pending_replies::reminder(&self.messages).into_bytes(),
-            Cargo::Messages => {
+        let text = match self.kind {
+            TurnKind::Reminder => pending_replies::reminder(&self.messages).into_bytes(),
+            TurnKind::Messages => {
                 let entries: Vec<_> = self.messages.iter().map(turn_entry).collect();
                 turn::render(&entries, self.input.unwrap_or(InputMode::Typed))
             }
@@ -152,7 +152,7 @@ impl Turn {
 pub(crate) fn turn_entry(state: &MessageState) -> turn::Entry<'_> {
     turn::Entry {
         state,
-        path: &PATH,
+        path: &MESSAGE_PATH,
         placement: turn::TextPlacement::Inline,
     }
 }
@@ -161,19 +161,19 @@ pub(crate) fn turn_entry(state: &MessageState) -> turn::Entry<'_> {
 pub(crate) struct Session {
     pub(crate) run: Uuid,
     pub(crate) driver: FaultyDriver,
-    pub(crate) agent: Agent,
+    pub(crate) program: Program,
     pub(crate) terminal: Terminal,
-    pub(crate) read: Option<Read>,
+    pub(crate) mail_read: Option<MailReadState>,
     /// Whether the mail could not be read.
-    pub(crate) is_blind: bool,
-    pub(crate) lease: Option<Lease>,
-    pub(crate) stroke: Option<Stroke>,
-    pub(crate) peek: Option<Peek>,
+    pub(crate) mail_is_unreadable: bool,
+    pub(crate) lease: Option<LeaseState>,
+    pub(crate) typing: Option<TypingState>,
+    pub(crate) look: Option<LookState>,
     pub(crate) commits: Vec<Commit>,
     /// The last look of the terminal at the screen.
-    pub(crate) sighted: Glance,
+    pub(crate) last_look: ScreenLook,
     /// Whether the driver is still to be told of `sighted`.
-    pub(crate) is_news: bool,
+    pub(crate) screen_changed: bool,
     pub(crate) turn: Turn,
     /// A turn that waits for its Enter, while another turn goes before it.
     pub(crate) waiting: Option<Turn>,
@@ -182,76 +182,76 @@ pub(crate) struct Session {
     pub(crate) decisions: DecisionLines,
     pub(crate) holds: HoldLog,
     /// Hook calls that were given mail.
-    pub(crate) hooks: Vec<Hooked>,
+    pub(crate) hooks: Vec<HookWithMail>,
     /// Number of hook calls.
     pub(crate) hook_calls: u64,
     /// Messages whose receipts will not be recorded any more.
     pub(crate) given_up: Vec<MessageId>,
-    pub(crate) told_question: Option<String>,
+    pub(crate) reported_question: Option<String>,
     /// When the session noticed that the program has ended.
     pub(crate) ended: Option<Duration>,
     /// Whether the processes that the program has left are to be ended.
     pub(crate) is_ending_processes: bool,
     /// Whether a hook of the program was heard.
-    pub(crate) is_heard: bool,
+    pub(crate) was_hook_heard: bool,
     /// Whether a hook of the program has named the transcript.
-    pub(crate) is_named: bool,
+    pub(crate) is_transcript_named: bool,
     /// The conversation that the program is in.
     pub(crate) conversation: String,
     /// Rows that the program has not written to its transcript yet.
-    pub(crate) unwritten: VecDeque<Row>,
+    pub(crate) unwritten_rows: VecDeque<Row>,
     /// The rows of the transcript that the session has read, if it follows the transcript.
-    pub(crate) followed: Option<usize>,
-    pub(crate) reading: Option<Reading>,
+    pub(crate) transcript_offset: Option<usize>,
+    pub(crate) transcript_read: Option<TranscriptRead>,
 }
 
 /// Something that can take its next step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Going {
+pub(crate) enum SessionStep {
     Commit(usize),
-    Lease,
-    Keyboard,
-    Stroke,
+    ReportLease,
+    UseKeyboard,
+    Type,
     Hook(usize),
     ReadMail,
-    Draft,
-    Pulse,
+    ReportKeys,
+    ReportOutput,
     /// The driver is told of a question by other evidence than the screen.
-    Question,
+    ReportQuestion,
     /// The terminal looks at the screen.
-    Screen,
+    LookAtScreen,
     /// The driver is told what the screen shows.
-    Seen,
-    Peek,
-    Nudge(NudgeGoing),
+    ReportScreen,
+    Look,
+    Nudge(NudgeStep),
     /// The program reads a piece of its input.
-    Read,
-    Exit,
+    ReadInput,
+    NoticeExit,
     /// The processes that the program has left are ended.
-    Processes,
+    EndProcesses,
     /// The session reads the transcript.
-    Transcript,
+    ReadTranscript,
     /// The program writes to its transcript.
-    Row,
+    WriteRow,
 }
 
 impl Session {
     pub(crate) fn new(
-        nature: Nature,
+        profile: ProgramProfile,
         now: Moment,
         run: Uuid,
         resumed: Option<Conversation>,
         fault: Option<Fault>,
     ) -> Self {
-        let own = || own(run);
+        let own = || first_conversation(run);
         let conversation = resumed
             .as_ref()
             .map_or_else(own, |resumed| resumed.id.clone());
         let delivery = DeliveryConfig {
-            harness: manifest::manifest(nature),
-            path_bytes: PATH.len(),
+            harness: manifest::manifest(profile),
+            path_bytes: MESSAGE_PATH.len(),
             reach: Reach::Terminal,
-            has_hooks: nature.proves,
+            has_hooks: profile.hooks_report,
         };
         let decisions = DecisionLines::new(delivery.harness.clone());
         let start = DriverConfig {
@@ -266,17 +266,17 @@ impl Session {
         Self {
             run,
             driver: FaultyDriver::new(SessionDriver::new(start, now), fault),
-            agent: Agent::new(nature, now.mono),
+            program: Program::new(profile, now.mono),
             terminal: Terminal::default(),
-            read: None,
-            is_blind: false,
+            mail_read: None,
+            mail_is_unreadable: false,
             lease: None,
-            stroke: None,
-            peek: None,
+            typing: None,
+            look: None,
             commits: Vec::new(),
-            sighted: Glance::default(),
-            is_news: false,
-            turn: Turn::new(Cargo::Messages, Vec::new()),
+            last_look: ScreenLook::default(),
+            screen_changed: false,
+            turn: Turn::new(TurnKind::Messages, Vec::new()),
             waiting: None,
             nudges: Nudges::default(),
             decisions,
@@ -284,15 +284,15 @@ impl Session {
             hooks: Vec::new(),
             hook_calls: 0,
             given_up: Vec::new(),
-            told_question: None,
+            reported_question: None,
             ended: None,
             is_ending_processes: false,
-            is_heard: false,
-            is_named: false,
+            was_hook_heard: false,
+            is_transcript_named: false,
             conversation,
-            unwritten: VecDeque::new(),
-            followed: None,
-            reading: None,
+            unwritten_rows: VecDeque::new(),
+            transcript_offset: None,
+            transcript_read: None,
         }
     }
 
@@ -301,8 +301,10 @@ impl Session {
     }
 
     /// Return the question that the program really asks now.
-    pub(crate) fn asks(&self) -> Option<Asked> {
-        self.agent.asks().map(|number| (self.run, number))
+    pub(crate) fn open_question(&self) -> Option<QuestionId> {
+        self.program
+            .question_number()
+            .map(|number| (self.run, number))
     }
 
     pub(crate) fn has_seen(&self, id: MessageId) -> bool {
@@ -314,7 +316,7 @@ impl Session {
     /// journal for the next session.
     pub(crate) fn is_busy_with(&self, id: MessageId) -> bool {
         let is_writing = self.driver.is_offering() || self.delivery().is_writing();
-        let in_turn = (is_writing || self.peek.is_some()) && self.turn.ids.contains(&id);
+        let in_turn = (is_writing || self.look.is_some()) && self.turn.ids.contains(&id);
         let in_hook = self.hooks.iter().any(|hook| hook.ids.contains(&id));
         let is_on = self.driver.is_committing(id) || self.driver.is_offered_directly(id);
         in_turn || is_on || in_hook || self.given_up.contains(&id)
@@ -337,50 +339,56 @@ impl Session {
     /// When the next change is due that the clock alone causes.
     pub(crate) fn wakeup(&self, now: Moment) -> Option<Duration> {
         let driver = self.driver.next_timeout(now);
-        let other = self.agent.next().filter(|_| self.ended.is_none());
+        let other = self.program.next_change().filter(|_| self.ended.is_none());
         driver.into_iter().chain(other).min()
     }
 
     /// List everything that can take its next step now.
-    pub(crate) fn going(&self) -> Vec<Going> {
-        let mut going = Vec::new();
-        let mut add = |is_so: bool, what| going.extend(is_so.then_some(what));
+    pub(crate) fn possible_steps(&self) -> Vec<SessionStep> {
+        let mut steps = Vec::new();
+        let mut add = |is_so: bool, what| steps.extend(is_so.then_some(what));
         for n in 0..self.commits.len() {
-            add(true, Going::Commit(n));
+            add(true, SessionStep::Commit(n));
         }
         for n in 0..self.hooks.len() {
-            add(true, Going::Hook(n));
+            add(true, SessionStep::Hook(n));
         }
-        add(self.is_ending_processes, Going::Processes);
-        add(self.reading.is_some(), Going::Transcript);
-        add(!self.unwritten.is_empty(), Going::Row);
+        add(self.is_ending_processes, SessionStep::EndProcesses);
+        add(self.transcript_read.is_some(), SessionStep::ReadTranscript);
+        add(!self.unwritten_rows.is_empty(), SessionStep::WriteRow);
         if self.ended.is_some() {
-            return going;
+            return steps;
         }
-        add(matches!(self.lease, Some(Lease::Said(_))), Going::Lease);
-        add(self.terminal.can_type(), Going::Keyboard);
-        let is_said = matches!(self.stroke, Some(Stroke::Said(_)));
+        add(
+            matches!(self.lease, Some(LeaseState::Done(_))),
+            SessionStep::ReportLease,
+        );
+        add(self.terminal.can_type(), SessionStep::UseKeyboard);
+        let is_said = matches!(self.typing, Some(TypingState::Done(_)));
         let can_write = self.terminal.has_room() || is_said;
-        add(self.stroke.is_some() && can_write, Going::Stroke);
-        add(self.read.is_some(), Going::ReadMail);
+        add(self.typing.is_some() && can_write, SessionStep::Type);
+        add(self.mail_read.is_some(), SessionStep::ReadMail);
         // The result of a look is told before a change of the screen.
-        let is_told = matches!(self.peek, Some(Peek::Said(_)));
-        add(self.peek.is_some(), Going::Peek);
-        for nudge in self.nudges.going(self.terminal.has_room()) {
-            add(true, Going::Nudge(nudge));
+        let is_told = matches!(self.look, Some(LookState::Done(_)));
+        add(self.look.is_some(), SessionStep::Look);
+        for nudge in self.nudges.possible_steps(self.terminal.has_room()) {
+            add(true, SessionStep::Nudge(nudge));
         }
         if self.delivery().reads_screen() {
-            add(self.agent.has_drawn, Going::Screen);
-            add(self.is_news && !is_told, Going::Seen);
+            add(self.program.has_drawn, SessionStep::LookAtScreen);
+            add(self.screen_changed && !is_told, SessionStep::ReportScreen);
         } else {
-            let is_new = self.agent.question != self.told_question;
-            add(is_new, Going::Question);
+            let is_new = self.program.question != self.reported_question;
+            add(is_new, SessionStep::ReportQuestion);
         }
-        add(self.terminal.is_draft_news, Going::Draft);
-        add(self.agent.has_written, Going::Pulse);
-        let can_read = self.agent.is_alive && self.agent.is_reading;
-        add(can_read && self.terminal.is_unread(), Going::Read);
-        add(!self.agent.is_alive, Going::Exit);
-        going
+        add(self.terminal.draft_changed, SessionStep::ReportKeys);
+        add(self.program.has_output, SessionStep::ReportOutput);
+        let can_read = self.program.is_alive && self.program.is_reading;
+        add(
+            can_read && self.terminal.is_unread(),
+            SessionStep::ReadInput,
+        );
+        add(!self.program.is_alive, SessionStep::NoticeExit);
+        steps
     }
 }

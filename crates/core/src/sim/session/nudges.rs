@@ -8,17 +8,17 @@ use crate::moment::Moment;
 use crate::sim::oracle::Oracle;
 use crate::sim::oracle::delivery_record;
 use crate::sim::oracle::law::{Checked, Law};
-use crate::sim::session::{Lease, Peek, Session, Stroke, World};
-use crate::sim::world::hook_calls::Typed;
+use crate::sim::session::{LeaseState, LookState, Session, TypingState, World};
+use crate::sim::world::hook_calls::WrittenText;
 use crate::sim::world::terminal::{Piece, TurnNo};
 use jiff::{SignedDuration, Timestamp};
 
 /// How long a sender waits.
-const GOOD_FOR: SignedDuration = SignedDuration::from_secs(3);
+const SENDER_TIMEOUT: SignedDuration = SignedDuration::from_secs(3);
 
 /// A nudge whose sender waits for the outcome.
 #[derive(Debug)]
-struct Open {
+struct OpenNudge {
     token: RequestToken,
     expires_at: Timestamp,
 }
@@ -35,11 +35,11 @@ struct OpenCheck {
 pub(crate) struct Nudges {
     tokens: u64,
     /// In the order in which they came.
-    open: Vec<Open>,
+    open: Vec<OpenNudge>,
     checks: Vec<OpenCheck>,
-    pub(crate) lease: Option<Lease>,
-    pub(crate) stroke: Option<Stroke>,
-    pub(crate) peek: Option<Peek>,
+    pub(crate) lease: Option<LeaseState>,
+    pub(crate) typing: Option<TypingState>,
+    pub(crate) look: Option<LookState>,
     /// The line that is being typed.
     line: TurnNo,
     /// Whether its first byte was typed, and its Enter was not.
@@ -50,28 +50,28 @@ pub(crate) struct Nudges {
 
 /// What a nudge that is under way can do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NudgeGoing {
-    Lease,
-    Stroke,
-    Peek,
+pub(crate) enum NudgeStep {
+    ReportLease,
+    Type,
+    Look,
 }
 
 impl Nudges {
-    pub(crate) fn going(&self, has_room: bool) -> Vec<NudgeGoing> {
-        let is_told = matches!(self.stroke, Some(Stroke::Said(_)));
+    pub(crate) fn possible_steps(&self, has_room: bool) -> Vec<NudgeStep> {
+        let is_told = matches!(self.typing, Some(TypingState::Done(_)));
         let all = [
             (
-                matches!(self.lease, Some(Lease::Said(_))),
-                NudgeGoing::Lease,
+                matches!(self.lease, Some(LeaseState::Done(_))),
+                NudgeStep::ReportLease,
             ),
             (
-                self.stroke.is_some() && (has_room || is_told),
-                NudgeGoing::Stroke,
+                self.typing.is_some() && (has_room || is_told),
+                NudgeStep::Type,
             ),
-            (self.peek.is_some(), NudgeGoing::Peek),
+            (self.look.is_some(), NudgeStep::Look),
         ];
         let all = all.into_iter().filter(|(is_so, _)| *is_so);
-        all.map(|(_, going)| going).collect()
+        all.map(|(_, step)| step).collect()
     }
 
     fn next_token(&mut self) -> RequestToken {
@@ -97,32 +97,36 @@ fn text(n: u8) -> String {
 impl Session {
     pub(crate) fn request_nudge(&mut self, n: u8, world: &mut World<'_>) -> Checked {
         let token = self.nudges.next_token();
-        let waits = if n % 8 == 7 { -GOOD_FOR } else { GOOD_FOR };
+        let waits = if n % 8 == 7 {
+            -SENDER_TIMEOUT
+        } else {
+            SENDER_TIMEOUT
+        };
         let expires_at = world.now.wall + waits;
-        self.nudges.open.push(Open { token, expires_at });
+        self.nudges.open.push(OpenNudge { token, expires_at });
         let request = NudgeRequest {
             token,
             text: text(n),
             expires_at: Some(expires_at),
         };
         self.tell(Input::NudgeRequested(request), world)?;
-        self.proceed(world)
+        self.perform_actions(world)
     }
 
     pub(crate) fn request_answer(&mut self, world: &mut World<'_>) -> Checked {
         let token = self.nudges.next_token();
-        self.catch_up(world)?;
-        let question = world.oracle.told.asks();
+        self.report_keys(world)?;
+        let question = world.oracle.record.question_number();
         self.nudges.checks.push(OpenCheck { token, question });
         let asked_at = world.now.wall;
         self.tell(Input::AnswerRequested { token, asked_at }, world)?;
-        self.proceed(world)
+        self.perform_actions(world)
     }
 
     /// The driver wants a line typed.
     pub(crate) fn begin_line(&mut self, line: String, world: &mut World<'_>) -> Checked {
         let now = world.now;
-        let given_up = |open: &&Open| open.expires_at < now.wall;
+        let given_up = |open: &&OpenNudge| open.expires_at < now.wall;
         // The lines go in the order in which they were asked for.
         let late = self.nudges.open.first().filter(given_up);
         Law::CannotAct.holds(
@@ -133,48 +137,48 @@ impl Session {
             !self.nudges.open.is_empty(),
             || "nobody asked for this line",
         )?;
-        world.oracle.may_nudge(now, self.delivery())?;
+        world.oracle.check_nudge(now, self.delivery())?;
         let is_quiet = line.chars().all(|c| !c.is_control());
         Law::CannotAct.holds(is_quiet, || format!("a line acts: {line:?}"))?;
         self.nudges.line = world.turns.len();
         self.nudges.is_entered = false;
-        world.turns.push(Typed {
+        world.turns.push(WrittenText {
             text: line,
             ids: Vec::new(),
             is_written: false,
         });
-        self.nudges.stroke = Some(Stroke::First);
+        self.nudges.typing = Some(TypingState::FirstHalf);
         Ok(())
     }
 
     pub(crate) fn begin_line_enter(&mut self, world: &mut World<'_>) -> Checked {
         let line = &world.turns[self.nudges.line].text;
-        world.oracle.may_enter_line(line)?;
-        self.nudges.stroke = Some(Stroke::Enter);
+        world.oracle.check_line_enter(line)?;
+        self.nudges.typing = Some(TypingState::Enter);
         Ok(())
     }
 
-    pub(crate) fn go_on_nudging(&mut self, going: NudgeGoing, world: &mut World<'_>) -> Checked {
-        match going {
-            NudgeGoing::Lease => match self.nudges.lease.take() {
-                Some(Lease::Said(input)) => self.report(input, world),
-                other @ (Some(Lease::Asked) | None) => {
+    pub(crate) fn step_nudge(&mut self, step: NudgeStep, world: &mut World<'_>) -> Checked {
+        match step {
+            NudgeStep::ReportLease => match self.nudges.lease.take() {
+                Some(LeaseState::Done(input)) => self.report(input, world),
+                other @ (Some(LeaseState::Requested) | None) => {
                     self.nudges.lease = other;
                     Ok(())
                 }
             },
-            NudgeGoing::Stroke => self.go_on_with_line(world),
-            NudgeGoing::Peek => match self.nudges.peek.take() {
-                Some(Peek::Asked) => {
-                    self.glance(world);
-                    self.nudges.peek = Some(Peek::Said(self.sighted.clone()));
+            NudgeStep::Type => self.step_line(world),
+            NudgeStep::Look => match self.nudges.look.take() {
+                Some(LookState::Requested) => {
+                    self.look_at_screen(world);
+                    self.nudges.look = Some(LookState::Done(self.last_look.clone()));
                     Ok(())
                 }
-                Some(Peek::Said(glance)) => {
-                    let words = glance.sighting.dialog.as_deref();
-                    world.oracle.aims.shows(words, glance.asks);
+                Some(LookState::Done(look)) => {
+                    let words = look.sighting.dialog.as_deref();
+                    world.oracle.answer_targets.note_shown(words, look.question);
                     let by = KeyboardUser::Nudge;
-                    let sighting = glance.sighting;
+                    let sighting = look.sighting;
                     self.report(Input::Looked { by, sighting }, world)
                 }
                 None => Ok(()),
@@ -182,40 +186,40 @@ impl Session {
         }
     }
 
-    fn go_on_with_line(&mut self, world: &mut World<'_>) -> Checked {
+    fn step_line(&mut self, world: &mut World<'_>) -> Checked {
         let by = KeyboardUser::Nudge;
-        match self.nudges.stroke.take() {
-            Some(Stroke::First) => {
-                world.oracle.begins_line()?;
+        match self.nudges.typing.take() {
+            Some(TypingState::FirstHalf) => {
+                world.oracle.check_line_start()?;
                 self.nudges.is_half_typed = true;
-                self.terminal.write(Piece::First(self.nudges.line));
-                let is_broken = std::mem::take(&mut self.terminal.is_breaking);
-                self.nudges.stroke = Some(if is_broken {
+                self.terminal.write(Piece::FirstHalf(self.nudges.line));
+                let is_broken = std::mem::take(&mut self.terminal.next_write_fails);
+                self.nudges.typing = Some(if is_broken {
                     let why = "input/output error".to_owned();
-                    Stroke::Said(Input::TerminalFailed { by, why })
+                    TypingState::Done(Input::TerminalFailed { by, why })
                 } else {
-                    Stroke::Rest
+                    TypingState::SecondHalf
                 });
             }
-            Some(Stroke::Rest) => {
-                self.terminal.write(Piece::Rest(self.nudges.line));
+            Some(TypingState::SecondHalf) => {
+                self.terminal.write(Piece::SecondHalf(self.nudges.line));
                 world.turns[self.nudges.line].is_written = true;
-                self.nudges.stroke = Some(Stroke::Said(Input::LineTyped));
+                self.nudges.typing = Some(TypingState::Done(Input::LineTyped));
             }
-            Some(Stroke::Enter) => {
+            Some(TypingState::Enter) => {
                 self.nudges.is_half_typed = false;
                 self.nudges.is_entered = true;
                 self.terminal.write(Piece::Enter(self.nudges.line));
-                self.nudges.stroke = Some(Stroke::Said(Input::EnterPressed(by)));
+                self.nudges.typing = Some(TypingState::Done(Input::EnterPressed(by)));
             }
-            Some(Stroke::Said(input)) => return self.report(input, world),
+            Some(TypingState::Done(input)) => return self.report(input, world),
             None => {}
         }
         Ok(())
     }
 
     /// The keyboard is given back by a nudge.
-    pub(crate) fn nudge_releases(&mut self) {
+    pub(crate) fn release_nudge_keyboard(&mut self) {
         self.terminal.is_leased = false;
         self.nudges.is_half_typed = false;
     }
@@ -223,7 +227,7 @@ impl Session {
     pub(crate) fn end_nudge(&mut self, token: RequestToken, outcome: &NudgeOutcome) -> Checked {
         let open = self.nudges.open.iter().position(|open| open.token == token);
         let Some(open) = open else {
-            return Law::NoClaimBeyondProof.broken("a nudge ends twice");
+            return Law::NoClaimBeyondProof.violated("a nudge ends twice");
         };
         self.nudges.open.remove(open);
         match outcome {
@@ -245,17 +249,17 @@ impl Session {
     ) -> Checked {
         let is_it = |check: &OpenCheck| check.token == token;
         let Some(at) = self.nudges.checks.iter().position(is_it) else {
-            return Law::NoClaimBeyondProof.broken("the check of an answer ends twice");
+            return Law::NoClaimBeyondProof.violated("the check of an answer ends twice");
         };
         let check = self.nudges.checks.remove(at);
-        let told = &world.oracle.told;
-        let is_same = told.asks() == check.question;
-        let is_open = !told.is_seen() || told.asks().is_some();
+        let record = &world.oracle.record;
+        let is_same = record.question_number() == check.question;
+        let is_open = !record.shows_questions() || record.question_number().is_some();
         Law::CannotAct.holds(refusal.is_some() || (is_same && is_open), || {
             format!(
                 "an answer to question {:?} is let through, and {:?} is open",
                 check.question,
-                told.asks()
+                record.question_number()
             )
         })
     }
@@ -263,30 +267,35 @@ impl Session {
 
 impl Oracle {
     /// Whether a line may be typed, by what the driver was told.
-    fn may_nudge(&self, now: Moment, delivery: &Delivery) -> Checked {
-        let told = &self.told;
+    fn check_nudge(&self, now: Moment, delivery: &Delivery) -> Checked {
+        let record = &self.record;
         let activity = delivery.activity().activity;
         let is_there = !matches!(activity, Activity::Starting | Activity::Exited);
-        let is_free = is_there && !told.is_held(false) && !told.is_waiting_for_enter;
+        let is_free = is_there && !record.is_paused_for(false) && !record.is_waiting_for_enter;
         Law::TheRightMoment.holds(is_free, || format!("a nudge is typed while {activity}"))?;
-        let is_clear = told.question.is_none() && told.draft.is_none() && !told.is_shown();
+        let is_clear = record.question.is_none()
+            && record.typed_draft_since.is_none()
+            && !record.box_holds_text();
         Law::CannotAct.holds(is_clear, || "a nudge goes into a question or a draft")?;
-        let is_known = !told.shows_box() || told.is_steadily_empty(now);
+        let is_known = !record.shows_box() || record.is_steadily_empty(now);
         Law::OnlyRecognised.holds(is_known, || {
-            format!("a nudge is typed, and the box is {:?}", told.input_box)
+            format!("a nudge is typed, and the box is {:?}", record.input_box)
         })
     }
 
     /// Whether Enter may follow a line, by what the driver was told.
-    fn may_enter_line(&self, line: &str) -> Checked {
-        let told = &self.told;
+    fn check_line_enter(&self, line: &str) -> Checked {
+        let record = &self.record;
         Law::CannotAct.holds(
-            told.question.is_none(),
+            record.question.is_none(),
             || "the Enter of a nudge goes into a question",
         )?;
-        let is_alone = !told.shows_box() || delivery_record::holds(&told.input_box, line);
+        let is_alone = !record.shows_box() || delivery_record::holds(&record.input_box, line);
         Law::OnlyRecognised.holds(is_alone, || {
-            format!("a nudge is submitted, and the box is {:?}", told.input_box)
+            format!(
+                "a nudge is submitted, and the box is {:?}",
+                record.input_box
+            )
         })
     }
 }

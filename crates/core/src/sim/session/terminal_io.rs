@@ -6,50 +6,52 @@ use crate::harness::Sighting;
 use crate::mail::MessageState;
 use crate::sim::oracle::law::{Checked, Law};
 use crate::sim::session::actions::clock;
-use crate::sim::session::{Cargo, Glance, Lease, Peek, Session, Stroke, World};
-use crate::sim::world::program::Saw;
-use crate::sim::world::terminal::{Done, Piece, Waiting};
+use crate::sim::session::{
+    LeaseState, LookState, ScreenLook, Session, TurnKind, TypingState, World,
+};
+use crate::sim::world::program::ReadResult;
+use crate::sim::world::terminal::{KeyboardRequest, KeyboardResult, Piece};
 
 impl Session {
     pub(crate) fn type_next(&mut self, world: &mut World<'_>) -> Checked {
-        if let Some(Waiting::Lease(user)) = self.terminal.queue.front().copied()
-            && !self.agent.is_alive
+        if let Some(KeyboardRequest::Lease(user)) = self.terminal.queue.front().copied()
+            && !self.program.is_alive
         {
             self.terminal.queue.pop_front();
-            *self.lease_of(user) = Some(Lease::Said(Input::KeyboardGone(user)));
+            *self.lease_of(user) = Some(LeaseState::Done(Input::KeyboardGone(user)));
             return Ok(());
         }
         match self.terminal.type_next() {
-            Some(Done::Wrote(_)) => world.oracle.types()?,
-            Some(Done::Granted(user)) => {
-                *self.lease_of(user) = Some(Lease::Said(Input::KeyboardLeased(user)));
+            Some(KeyboardResult::Wrote(_)) => world.oracle.check_key()?,
+            Some(KeyboardResult::Granted(user)) => {
+                *self.lease_of(user) = Some(LeaseState::Done(Input::KeyboardLeased(user)));
             }
-            Some(Done::HasDraft(user)) => {
-                *self.lease_of(user) = Some(Lease::Said(Input::KeyboardRefused(user)));
+            Some(KeyboardResult::HasDraft(user)) => {
+                *self.lease_of(user) = Some(LeaseState::Done(Input::KeyboardRefused(user)));
             }
             None => {}
         }
         Ok(())
     }
 
-    pub(crate) fn go_on_typing(&mut self, world: &mut World<'_>) -> Checked {
-        match self.stroke.take() {
-            Some(Stroke::First) => self.type_text(world)?,
-            Some(Stroke::Rest) => {
-                self.terminal.write(Piece::Rest(self.turn.no));
+    pub(crate) fn step_typing(&mut self, world: &mut World<'_>) -> Checked {
+        match self.typing.take() {
+            Some(TypingState::FirstHalf) => self.type_text(world)?,
+            Some(TypingState::SecondHalf) => {
+                self.terminal.write(Piece::SecondHalf(self.turn.no));
                 self.turn.is_whole = true;
                 world.turns[self.turn.no].is_written = true;
-                self.stroke = Some(Stroke::Said(Input::Typed(self.turn.text())));
+                self.typing = Some(TypingState::Done(Input::Typed(self.turn.text())));
             }
-            Some(Stroke::Enter) => {
-                world.oracle.enters(&self.turn, self.agent.is_alive);
+            Some(TypingState::Enter) => {
+                world.oracle.note_enter(&self.turn, self.program.is_alive);
                 self.turn.enters += 1;
                 // Of a reminder nothing more is said.
-                self.turn.is_open &= self.turn.cargo == Cargo::Messages;
+                self.turn.is_open &= self.turn.kind == TurnKind::Messages;
                 self.terminal.write(Piece::Enter(self.turn.no));
-                self.stroke = Some(Stroke::Said(Input::EnterPressed(KeyboardUser::Turn)));
+                self.typing = Some(TypingState::Done(Input::EnterPressed(KeyboardUser::Turn)));
             }
-            Some(Stroke::Said(input)) => return self.report(input, world),
+            Some(TypingState::Done(input)) => return self.report(input, world),
             None => {}
         }
         Ok(())
@@ -57,93 +59,95 @@ impl Session {
 
     /// The first half of a text, or all that goes in before the write breaks off.
     fn type_text(&mut self, world: &mut World<'_>) -> Checked {
-        world.oracle.writes(&self.turn)?;
+        world.oracle.check_text(&self.turn)?;
         let is_repeat = self.turn.messages.iter().any(MessageState::is_repeat);
-        if is_repeat && self.turn.cargo == Cargo::Messages {
+        if is_repeat && self.turn.kind == TurnKind::Messages {
             world.trace.note(|| "  marked as a repeat".to_owned());
         }
-        self.terminal.write(Piece::First(self.turn.no));
-        let is_broken = std::mem::take(&mut self.terminal.is_breaking);
-        self.stroke = Some(if is_broken {
-            world.oracle.is_cut_off();
-            Stroke::Said(Input::TerminalFailed {
+        self.terminal.write(Piece::FirstHalf(self.turn.no));
+        let is_broken = std::mem::take(&mut self.terminal.next_write_fails);
+        self.typing = Some(if is_broken {
+            world.oracle.note_text_cut_off();
+            TypingState::Done(Input::TerminalFailed {
                 by: KeyboardUser::Turn,
                 why: "input/output error".to_owned(),
             })
         } else {
-            Stroke::Rest
+            TypingState::SecondHalf
         });
         Ok(())
     }
 
     /// The terminal looks at the screen, once all that was written is on it.
-    pub(crate) fn glance(&mut self, world: &World<'_>) {
-        let sighting = self.agent.look(world.turns);
-        self.is_news |= sighting != self.sighted.sighting;
-        let asks = self.asks();
-        self.sighted = Glance { sighting, asks };
+    pub(crate) fn look_at_screen(&mut self, world: &World<'_>) {
+        let sighting = self.program.look(world.turns);
+        self.screen_changed |= sighting != self.last_look.sighting;
+        let question = self.open_question();
+        self.last_look = ScreenLook { sighting, question };
     }
 
-    pub(crate) fn go_on_peeking(&mut self, world: &mut World<'_>) -> Checked {
-        match self.peek.take() {
-            Some(Peek::Asked) => {
-                self.glance(world);
-                self.peek = Some(Peek::Said(self.sighted.clone()));
+    pub(crate) fn step_look(&mut self, world: &mut World<'_>) -> Checked {
+        match self.look.take() {
+            Some(LookState::Requested) => {
+                self.look_at_screen(world);
+                self.look = Some(LookState::Done(self.last_look.clone()));
                 Ok(())
             }
-            Some(Peek::Said(glance)) => {
-                let words = glance.sighting.dialog.as_deref();
-                world.oracle.aims.shows(words, glance.asks);
-                let (by, sighting) = (KeyboardUser::Turn, glance.sighting);
+            Some(LookState::Done(look)) => {
+                let words = look.sighting.dialog.as_deref();
+                world.oracle.answer_targets.note_shown(words, look.question);
+                let (by, sighting) = (KeyboardUser::Turn, look.sighting);
                 self.report(Input::Looked { by, sighting }, world)
             }
             None => Ok(()),
         }
     }
 
-    pub(crate) fn tell_seen(
+    pub(crate) fn report_screen(
         &mut self,
-        glance: Glance,
+        look: ScreenLook,
         how: fn(Sighting) -> Input,
         world: &mut World<'_>,
     ) -> Checked {
-        let words = glance.sighting.dialog.as_deref();
-        world.oracle.aims.shows(words, glance.asks);
-        self.tell(how(glance.sighting), world)
+        let words = look.sighting.dialog.as_deref();
+        world.oracle.answer_targets.note_shown(words, look.question);
+        self.tell(how(look.sighting), world)
     }
 
     /// The program reads a piece of its input.
-    pub(crate) fn read(&mut self, world: &mut World<'_>) -> Checked {
+    pub(crate) fn read_input(&mut self, world: &mut World<'_>) -> Checked {
         let Some(piece) = self.terminal.read() else {
             return Ok(());
         };
-        if let Some(open) = self.asks() {
-            world.oracle.aims.meets(piece, open)?;
+        if let Some(open) = self.open_question() {
+            world.oracle.answer_targets.check_piece(piece, open)?;
         }
-        let before = self.agent.draft();
-        let saw = self.agent.read(world.now.mono, piece);
+        let before = self.program.draft_keys();
+        let result = self.program.read(world.now.mono, piece);
         world.trace.note(|| {
             let now = clock(world.now.mono);
-            format!("  {now} the program reads {piece:?}: {saw:?}")
+            format!("  {now} the program reads {piece:?}: {result:?}")
         });
         let is_persons = match piece {
             Piece::Key | Piece::Submit | Piece::Clear => true,
-            Piece::First(_) | Piece::Rest(_) | Piece::Enter(_) | Piece::Break | Piece::Erase => {
-                false
-            }
+            Piece::FirstHalf(_)
+            | Piece::SecondHalf(_)
+            | Piece::Enter(_)
+            | Piece::Interrupt
+            | Piece::ClearBox => false,
         };
-        Law::CannotAct.holds(is_persons || self.agent.draft() >= before, || {
+        Law::CannotAct.holds(is_persons || self.program.draft_keys() >= before, || {
             format!("a person's draft is lost or submitted by {piece:?}")
         })?;
-        let Saw::Prompt { turns, is_typed } = saw else {
+        let ReadResult::Prompt { turns, is_typed } = result else {
             return Ok(());
         };
         Law::CannotAct.holds(
             !matches!(piece, Piece::Enter(_)) || !is_typed,
             || "a person's draft was submitted by our Enter",
         )?;
-        for id in Self::gets(&turns, world.turns) {
-            world.oracle.ledger.submits(id);
+        for id in Self::received(&turns, world.turns) {
+            world.oracle.ledger.note_submitted(id);
         }
         Ok(())
     }

@@ -13,21 +13,21 @@ use crate::id::MessageId;
 use crate::name::AgentName;
 use crate::post::Draft;
 use crate::sim::oracle::law::Checked;
-use crate::sim::run::{Play, nth};
-use crate::sim::script::Nature;
+use crate::sim::run::{Simulation, nth};
+use crate::sim::script::ProgramProfile;
 use crate::sim::session::Session;
 use crate::sim::world::manifest;
 use crate::sim::world::terminal::TurnNo;
-use crate::sim::world::transcript::{Row, TRANSCRIPT};
+use crate::sim::world::transcript::{Row, TRANSCRIPT_PATH};
 use uuid::Uuid;
 
 /// The session that is none of its own.
-pub(crate) const SIDE: &str = "side";
+pub(crate) const SIDE_SESSION: &str = "side";
 
 /// What it has to say, of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Call {
-    Begins,
+pub(crate) enum HookEvent {
+    Started,
     /// A prompt was submitted, with these turns in it, whole or not, and so many keys.
     Submitted {
         turns: Vec<(TurnNo, bool)>,
@@ -37,12 +37,12 @@ pub(crate) enum Call {
     Given {
         turns: Vec<(TurnNo, bool)>,
     },
-    Rests,
+    Idle,
 }
 
 /// A hook on its way to whatever session there is by then.
 #[derive(Debug, Clone)]
-pub(crate) struct Called {
+pub(crate) struct PendingHookCall {
     event: &'static str,
     /// The run whose program has called it.
     run: Uuid,
@@ -50,24 +50,24 @@ pub(crate) struct Called {
     prompt: Option<String>,
 }
 
-impl Called {
+impl PendingHookCall {
     /// Whether it names the transcript.
-    fn names(&self, nature: Nature) -> bool {
-        let is_time = !nature.names_late || self.event == manifest::SUBMITTED;
-        nature.records && is_time && self.session != SIDE
+    fn names_transcript(&self, profile: ProgramProfile) -> bool {
+        let is_time = !profile.names_transcript_late || self.event == manifest::PROMPT_SUBMITTED;
+        profile.transcript_proves && is_time && self.session != SIDE_SESSION
     }
 }
 
 /// A turn as it was written.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Typed {
+pub(crate) struct WrittenText {
     pub(crate) ids: Vec<MessageId>,
     pub(crate) text: String,
     /// All of it was, as far as the session can tell.
     pub(crate) is_written: bool,
 }
 
-impl Typed {
+impl WrittenText {
     /// What the program has of it.
     pub(crate) fn part(&self, is_whole: bool) -> &str {
         let half = self.text.len() / 2;
@@ -79,7 +79,7 @@ impl Typed {
 
     /// The messages that whoever has this part of it has got. Of a text that was written whole, and
     /// lost its end in the program, only what it says can be told; that is its headers.
-    pub(crate) fn got(&self, is_whole: bool) -> impl Iterator<Item = MessageId> {
+    pub(crate) fn received(&self, is_whole: bool) -> impl Iterator<Item = MessageId> {
         let part = self.part(is_whole);
         let is_in = move |id: &&MessageId| is_whole || part.contains(&format!("id: {}", id.id8()));
         let is_written = self.is_written;
@@ -92,7 +92,7 @@ impl Typed {
 }
 
 /// Return the conversation that a program begins.
-pub(crate) fn own(run: Uuid) -> String {
+pub(crate) fn first_conversation(run: Uuid) -> String {
     format!("run-{run}")
 }
 
@@ -100,44 +100,53 @@ fn header(from: &AgentName, id: MessageId) -> String {
     format!("[ph message from: {from} id: {}] look", id.id8())
 }
 
-impl Play {
+impl Simulation {
     /// What the program has called since.
     pub(crate) fn collect_calls(&mut self) {
         let Some(session) = &mut self.session else {
             return;
         };
-        let calls = std::mem::take(&mut session.agent.calls);
-        let times = if session.agent.repeats() { 2 } else { 1 };
+        let calls = std::mem::take(&mut session.program.calls);
+        let times = if session.program.repeats_hook_calls() {
+            2
+        } else {
+            1
+        };
         for call in &calls {
-            if let Call::Given { turns } = call {
-                for id in Session::gets(turns, &self.turns) {
-                    self.oracle.ledger.gets(id);
+            if let HookEvent::Given { turns } = call {
+                for id in Session::received(turns, &self.turns) {
+                    self.oracle.ledger.note_received(id);
                 }
-                if self.nature.records {
-                    session.unwritten.push_back(Row::of(turns, &self.turns));
+                if self.profile.transcript_proves {
+                    session
+                        .unwritten_rows
+                        .push_back(Row::of(turns, &self.turns));
                 }
             }
         }
         let (run, session) = (session.run, session.conversation.clone());
-        for call in calls.iter().filter(|_| self.nature.proves) {
+        for call in calls.iter().filter(|_| self.profile.hooks_report) {
             let (event, prompt) = match call {
-                Call::Begins => (manifest::BEGINS, None),
-                Call::Rests => (manifest::RESTS, None),
-                Call::Given { .. } if !self.nature.queues => continue,
-                Call::Given { turns } => {
+                HookEvent::Started => (manifest::SESSION_STARTED, None),
+                HookEvent::Idle => (manifest::TURN_ENDED, None),
+                HookEvent::Given { .. } if !self.profile.queues_prompts => continue,
+                HookEvent::Given { turns } => {
                     let part =
                         |(turn, is_whole): &(TurnNo, bool)| self.turns[*turn].part(*is_whole);
-                    (manifest::GIVEN, Some(turns.iter().map(part).collect()))
+                    (
+                        manifest::PROMPT_GIVEN,
+                        Some(turns.iter().map(part).collect()),
+                    )
                 }
-                Call::Submitted { turns, typed } => {
+                HookEvent::Submitted { turns, typed } => {
                     let part =
                         |(turn, is_whole): &(TurnNo, bool)| self.turns[*turn].part(*is_whole);
                     let text: String = turns.iter().map(part).collect();
                     let typed = "x".repeat(*typed as usize);
-                    (manifest::SUBMITTED, Some(text + &typed))
+                    (manifest::PROMPT_SUBMITTED, Some(text + &typed))
                 }
             };
-            let called = Called {
+            let called = PendingHookCall {
                 event,
                 run,
                 session: session.clone(),
@@ -148,8 +157,8 @@ impl Play {
     }
 
     /// A hook that is none of the program's own prompts.
-    pub(crate) fn call_falsely(&mut self, n: u8) {
-        let Some(session) = self.session.as_ref().filter(|s| s.is_heard) else {
+    pub(crate) fn call_misleading_hook(&mut self, n: u8) {
+        let Some(session) = self.session.as_ref().filter(|s| s.was_hook_heard) else {
             return;
         };
         let is_ours = |draft: &&Draft| draft.to == self.agent;
@@ -160,13 +169,13 @@ impl Play {
         let nobody = MessageId(Uuid::from_u128(u128::from(n) << 120 | 1 << 119));
         let right = header(&draft.from, draft.id);
         let (whose, prompt) = match n % 4 {
-            0 => (SIDE.to_owned(), right),
+            0 => (SIDE_SESSION.to_owned(), right),
             1 => (session.conversation.clone(), header(&draft.from, nobody)),
             2 => (session.conversation.clone(), header(&draft.to, draft.id)),
             _ => (session.conversation.clone(), format!("it said {right}")),
         };
-        self.calls.push(Called {
-            event: manifest::SUBMITTED,
+        self.calls.push(PendingHookCall {
+            event: manifest::PROMPT_SUBMITTED,
             run: session.run,
             session: whose,
             prompt: Some(prompt),
@@ -174,49 +183,53 @@ impl Play {
     }
 
     /// One of them arrives.
-    pub(crate) fn hear_call(&mut self, n: usize) -> Checked {
+    pub(crate) fn deliver_hook_call(&mut self, n: usize) -> Checked {
         let called = self.calls.remove(n);
-        let nature = self.nature;
+        let profile = self.profile;
         match self.session() {
             // The program that started it has ended, and another has begun.
-            Some((session, _)) if called.session == SIDE && !session.is_heard => Ok(()),
+            Some((session, _)) if called.session == SIDE_SESSION && !session.was_hook_heard => {
+                Ok(())
+            }
             // A session ignores the hooks of an earlier run, which name the run.
-            Some((session, _)) if nature.resumes && called.run != session.run => Ok(()),
+            Some((session, _)) if profile.resumes_conversation && called.run != session.run => {
+                Ok(())
+            }
             Some((session, mut world)) if !session.is_ending() => {
                 let is_own = called.session == session.conversation;
-                session.is_heard |= is_own;
-                session.is_named |= is_own && called.names(nature);
+                session.was_hook_heard |= is_own;
+                session.is_transcript_named |= is_own && called.names_transcript(profile);
                 session.hook_calls += 1;
                 let input = Input::HookCalled {
                     call: HookCall(session.hook_calls),
-                    report: called.read(nature),
+                    report: called.read(profile),
                     takes_mail: false,
                 };
                 session.tell(input, &mut world)?;
-                if called.event == manifest::SUBMITTED {
-                    session.agent.says_again(world.now.mono);
+                if called.event == manifest::PROMPT_SUBMITTED {
+                    session.program.report_idle_again(world.now.mono);
                 }
-                session.proceed(&mut world)
+                session.perform_actions(&mut world)
             }
             Some(_) | None => Ok(()),
         }
     }
 }
 
-impl Called {
-    fn read(&self, nature: Nature) -> Box<Report> {
-        let transcript = self.names(nature).then_some(TRANSCRIPT);
+impl PendingHookCall {
+    fn read(&self, profile: ProgramProfile) -> Box<Report> {
+        let transcript = self.names_transcript(profile).then_some(TRANSCRIPT_PATH);
         let payload = serde_json::json!({"session_id": self.session, "prompt": self.prompt,
             "transcript_path": transcript});
-        let hooks = &manifest::manifest(nature).hook;
+        let hooks = &manifest::manifest(profile).hook;
         Box::new(hooks.read(self.event, &payload.to_string()))
     }
 }
 
 impl Session {
     /// Whether any of these were really put before the program.
-    pub(crate) fn gets(turns: &[(TurnNo, bool)], all: &[Typed]) -> Vec<MessageId> {
-        let got = |(turn, is_whole): &(TurnNo, bool)| all[*turn].got(*is_whole);
+    pub(crate) fn received(turns: &[(TurnNo, bool)], all: &[WrittenText]) -> Vec<MessageId> {
+        let got = |(turn, is_whole): &(TurnNo, bool)| all[*turn].received(*is_whole);
         turns.iter().flat_map(got).collect()
     }
 }

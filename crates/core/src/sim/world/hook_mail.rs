@@ -5,10 +5,10 @@ use crate::driver::{HookCall, HookMail, Input, TurnMessage};
 use crate::id::MessageId;
 use crate::sim::oracle::law::{Checked, Law};
 use crate::sim::session::{Session, World};
-use crate::sim::world::manifest::{self, HOOK};
+use crate::sim::world::manifest::{self, TOOL_USED};
 
 #[derive(Debug)]
-pub(crate) struct Hooked {
+pub(crate) struct HookWithMail {
     offer: u64,
     pub(crate) ids: Vec<MessageId>,
     /// Whether the hook has died before it passed the mail on.
@@ -20,20 +20,20 @@ pub(crate) struct Hooked {
 impl Session {
     /// The program calls its hook.
     pub(crate) fn call_hook(&mut self, world: &mut World<'_>) -> Checked {
-        if self.ended.is_some() || !self.agent.is_alive {
+        if self.ended.is_some() || !self.program.is_alive {
             return Ok(());
         }
         self.hook_calls += 1;
-        let report = manifest::manifest(self.agent.nature())
+        let report = manifest::manifest(self.program.profile())
             .hook
-            .read(HOOK, "{}");
+            .read(TOOL_USED, "{}");
         let input = Input::HookCalled {
             call: HookCall(self.hook_calls),
             report: Box::new(report),
             takes_mail: true,
         };
         self.tell(input, world)?;
-        self.proceed(world)
+        self.perform_actions(world)
     }
 
     /// Kill every hook that was given mail. The death of a hook without mail changes nothing.
@@ -44,16 +44,16 @@ impl Session {
     }
 
     /// Give a hook the mail that was recorded for it.
-    pub(crate) fn give(&mut self, mail: &HookMail, world: &mut World<'_>) -> Checked {
+    pub(crate) fn give_mail(&mut self, mail: &HookMail, world: &mut World<'_>) -> Checked {
         let mut ids = Vec::new();
         for TurnMessage { state, .. } in &mail.messages {
             let id = state.message.id;
             ids.push(id);
             let is_open = world.oracle.ledger.is_open(id);
             Law::NothingDoubled.holds(is_open, || "a hook is given what is not on record")?;
-            world.oracle.ledger.expose(id, state.is_repeat())?;
+            world.oracle.ledger.note_shown(id, state.is_repeat())?;
         }
-        self.hooks.push(Hooked {
+        self.hooks.push(HookWithMail {
             offer: mail.offer,
             ids,
             is_dead: false,
@@ -62,13 +62,13 @@ impl Session {
         Ok(())
     }
 
-    pub(crate) fn go_on_with_hook(&mut self, n: usize, world: &mut World<'_>) -> Checked {
+    pub(crate) fn step_hook(&mut self, n: usize, world: &mut World<'_>) -> Checked {
         let hook = self.hooks.remove(n);
         let input = match hook.is_dead {
             true => Input::HookGone(hook.offer),
             false => {
                 for id in &hook.ids {
-                    world.oracle.ledger.complete(*id);
+                    world.oracle.ledger.note_complete(*id);
                 }
                 Input::HookPassedOn(hook.offer)
             }

@@ -40,9 +40,9 @@ pub(crate) struct DiskFailed;
 /// The result of posting a message.
 #[derive(Debug)]
 pub(crate) enum Posted {
-    Stands(MessageId),
+    Stored(MessageId),
     /// The message is in the journal already.
-    Stood(MessageId),
+    AlreadyStored(MessageId),
     Refused,
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct Journal {
     sessions: Sessions,
     pub(crate) disk: Disk,
     /// Facts that could not be synced. They are in no view, but a crash may bring them back.
-    ghost: Vec<Fact>,
+    failed_facts: Vec<Fact>,
     ids: u128,
     writes: usize,
 }
@@ -74,7 +74,7 @@ impl Journal {
             mail: Mail::default(),
             sessions: Sessions::default(),
             disk: Disk::Works,
-            ghost: Vec::new(),
+            failed_facts: Vec::new(),
             ids: 1 << 64,
             writes: 0,
         }
@@ -104,7 +104,7 @@ impl Journal {
     }
 
     /// Return the agent's mail as one read of the journal shows it.
-    pub(crate) fn look(&self, now: Timestamp) -> MailView {
+    pub(crate) fn read_mail(&self, now: Timestamp) -> MailView {
         let due = self.mail.pending(&self.agent, now);
         let ours = self.mail.all().filter(|l| l.message.to == self.agent);
         let next = ours.flat_map(|message_state| {
@@ -157,12 +157,12 @@ impl Journal {
             Disk::Full | Disk::Broken => return Err(DiskFailed),
             Disk::FailsToSync if durability == Durability::Unsynced => {}
             Disk::FailsToSync => {
-                self.ghost = facts;
+                self.failed_facts = facts;
                 return Err(DiskFailed);
             }
         }
         self.writes += 1;
-        self.ghost.clear();
+        self.failed_facts.clear();
         for fact in facts {
             self.mail.apply(&fact);
             self.sessions.apply(&fact);
@@ -227,7 +227,7 @@ impl Journal {
         }
         let (envelope, also) = match post::decide(now.wall, draft, &known) {
             Ok(Posting::New { envelope, also }) => (envelope, also),
-            Ok(Posting::Already(id)) => return Ok(Posted::Stood(id)),
+            Ok(Posting::Already(id)) => return Ok(Posted::AlreadyStored(id)),
             Err(_) => return Ok(Posted::Refused),
         };
         let message = Fact {
@@ -245,11 +245,11 @@ impl Journal {
             _ => Durability::Synced,
         };
         self.commit(facts, durability)?;
-        Ok(Posted::Stands(draft.id))
+        Ok(Posted::Stored(draft.id))
     }
 
     /// Record a step of these messages. Return the messages that accept the step.
-    pub(crate) fn say(
+    pub(crate) fn record_step(
         &mut self,
         now: Moment,
         ids: &[MessageId],
@@ -346,7 +346,7 @@ impl Journal {
         self.commit(facts, Durability::Synced)?;
         resumed.map_or(Ok(()), |resumed| {
             let run = started.run;
-            self.converse(
+            self.record_conversation(
                 now,
                 &Conversation {
                     run,
@@ -363,7 +363,7 @@ impl Journal {
         latest.filter(|conversation| conversation.run == run)
     }
 
-    pub(crate) fn converse(
+    pub(crate) fn record_conversation(
         &mut self,
         now: Moment,
         conversation: &Conversation,
@@ -384,7 +384,7 @@ impl Journal {
         let open = self.states(|l| OpenOffers::Unproven.include(l));
         let proven = given.map_or_else(Vec::new, |given| proven_by(given, &open));
         for (id, said) in recovery::settle(&open, &proven) {
-            self.say(now, &[id], &said)?;
+            self.record_step(now, &[id], &said)?;
         }
         Ok(())
     }
@@ -405,7 +405,7 @@ impl Journal {
         let open = self.states(|l| offers.include(l));
         let ids: Vec<_> = open.iter().map(|l| l.message.id).collect();
         let reason = reason.to_owned();
-        self.say(now, &ids, &OfferReport::Uncertain { reason })?;
+        self.record_step(now, &ids, &OfferReport::Uncertain { reason })?;
         Ok(())
     }
 
@@ -423,11 +423,11 @@ impl Journal {
         let kept = self.synced + usize::from(luck) % (unsynced + 1);
         let is_whole = kept == self.facts.len();
         self.facts.truncate(kept);
-        let ghost = std::mem::take(&mut self.ghost);
-        let change = match (is_whole, ghost.is_empty()) {
+        let failed_facts = std::mem::take(&mut self.failed_facts);
+        let change = match (is_whole, failed_facts.is_empty()) {
             (false, _) => "something was lost with the power",
             (true, false) if luck >= 128 => {
-                self.facts.extend(ghost);
+                self.facts.extend(failed_facts);
                 "something came back after the crash"
             }
             (true, _) => "all of the journal is there",

@@ -1,9 +1,9 @@
-//! What is known of the model program: the manifest that fits its nature.
+//! What is known of the model program: the manifest that fits its profile.
 
 use crate::harness::{
     Below, Dialog, InputBox, Keys, Manifest, Pattern, Proof, Route, RowPattern, Sign,
 };
-use crate::sim::script::{Nature, Sight};
+use crate::sim::script::{KnownScreen, ProgramProfile};
 use std::sync::{Arc, LazyLock};
 
 /// What a program's screen means is told by the model of the program itself; that there is a
@@ -26,16 +26,17 @@ static INPUT_BOX: LazyLock<InputBox> = LazyLock::new(|| InputBox {
     clear: None,
 });
 static QUESTION: LazyLock<Pattern> = LazyLock::new(|| pattern("Run command"));
-static TOOL: LazyLock<Sign> = LazyLock::new(|| sign(HOOK));
-static HOOKS: LazyLock<[Sign; 3]> = LazyLock::new(|| [BEGINS, SUBMITTED, RESTS].map(sign));
-static GIVEN_SIGN: LazyLock<Sign> = LazyLock::new(|| sign(GIVEN));
+static TOOL: LazyLock<Sign> = LazyLock::new(|| sign(TOOL_USED));
+static HOOKS: LazyLock<[Sign; 3]> =
+    LazyLock::new(|| [SESSION_STARTED, PROMPT_SUBMITTED, TURN_ENDED].map(sign));
+static GIVEN_SIGN: LazyLock<Sign> = LazyLock::new(|| sign(PROMPT_GIVEN));
 /// The event of the hook that takes mail.
-pub(crate) const HOOK: &str = "PostToolUse";
+pub(crate) const TOOL_USED: &str = "PostToolUse";
 /// Those of the hooks that tell of it.
-pub(crate) const BEGINS: &str = "SessionStart";
-pub(crate) const SUBMITTED: &str = "UserPromptSubmit";
-pub(crate) const GIVEN: &str = "PromptGiven";
-pub(crate) const RESTS: &str = "Stop";
+pub(crate) const SESSION_STARTED: &str = "SessionStart";
+pub(crate) const PROMPT_SUBMITTED: &str = "UserPromptSubmit";
+pub(crate) const PROMPT_GIVEN: &str = "PromptGiven";
+pub(crate) const TURN_ENDED: &str = "Stop";
 static WORKS: LazyLock<Pattern> = LazyLock::new(|| pattern("works"));
 
 fn sign(event: &str) -> Sign {
@@ -55,26 +56,26 @@ fn row(text: &str) -> RowPattern {
     text.to_owned().try_into().expect("a pattern")
 }
 
-pub(crate) fn manifest(nature: Nature) -> Arc<Manifest> {
+pub(crate) fn manifest(profile: ProgramProfile) -> Arc<Manifest> {
     let mut manifest = Manifest::generic();
-    if nature.has_hooks {
+    if profile.hooks_take_mail {
         manifest.routes = vec![Route::Hook, Route::Terminal];
         manifest.hook.context.push(TOOL.clone());
     }
-    if nature.proves {
+    if profile.hooks_report {
         let [begins, submitted, rests] = HOOKS.clone();
-        manifest.proof = match nature.records {
+        manifest.proof = match profile.transcript_proves {
             true => vec![Proof::Transcript],
             false => vec![Proof::Hook],
         };
         manifest.hook.begins.push(begins);
         manifest.hook.submitted.push(submitted);
         manifest.hook.idle.push(rests);
-        if nature.queues {
+        if profile.queues_prompts {
             manifest.hook.given.push(GIVEN_SIGN.clone());
         }
     }
-    if nature.sight == Sight::Nothing {
+    if profile.screen == KnownScreen::Nothing {
         return Arc::new(manifest);
     }
     manifest.dialogs.push(Dialog {
@@ -82,13 +83,13 @@ pub(crate) fn manifest(nature: Nature) -> Arc<Manifest> {
         pattern: QUESTION.clone(),
         lines: 10,
     });
-    if nature.has_title {
+    if profile.title_shows_work {
         manifest.activity.title.working.push(WORKS.clone());
     }
-    manifest.interrupt.quits_when_idle = nature.quits;
-    if nature.sight == Sight::Box {
+    manifest.interrupt.quits_when_idle = profile.interrupt_ends_program;
+    if profile.screen == KnownScreen::InputBox {
         let mut input_box = INPUT_BOX.clone();
-        input_box.clear = nature.puts_back.then(clear_keys);
+        input_box.clear = profile.restores_input.then(clear_keys);
         manifest.input_box = Some(input_box);
         manifest.submit.seen_within = "2s".to_owned().try_into().expect("a time");
         manifest.submit.while_working = false;

@@ -2,16 +2,16 @@
 //! and falls silent. It knows nothing of delivery; a session sees only what the program shows.
 
 use crate::harness::{BoxState, Claim, Held, Mismatch, Says, Sighting, Source};
-use crate::sim::script::{Act, Nature, Sight};
-use crate::sim::world::hook_calls::{Call, Typed};
+use crate::sim::script::{KnownScreen, ProgramAction, ProgramProfile};
+use crate::sim::world::hook_calls::{HookEvent, WrittenText};
 use crate::sim::world::terminal::{Piece, TurnNo};
 use std::collections::VecDeque;
 use std::time::Duration;
 
 /// After so long a rest it says once more that it rests.
-const RESTS: Duration = Duration::from_secs(60);
+const IDLE_REPEAT_INTERVAL: Duration = Duration::from_secs(60);
 /// How often it writes while it is busy.
-const PULSE: Duration = Duration::from_millis(900);
+const OUTPUT_INTERVAL: Duration = Duration::from_millis(900);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -22,20 +22,20 @@ enum State {
 
 /// Content of its input box.
 #[derive(Debug, Clone, Default)]
-struct Input {
+struct InputBox {
     /// Turns, and whether all of their text is there.
     turns: Vec<(TurnNo, bool)>,
     /// How many keys of a person's.
     typed: u32,
 }
 
-impl Input {
+impl InputBox {
     fn is_empty(&self) -> bool {
         self.turns.is_empty() && self.typed == 0
     }
 
     /// How it looks.
-    fn text(&self, turns: &[Typed]) -> String {
+    fn text(&self, turns: &[WrittenText]) -> String {
         let mut words = vec!["x".repeat(self.typed as usize)];
         for (turn, is_whole) in &self.turns {
             let text = &turns[*turn].text;
@@ -51,7 +51,7 @@ impl Input {
 
 /// What came of a piece that it read.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Saw {
+pub(crate) enum ReadResult {
     Nothing,
     /// It is lost: the program is not ready.
     Lost,
@@ -68,90 +68,90 @@ pub(crate) enum Saw {
 }
 
 #[derive(Debug)]
-pub(crate) struct Agent {
-    nature: Nature,
+pub(crate) struct Program {
+    profile: ProgramProfile,
     state: State,
     pub(crate) is_alive: bool,
     pub(crate) is_reading: bool,
     pub(crate) takes_pastes: bool,
     pub(crate) question: Option<String>,
-    input: Input,
+    input: InputBox,
     /// What it was given last.
-    given: Input,
+    last_prompt: InputBox,
     /// Prompts that wait until its work is done.
-    queue: VecDeque<Input>,
+    queue: VecDeque<InputBox>,
     is_hidden: bool,
     /// Whether somebody has seen that a draft stands in its box.
     is_draft_shown: bool,
-    asked: u32,
+    questions: u32,
     prompts: u8,
     enters: u8,
-    writes_at: Duration,
+    output_at: Duration,
     /// Whether it has written something that nobody has noticed yet.
-    pub(crate) has_written: bool,
+    pub(crate) has_output: bool,
     /// Whether its screen has changed since it was looked at.
     pub(crate) has_drawn: bool,
     /// How often it has written something.
     output: u64,
     /// Its hooks, that are to be called.
-    pub(crate) calls: Vec<Call>,
-    rests_at: Option<Duration>,
+    pub(crate) calls: Vec<HookEvent>,
+    idle_report_at: Option<Duration>,
 }
 
-impl Agent {
-    pub(crate) fn new(nature: Nature, now: Duration) -> Self {
-        let boots = Duration::from_millis(nature.boots.into());
+impl Program {
+    pub(crate) fn new(profile: ProgramProfile, now: Duration) -> Self {
+        let boots = Duration::from_millis(profile.boot_millis.into());
         Self {
-            nature,
+            profile,
             state: State::Booting { until: now + boots },
             is_alive: true,
             is_reading: true,
             takes_pastes: false,
             question: None,
-            input: Input::default(),
-            given: Input::default(),
+            input: InputBox::default(),
+            last_prompt: InputBox::default(),
             queue: VecDeque::new(),
             is_hidden: false,
             is_draft_shown: false,
-            asked: 0,
+            questions: 0,
             prompts: 0,
             enters: 0,
-            writes_at: now + PULSE,
-            has_written: false,
+            output_at: now + OUTPUT_INTERVAL,
+            has_output: false,
             has_drawn: false,
             output: 0,
             calls: Vec::new(),
-            rests_at: None,
+            idle_report_at: None,
         }
     }
 
-    pub(crate) fn nature(&self) -> Nature {
-        self.nature
+    pub(crate) fn profile(&self) -> ProgramProfile {
+        self.profile
     }
 
     /// From now on it is as good an agent as there is.
-    pub(crate) fn behave(&mut self) {
-        self.nature = Nature {
-            works: self.nature.works.min(1_000),
-            swallows: 0,
-            asks: 0,
-            quits: false,
-            ..self.nature
+    pub(crate) fn stop_misbehaving(&mut self) {
+        self.profile = ProgramProfile {
+            work_millis: self.profile.work_millis.min(1_000),
+            swallows_enter_every: 0,
+            asks_every: 0,
+            interrupt_ends_program: false,
+            ..self.profile
         };
         self.is_reading = true;
         if std::mem::take(&mut self.is_hidden) {
-            self.draws();
+            self.draw();
         }
     }
 
-    fn draws(&mut self) {
-        self.has_written = true;
+    fn draw(&mut self) {
+        self.has_output = true;
         self.has_drawn = true;
         self.output += 1;
     }
 
     /// Its screen is looked at; `turns` are all that were written.
-    pub(crate) fn look(&mut self, turns: &[Typed]) -> Sighting {
+    pub(crate) fn look(&mut self, turns: &[WrittenText]) -> Sighting {
         self.has_drawn = false;
         let sighting = self.screen(turns);
         let is_shown = matches!(sighting.input_box, BoxState::Holds(_));
@@ -162,7 +162,7 @@ impl Agent {
         sighting
     }
 
-    fn screen(&self, turns: &[Typed]) -> Sighting {
+    fn screen(&self, turns: &[WrittenText]) -> Sighting {
         let is_working = matches!(self.state, State::Working { .. });
         let claim = || Claim {
             source: Source::Title,
@@ -171,18 +171,18 @@ impl Agent {
         };
         let is_booting = matches!(self.state, State::Booting { .. });
         let is_hidden = self.is_hidden || is_booting || self.question.is_some();
-        let input_box = match self.nature.sight {
-            Sight::Nothing | Sight::Questions => BoxState::Undescribed,
-            Sight::Box if is_hidden => {
+        let input_box = match self.profile.screen {
+            KnownScreen::Nothing | KnownScreen::Questions => BoxState::Undescribed,
+            KnownScreen::InputBox if is_hidden => {
                 BoxState::Unrecognised(Mismatch::new("the input box", "another view"))
             }
-            Sight::Box if self.input.is_empty() => BoxState::Empty,
-            Sight::Box => BoxState::Holds(Held {
+            KnownScreen::InputBox if self.input.is_empty() => BoxState::Empty,
+            KnownScreen::InputBox => BoxState::Holds(Held {
                 text: self.input.text(turns),
                 is_scrolled: false,
             }),
         };
-        let says_so = is_working && self.nature.has_title;
+        let says_so = is_working && self.profile.title_shows_work;
         Sighting {
             ready: input_box.is_recognised(),
             output: self.output,
@@ -194,53 +194,53 @@ impl Agent {
     }
 
     /// How many keys a person has typed that were neither submitted nor cleared.
-    pub(crate) fn draft(&self) -> u32 {
+    pub(crate) fn draft_keys(&self) -> u32 {
         self.input.typed
     }
 
     /// When it does something by itself.
-    pub(crate) fn next(&self) -> Option<Duration> {
+    pub(crate) fn next_change(&self) -> Option<Duration> {
         let until = match self.state {
             State::Booting { until } | State::Working { until } if self.is_alive => until,
-            State::Prompt if self.is_alive => return self.rests_at,
+            State::Prompt if self.is_alive => return self.idle_report_at,
             State::Booting { .. } | State::Working { .. } | State::Prompt => return None,
         };
-        Some(if self.writes() {
-            until.min(self.writes_at)
+        Some(if self.is_writing() {
+            until.min(self.output_at)
         } else {
             until
         })
     }
 
-    fn writes(&self) -> bool {
+    fn is_writing(&self) -> bool {
         match self.state {
             State::Booting { .. } => true,
-            State::Working { .. } => !self.nature.is_silent,
+            State::Working { .. } => !self.profile.is_silent,
             State::Prompt => false,
         }
     }
 
     /// Does what its time has come for.
     pub(crate) fn run(&mut self, now: Duration) {
-        while let Some(at) = self.next().filter(|at| *at <= now) {
+        while let Some(at) = self.next_change().filter(|at| *at <= now) {
             if self.state == State::Prompt {
-                self.rests_at = None;
-                self.calls.push(Call::Rests);
+                self.idle_report_at = None;
+                self.calls.push(HookEvent::Idle);
                 continue;
             }
-            self.draws();
-            self.writes_at = at + PULSE;
+            self.draw();
+            self.output_at = at + OUTPUT_INTERVAL;
             match self.state {
                 State::Booting { until } if until <= at => {
-                    self.takes_pastes = self.nature.takes_pastes;
-                    self.calls.push(Call::Begins);
-                    self.rest(at);
+                    self.takes_pastes = self.profile.takes_pastes;
+                    self.calls.push(HookEvent::Started);
+                    self.become_idle(at);
                 }
                 State::Working { until } if until <= at => {
-                    self.calls.push(Call::Rests);
-                    self.rest(at);
+                    self.calls.push(HookEvent::Idle);
+                    self.become_idle(at);
                     if let Some(next) = self.queue.pop_front() {
-                        self.give(at, next);
+                        self.work_on(at, next);
                     }
                 }
                 State::Booting { .. } | State::Working { .. } | State::Prompt => {}
@@ -249,95 +249,98 @@ impl Agent {
     }
 
     /// Somebody may believe that it works.
-    pub(crate) fn says_again(&mut self, now: Duration) {
+    pub(crate) fn report_idle_again(&mut self, now: Duration) {
         if self.state == State::Prompt {
-            self.rest(now);
+            self.become_idle(now);
         }
     }
 
-    fn rest(&mut self, now: Duration) {
+    fn become_idle(&mut self, now: Duration) {
         self.state = State::Prompt;
-        self.rests_at = self.nature.proves.then_some(now + RESTS);
+        self.idle_report_at = self
+            .profile
+            .hooks_report
+            .then_some(now + IDLE_REPEAT_INTERVAL);
     }
 
-    pub(crate) fn act(&mut self, act: Act) {
+    pub(crate) fn perform(&mut self, act: ProgramAction) {
         match act {
-            Act::Output => self.draws(),
-            Act::Ask => self.ask(),
-            Act::Unask => {
+            ProgramAction::Output => self.draw(),
+            ProgramAction::Ask => self.ask(),
+            ProgramAction::CloseQuestion => {
                 self.question = None;
-                self.draws();
+                self.draw();
             }
-            Act::Hide(on) => {
+            ProgramAction::HideInputBox(on) => {
                 // A draft that goes out of sight while nobody looks is known to nobody.
-                self.is_hidden = on && self.draft() == 0;
-                self.draws();
+                self.is_hidden = on && self.draft_keys() == 0;
+                self.draw();
             }
-            Act::StopReading => self.is_reading = false,
-            Act::Read => self.is_reading = true,
-            Act::Paste(on) => self.takes_pastes = on,
+            ProgramAction::StopReading => self.is_reading = false,
+            ProgramAction::StartReading => self.is_reading = true,
+            ProgramAction::SetPasteMode(on) => self.takes_pastes = on,
             // Those are the terminal's, and the session's.
-            Act::BreakWrite | Act::Hook | Act::KillHooks => {}
-            Act::Exit => self.is_alive = false,
+            ProgramAction::FailNextWrite | ProgramAction::CallHook | ProgramAction::KillHooks => {}
+            ProgramAction::Exit => self.is_alive = false,
         }
     }
 
     /// The number of the question that stands open.
-    pub(crate) fn asks(&self) -> Option<u32> {
-        self.question.as_ref().map(|_| self.asked)
+    pub(crate) fn question_number(&self) -> Option<u32> {
+        self.question.as_ref().map(|_| self.questions)
     }
 
     /// Two in turn ask the same.
     fn ask(&mut self) {
-        self.draws();
-        self.asked += 1;
-        self.question = Some(format!("Run command {}?", self.asked / 2));
+        self.draw();
+        self.questions += 1;
+        self.question = Some(format!("Run command {}?", self.questions / 2));
     }
 
     /// Reads one piece of its input.
-    pub(crate) fn read(&mut self, now: Duration, piece: Piece) -> Saw {
+    pub(crate) fn read(&mut self, now: Duration, piece: Piece) -> ReadResult {
         if let State::Booting { .. } = self.state {
-            return Saw::Lost;
+            return ReadResult::Lost;
         }
         if self.question.is_some() {
             self.answer(piece);
-            return Saw::Nothing;
+            return ReadResult::Nothing;
         }
-        self.draws();
+        self.draw();
         match piece {
-            Piece::First(turn) => self.input.turns.push((turn, false)),
-            Piece::Rest(turn) => {
+            Piece::FirstHalf(turn) => self.input.turns.push((turn, false)),
+            Piece::SecondHalf(turn) => {
                 let is_it = |(begun, _): &&mut (TurnNo, bool)| *begun == turn;
                 if let Some((_, whole)) = self.input.turns.iter_mut().find(is_it) {
                     *whole = true;
                 }
             }
             Piece::Key => self.input.typed += 1,
-            Piece::Clear | Piece::Erase => self.input = Input::default(),
+            Piece::Clear | Piece::ClearBox => self.input = InputBox::default(),
             Piece::Enter(_) => {
                 self.enters = self.enters.wrapping_add(1);
-                if is_nth(self.enters, self.nature.swallows) {
-                    return Saw::Swallowed;
+                if is_nth(self.enters, self.profile.swallows_enter_every) {
+                    return ReadResult::Swallowed;
                 }
                 return self.submit(now);
             }
             Piece::Submit => return self.submit(now),
-            Piece::Break => return self.stop(now),
+            Piece::Interrupt => return self.interrupt(now),
         }
-        Saw::Nothing
+        ReadResult::Nothing
     }
 
     /// A key that meets its question. One that has no effect is ignored without a word.
     fn answer(&mut self, piece: Piece) {
         let is_answer = match piece {
             Piece::Enter(_) | Piece::Submit => true,
-            Piece::Break => self.nature.is_dismissed,
-            Piece::First(_) | Piece::Key => self.nature.is_hasty,
-            Piece::Rest(_) | Piece::Clear | Piece::Erase => false,
+            Piece::Interrupt => self.profile.interrupt_closes_questions,
+            Piece::FirstHalf(_) | Piece::Key => self.profile.first_key_answers,
+            Piece::SecondHalf(_) | Piece::Clear | Piece::ClearBox => false,
         };
         if is_answer {
             self.question = None;
-            self.draws();
+            self.draw();
         }
         // As far as keys tell, what was typed is submitted or cleared by these: that is all that
         // is known of it where nobody has seen it in the box.
@@ -348,42 +351,42 @@ impl Agent {
         }
     }
 
-    fn stop(&mut self, now: Duration) -> Saw {
+    fn interrupt(&mut self, now: Duration) -> ReadResult {
         let is_working = matches!(self.state, State::Working { .. });
-        if !is_working && self.nature.quits {
+        if !is_working && self.profile.interrupt_ends_program {
             self.is_alive = false;
-            return Saw::Quit;
+            return ReadResult::Quit;
         }
-        if self.nature.is_stopped {
+        if self.profile.interrupt_stops_work {
             // Like many, it calls no hook then.
-            self.rest(now);
-            if is_working && self.nature.puts_back && self.input.is_empty() {
-                self.input.turns = std::mem::take(&mut self.given).turns;
+            self.become_idle(now);
+            if is_working && self.profile.restores_input && self.input.is_empty() {
+                self.input.turns = std::mem::take(&mut self.last_prompt).turns;
             }
         }
-        Saw::Nothing
+        ReadResult::Nothing
     }
 
-    fn submit(&mut self, now: Duration) -> Saw {
+    fn submit(&mut self, now: Duration) -> ReadResult {
         let input = std::mem::take(&mut self.input);
         if input.is_empty() {
-            return Saw::Nothing;
+            return ReadResult::Nothing;
         }
-        self.calls.push(Call::Submitted {
+        self.calls.push(HookEvent::Submitted {
             turns: input.turns.clone(),
             typed: input.typed,
         });
-        let saw = Saw::Prompt {
+        let result = ReadResult::Prompt {
             turns: input.turns.clone(),
             is_typed: input.typed > 0,
         };
         let is_working = matches!(self.state, State::Working { .. });
-        if self.nature.queues && is_working {
+        if self.profile.queues_prompts && is_working {
             self.queue.push_back(input);
         } else {
-            self.give(now, input);
+            self.work_on(now, input);
         }
-        saw
+        result
     }
 
     /// The prompts that the model was not given yet.
@@ -392,23 +395,23 @@ impl Agent {
     }
 
     /// The model is given a prompt.
-    fn give(&mut self, now: Duration, input: Input) {
+    fn work_on(&mut self, now: Duration, input: InputBox) {
         self.prompts = self.prompts.wrapping_add(1);
-        let works = Duration::from_millis(self.nature.works.into());
+        let works = Duration::from_millis(self.profile.work_millis.into());
         self.state = State::Working { until: now + works };
-        self.writes_at = now + PULSE;
-        if is_nth(self.prompts, self.nature.asks) {
+        self.output_at = now + OUTPUT_INTERVAL;
+        if is_nth(self.prompts, self.profile.asks_every) {
             self.ask();
         }
-        self.calls.push(Call::Given {
+        self.calls.push(HookEvent::Given {
             turns: input.turns.clone(),
         });
-        self.given = input;
+        self.last_prompt = input;
     }
 
     /// Whether it calls each hook twice.
-    pub(crate) fn repeats(&self) -> bool {
-        self.nature.repeats
+    pub(crate) fn repeats_hook_calls(&self) -> bool {
+        self.profile.repeats_hook_calls
     }
 }
 

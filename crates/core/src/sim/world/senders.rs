@@ -9,8 +9,8 @@ use crate::offer::OfferReport;
 use crate::post::Draft;
 use crate::receipt::Order;
 use crate::sim::oracle::law::Checked;
-use crate::sim::run::{Play, nth};
-use crate::sim::script::{Link, Post, Way, Writer};
+use crate::sim::run::{Simulation, nth};
+use crate::sim::script::{Link, Post, SendRoute, Writer};
 use crate::sim::session::Session;
 use crate::sim::world::journal::Posted;
 use crate::storm::Limits;
@@ -24,12 +24,12 @@ pub(crate) const LIMITS: Limits = Limits { hops: 2, rate: 5 };
 #[derive(Debug)]
 pub(crate) struct Sender {
     pub(crate) draft: Draft,
-    pub(crate) way: Way,
+    pub(crate) route: SendRoute,
     /// The stored message, which the sender is still to be told.
     pub(crate) stored: Option<MessageId>,
 }
 
-impl Play {
+impl Simulation {
     pub(crate) fn post(&mut self, post: Post) {
         // The first digits must differ, because a header shows only those.
         let id = (self.drafts.len() as u128 + 1) << 96;
@@ -50,7 +50,7 @@ impl Play {
         if let Some((link, n)) = post.link {
             let other = nth(&self.drafts, n).map(|draft| draft.id);
             match link {
-                Link::Answers => draft.reply_to = other,
+                Link::RepliesTo => draft.reply_to = other,
                 Link::Closes => draft.closes = other,
             }
         }
@@ -62,7 +62,7 @@ impl Play {
         self.drafts.push(draft.clone());
         self.senders.push(Sender {
             draft,
-            way: post.way,
+            route: post.route,
             stored: None,
         });
     }
@@ -72,13 +72,13 @@ impl Play {
             change(&mut draft);
             self.senders.push(Sender {
                 draft,
-                way: Way::Direct,
+                route: SendRoute::Direct,
                 stored: None,
             });
         }
     }
 
-    pub(crate) fn go_on_sending(&mut self, n: usize) -> Checked {
+    pub(crate) fn step_sender(&mut self, n: usize) -> Checked {
         if let Some(id) = self.senders[n].stored {
             self.senders.remove(n);
             self.oracle.acknowledge(id);
@@ -86,21 +86,24 @@ impl Play {
         }
         let posted = self.journal.post(self.now, &self.senders[n].draft);
         self.trace.note(|| match &posted {
-            Ok(Posted::Stands(id)) => format!("  {} is stored", id.id8()),
-            Ok(Posted::Stood(id)) => format!("  {} stands already", id.id8()),
+            Ok(Posted::Stored(id)) => format!("  {} is stored", id.id8()),
+            Ok(Posted::AlreadyStored(id)) => format!("  {} is stored already", id.id8()),
             Ok(Posted::Refused) => "  a message is refused".to_owned(),
             Err(_) => "  a message cannot be stored".to_owned(),
         });
-        if let Ok(Posted::Stands(id)) = &posted {
-            let asks = self.session.as_ref().and_then(Session::asks);
-            self.oracle.aims.stored(*id, asks);
+        if let Ok(Posted::Stored(id)) = &posted {
+            let asks = self.session.as_ref().and_then(Session::open_question);
+            self.oracle.answer_targets.note_stored(*id, asks);
         }
-        match (posted, self.senders[n].way) {
-            (Ok(Posted::Stands(id) | Posted::Stood(id)), Way::Socket | Way::Direct) => {
+        match (posted, self.senders[n].route) {
+            (
+                Ok(Posted::Stored(id) | Posted::AlreadyStored(id)),
+                SendRoute::Socket | SendRoute::Direct,
+            ) => {
                 self.senders[n].stored = Some(id);
-                self.ring()?;
+                self.notify_journal_change()?;
             }
-            (Ok(Posted::Stands(_) | Posted::Stood(_)), Way::Killed) => {
+            (Ok(Posted::Stored(_) | Posted::AlreadyStored(_)), SendRoute::Killed) => {
                 self.senders.remove(n);
                 self.has_missed_bell = true;
             }
@@ -111,14 +114,14 @@ impl Play {
 
     pub(crate) fn inject(&mut self) -> Checked {
         let _ = self.journal.cut_off_injected(self.now);
-        let messages = inject::choose(self.journal.look(self.now.wall).pending);
+        let messages = inject::choose(self.journal.read_mail(self.now.wall).pending);
         let route = inject::ROUTE.to_owned();
         let ids: Vec<_> = messages.iter().map(|state| state.message.id).collect();
         let offering = OfferReport::Offering {
             route: route.clone(),
             repeats: MessageState::repeats(&messages),
         };
-        let recorded = self.journal.say(self.now, &ids, &offering);
+        let recorded = self.journal.record_step(self.now, &ids, &offering);
         if recorded.is_ok_and(|recorded| recorded == ids) {
             let entries: Vec<_> = messages
                 .iter()
@@ -128,23 +131,24 @@ impl Play {
                 })
                 .collect();
             let block = inject::reminder(&entries, messages.len() as u64);
-            self.oracle.ledger.hear(self.journal.facts())?;
-            self.oracle.injects(&messages, &block)?;
+            self.oracle.ledger.read_facts(self.journal.facts())?;
+            self.oracle.check_injected(&messages, &block)?;
             // Every other hook is killed before it can say that it has printed the block.
             self.injects += 1;
             if self.injects.is_multiple_of(2) {
-                ids.iter().for_each(|id| self.oracle.ledger.complete(*id));
+                ids.iter()
+                    .for_each(|id| self.oracle.ledger.note_complete(*id));
                 let offered = OfferReport::Offered {
                     route,
                     evidence: "printed".to_owned(),
                     proof_awaited: false,
                 };
-                let _ = self.journal.say(self.now, &ids, &offered);
+                let _ = self.journal.record_step(self.now, &ids, &offered);
             } else if self.session.is_some() {
                 let _ = self.journal.cut_off_injected(self.now);
             }
         }
-        self.ring()
+        self.notify_journal_change()
     }
 
     /// Carry out a person's order about a message.
@@ -154,7 +158,7 @@ impl Play {
             // A refused order changes nothing.
             let _ = self.journal.order(self.now, &human, order, draft.id);
         }
-        self.ring()
+        self.notify_journal_change()
     }
 }
 

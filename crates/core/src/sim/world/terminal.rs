@@ -11,14 +11,14 @@ pub(crate) type TurnNo = usize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Piece {
     /// The first half of a turn's text.
-    First(TurnNo),
-    Rest(TurnNo),
+    FirstHalf(TurnNo),
+    SecondHalf(TurnNo),
     /// Enter after a turn's text, by the session.
     Enter(TurnNo),
     /// The interrupt key.
-    Break,
+    Interrupt,
     /// Keys of the session's that empty the input box.
-    Erase,
+    ClearBox,
     /// A character that a person types.
     Key,
     /// Enter, by a person.
@@ -29,7 +29,7 @@ pub(crate) enum Piece {
 
 /// What waits for the keyboard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Waiting {
+pub(crate) enum KeyboardRequest {
     Piece(Piece),
     /// The session wants the keyboard for a turn or a nudge.
     Lease(KeyboardUser),
@@ -39,7 +39,7 @@ pub(crate) enum Waiting {
 
 /// What the keyboard has done just now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Done {
+pub(crate) enum KeyboardResult {
     Wrote(Piece),
     Granted(KeyboardUser),
     /// A person has typed something and not submitted it.
@@ -47,25 +47,25 @@ pub(crate) enum Done {
 }
 
 /// Maximum number of unread pieces in the terminal.
-const ROOM: usize = 4;
+const MAX_UNREAD_PIECES: usize = 4;
 
 #[derive(Debug, Default)]
 pub(crate) struct Terminal {
-    pub(crate) queue: VecDeque<Waiting>,
+    pub(crate) queue: VecDeque<KeyboardRequest>,
     unread: VecDeque<Piece>,
     pub(crate) is_leased: bool,
     pub(crate) has_draft: bool,
     /// Whether the driver is still to be told of `has_draft`.
-    pub(crate) is_draft_news: bool,
+    pub(crate) draft_changed: bool,
     /// Number of a person's keys so far.
     pub(crate) keys: u32,
     /// Whether the next write of a turn breaks off.
-    pub(crate) is_breaking: bool,
+    pub(crate) next_write_fails: bool,
 }
 
 impl Terminal {
     pub(crate) fn has_room(&self) -> bool {
-        self.unread.len() < ROOM
+        self.unread.len() < MAX_UNREAD_PIECES
     }
 
     pub(crate) fn is_unread(&self) -> bool {
@@ -76,41 +76,41 @@ impl Terminal {
     pub(crate) fn can_type(&self) -> bool {
         !self.is_leased
             && self.queue.front().is_some_and(|next| match next {
-                Waiting::Piece(_) => self.has_room(),
-                Waiting::Lease(_) | Waiting::Forget(_) => true,
+                KeyboardRequest::Piece(_) => self.has_room(),
+                KeyboardRequest::Lease(_) | KeyboardRequest::Forget(_) => true,
             })
     }
 
     /// Type the first piece that waits, or grant the keyboard.
-    pub(crate) fn type_next(&mut self) -> Option<Done> {
+    pub(crate) fn type_next(&mut self) -> Option<KeyboardResult> {
         match self.queue.pop_front()? {
-            Waiting::Lease(user) if self.has_draft => Some(Done::HasDraft(user)),
-            Waiting::Lease(user) => {
+            KeyboardRequest::Lease(user) if self.has_draft => Some(KeyboardResult::HasDraft(user)),
+            KeyboardRequest::Lease(user) => {
                 self.is_leased = true;
-                Some(Done::Granted(user))
+                Some(KeyboardResult::Granted(user))
             }
-            Waiting::Forget(keys) => {
-                self.is_draft_news |= self.has_draft && keys == self.keys;
+            KeyboardRequest::Forget(keys) => {
+                self.draft_changed |= self.has_draft && keys == self.keys;
                 self.has_draft &= keys != self.keys;
                 None
             }
-            Waiting::Piece(piece) => {
+            KeyboardRequest::Piece(piece) => {
                 let had_draft = self.has_draft;
                 match piece {
                     Piece::Key => self.has_draft = true,
                     Piece::Submit | Piece::Clear => self.has_draft = false,
-                    Piece::First(_)
-                    | Piece::Rest(_)
+                    Piece::FirstHalf(_)
+                    | Piece::SecondHalf(_)
                     | Piece::Enter(_)
-                    | Piece::Break
-                    | Piece::Erase => {}
+                    | Piece::Interrupt
+                    | Piece::ClearBox => {}
                 }
                 if let Piece::Key | Piece::Submit | Piece::Clear = piece {
                     self.keys += 1;
-                    self.is_draft_news |= had_draft || self.has_draft;
+                    self.draft_changed |= had_draft || self.has_draft;
                 }
                 self.write(piece);
-                Some(Done::Wrote(piece))
+                Some(KeyboardResult::Wrote(piece))
             }
         }
     }

@@ -7,12 +7,12 @@ use crate::harness::transcript::Shown;
 use crate::id::MessageId;
 use crate::sim::oracle::law::Checked;
 use crate::sim::session::{Session, World};
-use crate::sim::world::hook_calls::Typed;
+use crate::sim::world::hook_calls::WrittenText;
 use crate::sim::world::terminal::TurnNo;
 use std::collections::BTreeMap;
 
 /// Where a program says that its transcript is.
-pub(crate) const TRANSCRIPT: &str = "/transcript";
+pub(crate) const TRANSCRIPT_PATH: &str = "/transcript";
 
 /// A prompt that the model was given.
 #[derive(Debug, Clone, Default)]
@@ -23,7 +23,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    pub(crate) fn of(turns: &[(TurnNo, bool)], all: &[Typed]) -> Self {
+    pub(crate) fn of(turns: &[(TurnNo, bool)], all: &[WrittenText]) -> Self {
         let part = |(turn, is_whole): &(TurnNo, bool)| all[*turn].part(*is_whole).to_owned();
         let text: String = turns.iter().map(part).collect();
         let mark = |id: MessageId| {
@@ -32,7 +32,9 @@ impl Row {
         };
         // A part of another text before the header may make it unreadable, and a reminder has none.
         let is_plain = matches!(turns, [(_, true)]) && text.contains("[ph message from: ");
-        let given = Session::gets(turns, all).into_iter().filter(|_| is_plain);
+        let given = Session::received(turns, all)
+            .into_iter()
+            .filter(|_| is_plain);
         let messages = given.map(mark).collect();
         Self { text, messages }
     }
@@ -48,8 +50,8 @@ pub(crate) fn given(rows: &[Row]) -> String {
 
 /// A read of the transcript that is under way.
 #[derive(Debug, Clone)]
-pub(crate) enum Reading {
-    Asked,
+pub(crate) enum TranscriptRead {
+    Requested,
     /// The result, the rows up to which it goes, and where it began.
     Found {
         shown: Shown,
@@ -64,36 +66,38 @@ impl Session {
             .transcripts
             .get(&self.conversation)
             .map_or(0, Vec::len);
-        self.followed = self.followed.or(Some(if from_start { 0 } else { rows }));
+        self.transcript_offset = self
+            .transcript_offset
+            .or(Some(if from_start { 0 } else { rows }));
     }
 
     pub(crate) fn skip_transcript(&mut self, world: &World<'_>) {
-        if let Some(followed) = &mut self.followed {
-            *followed = world
+        if let Some(transcript_offset) = &mut self.transcript_offset {
+            *transcript_offset = world
                 .transcripts
                 .get(&self.conversation)
                 .map_or(0, Vec::len);
         }
     }
 
-    pub(crate) fn go_on_with_transcript(&mut self, world: &mut World<'_>) -> Checked {
-        match self.reading.take() {
-            Some(Reading::Asked) => {
+    pub(crate) fn step_transcript_read(&mut self, world: &mut World<'_>) -> Checked {
+        match self.transcript_read.take() {
+            Some(TranscriptRead::Requested) => {
                 let none = Vec::new();
                 let rows = world.transcripts.get(&self.conversation).unwrap_or(&none);
-                let from = self.followed.unwrap_or(rows.len());
+                let from = self.transcript_offset.unwrap_or(rows.len());
                 let shown = Shown {
                     given: given(&rows[from..]),
                     ..Shown::default()
                 };
                 let to = rows.len();
-                self.reading = Some(Reading::Found { shown, from, to });
+                self.transcript_read = Some(TranscriptRead::Found { shown, from, to });
                 Ok(())
             }
-            Some(Reading::Found { shown, from, to }) => {
+            Some(TranscriptRead::Found { shown, from, to }) => {
                 // An offset that was moved meanwhile counts.
-                if self.followed == Some(from) {
-                    self.followed = Some(to);
+                if self.transcript_offset == Some(from) {
+                    self.transcript_offset = Some(to);
                 }
                 let read = Input::TranscriptsRead {
                     shown,
@@ -108,8 +112,8 @@ impl Session {
 
     /// The program writes the next row, or a process does that it has left.
     pub(crate) fn write_row(&mut self, world: &mut World<'_>) {
-        if let Some(row) = self.unwritten.pop_front()
-            && !self.agent.nature().is_unrecorded
+        if let Some(row) = self.unwritten_rows.pop_front()
+            && !self.program.profile().transcript_is_missing
         {
             world
                 .trace
