@@ -1,8 +1,10 @@
-//! Faults that the laws must find. [`FaultyDriver`] wraps the driver that ships, and changes an
-//! input or an action on its way; the oracle is told the truth. The simulated journal has faults of
-//! its own.
+//! Faults that the laws must find.
 //!
-//! A fault that cannot be made from outside the driver is left to mutation testing (`just mutants`).
+//! [`FaultyDriver`] wraps the session driver and changes an input or an action; the oracle is told
+//! the unchanged one. The simulated journal has faults of its own.
+//!
+//! A fault that cannot be made from outside the driver is left to mutation testing (`just
+//! mutants`).
 
 use crate::activity::Activity;
 use crate::delivery::{Decision, Delivery, DeliveryEvent, Effect};
@@ -37,7 +39,7 @@ pub(crate) enum Fault {
     WrittenFirst,
     /// "Offered" is recorded when typing begins.
     OfferedTooEarly,
-    /// "Offered" is recorded when a hook is given mail, not when it has passed the mail on.
+    /// "Offered" is recorded when a hook receives mail, not when it has passed the mail on.
     HandedTooEarly,
     /// "Accepted" is recorded in place of "offered".
     AcceptedByEnter,
@@ -59,21 +61,21 @@ pub(crate) enum Fault {
     EnterUnrecognised,
     /// Enter for an answer goes into another question.
     AnswersAnother,
-    /// A draft holds nothing back.
+    /// A draft does not delay a message.
     DraftIgnored,
-    /// A pause holds nothing back.
+    /// A pause does not delay a message.
     PauseIgnored,
     /// A request for a pause at the end of the turn is forgotten.
     CheckpointMissed,
     /// Text is offered to a program that is starting.
     TypedWhileStarting,
-    /// Idle-first messages go in the order in which they came.
+    /// Idle-first messages go oldest first.
     IdleFirstInOrder,
-    /// The driver does not want to be woken.
+    /// The driver requests no wakeup.
     SleepsThrough,
-    /// An offer is not given up when a person has typed first.
+    /// An offer stays open although a person has typed first.
     NeverLetsGo,
-    /// An offer is not given up when the journal has failed.
+    /// An offer stays open although the journal has failed.
     GivesUpOnDisk,
     /// A message waits without a reason.
     NoReason,
@@ -87,11 +89,11 @@ pub(crate) enum Fault {
     NudgedLate,
     /// A nudge is typed and submitted although the input box is not recognised.
     NudgedUnrecognised,
-    /// A nudge is said to be typed although its Enter was withheld.
+    /// A nudge is reported as typed although its Enter was withheld.
     NudgedTooEarly,
 }
 
-/// Progress of the turn that is in the terminal.
+/// Progress of the current turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Recorded,
@@ -106,16 +108,16 @@ pub(crate) struct FaultyDriver {
     stage: Stage,
     /// The commit of the last offer through the terminal or a hook.
     offer: Option<CommitId>,
-    /// The last text that the driver wanted typed.
+    /// The last text that the driver requested to type.
     typing: Option<Action>,
     /// The last text that was typed.
     text: String,
-    /// The line of a nudge that was typed last.
+    /// The last typed line of a nudge.
     line: Option<String>,
     last_look: Sighting,
-    /// The program's own session, which its hooks name.
+    /// The program's own session id, which its hooks name.
     session: Option<String>,
-    /// Actions that the fault adds, each with the effect that the observer is told first.
+    /// Actions that the fault adds, each with the effect to report to the observer first.
     added: VecDeque<(Option<Effect>, Action)>,
 }
 
@@ -177,8 +179,8 @@ impl FaultyDriver {
         self.driver.handle(now, input, &mut observer);
     }
 
-    /// Change an input, or drop it. With the input comes the event that the observer is told of, if
-    /// it is another than delivery is told of.
+    /// Change an input, or drop it. Also return the event to report to the observer, if delivery
+    /// gets a different one.
     fn change_input(
         &mut self,
         fault: Fault,
@@ -244,9 +246,9 @@ impl FaultyDriver {
                 Some(self.change_report(fault, input))
             }
             (_, Input::ScreenChanged(seen)) => {
-                let told = self.change_look(fault, false, seen.clone());
+                let changed = self.change_look(fault, false, seen.clone());
                 Some((
-                    Input::ScreenChanged(told),
+                    Input::ScreenChanged(changed),
                     Some(DeliveryEvent::ScreenChanged(seen)),
                 ))
             }
@@ -258,8 +260,8 @@ impl FaultyDriver {
                 },
             ) => {
                 let sighting = self.change_look(fault, true, seen.clone());
-                let told = Input::Looked { by, sighting };
-                Some((told, Some(DeliveryEvent::Looked(seen))))
+                let changed = Input::Looked { by, sighting };
+                Some((changed, Some(DeliveryEvent::Looked(seen))))
             }
             (Fault::NudgedLate, Input::NudgeRequested(request)) => {
                 let request = NudgeRequest {
@@ -318,11 +320,11 @@ impl FaultyDriver {
             return (input, Some(truth));
         }
         if let Some(session) = session {
-            // The first hook that names its session is one of the program's own.
+            // The first hook call with a session id comes from the program itself.
             let own = self.session.get_or_insert_with(|| session.clone());
             if session != own {
                 session.clone_from(own);
-                // The fault is in what the hook proves, not in what it tells of the activity.
+                // The fault changes the proof, not the reported activity.
                 *turn = None;
             }
         }
@@ -330,15 +332,15 @@ impl FaultyDriver {
     }
 
     fn change_look(&mut self, fault: Fault, is_asked_for: bool, seen: Sighting) -> Sighting {
-        let mut told = seen;
-        let is_described = told.input_box != BoxState::Undescribed;
+        let mut changed = seen;
+        let is_described = changed.input_box != BoxState::Undescribed;
         match (fault, self.stage) {
             (Fault::WrittenUnrecognised, Stage::Recorded) if is_asked_for && is_described => {
-                told = Sighting {
+                changed = Sighting {
                     input_box: BoxState::Empty,
                     claims: Vec::new(),
                     output: self.last_look.output,
-                    ..told
+                    ..changed
                 };
             }
             (Fault::EnterUnrecognised, Stage::Typed) if is_asked_for && is_described => {
@@ -347,13 +349,13 @@ impl FaultyDriver {
                     text,
                     is_scrolled: false,
                 };
-                told.input_box = BoxState::Holds(held);
-                told.claims.clear();
+                changed.input_box = BoxState::Holds(held);
+                changed.claims.clear();
             }
             (_, _) => {}
         }
-        self.last_look = told.clone();
-        told
+        self.last_look = changed.clone();
+        changed
     }
 
     pub(crate) fn poll_action(
@@ -376,7 +378,7 @@ impl FaultyDriver {
         }
     }
 
-    /// Queue what the driver is to do instead of an action.
+    /// Queue the actions that replace an action.
     fn change_action(
         &mut self,
         fault: Fault,
@@ -413,13 +415,14 @@ impl FaultyDriver {
             ) => resumed.transcript = None,
             (_, Action::Commit { operation, .. }) => change_receipt(fault, operation),
             (Fault::MessageLeftOut, Action::Type { turn, .. }) => {
-                if let TurnContent::Messages(told) = turn {
-                    told.pop();
+                if let TurnContent::Messages(messages) = turn {
+                    messages.pop();
                 }
             }
             (Fault::RepeatUnmarked, Action::Type { turn, .. }) => {
-                if let TurnContent::Messages(told) = turn {
-                    told.iter_mut()
+                if let TurnContent::Messages(messages) = turn {
+                    messages
+                        .iter_mut()
                         .for_each(|message| unmark(&mut message.state));
                 }
             }
@@ -491,8 +494,8 @@ impl FaultyDriver {
         is_message && self.delivery().open_question().is_some()
     }
 
-    /// Record these as offered before anything is done with them. The driver knows no commit with
-    /// the number any more, and ignores its result.
+    /// Record these messages as offered too early. The driver no longer knows the commit's number,
+    /// and ignores the result.
     fn offer_early(&mut self, ids: Vec<MessageId>) {
         let Some(commit) = self.offer else {
             return;
@@ -568,24 +571,24 @@ fn ids(action: &Action) -> Vec<MessageId> {
     messages.iter().map(|state| state.message.id).collect()
 }
 
-/// Whether nothing but answers is typed. A reminder counts as one, because it has no receipts.
+/// Whether only answers are typed. A reminder counts as an answer, because it has no receipts.
 fn is_raw(action: &Action) -> bool {
     messages(action)
         .iter()
         .all(|state| state.message.envelope.raw)
 }
 
-/// Tell the observer of an event that delivery is not told of.
+/// Report an event to the observer and not to delivery.
 fn tell_alone(observer: &mut impl Observer, now: Moment, event: &DeliveryEvent) {
     observer.on_event(now, event);
     observer.after_event();
 }
 
-/// Tells the observer the event that delivery should have been told of.
+/// Reports to the observer the event that delivery should have received.
 struct Truthful<'a, O> {
     observer: &'a mut O,
     truth: Option<DeliveryEvent>,
-    /// An answer that delivery ends without Enter; the fault presses Enter first.
+    /// Messages of an answer that delivery ends without Enter. The fault presses Enter first.
     answer: Vec<MessageId>,
 }
 

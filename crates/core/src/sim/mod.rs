@@ -1,10 +1,13 @@
-//! The simulation: the session driver with a simulated program, a person and a failing disk, driven
-//! by a seed. All laws are checked after every step.
+//! The simulation: the session driver with a simulated program, person and disk, under a script
+//! that a seed generates. All laws are checked after every step.
 //!
-//! A seed makes a [`script::Script`]; [`run_script`] plays it; [`oracle`] judges. A failing seed is
-//! printed with the shortest script that breaks the same law, and the command that repeats it. To
-//! add something that can happen, add a line to the script and its arm in [`run_script`]. [`faults`]
-//! checks the laws.
+//! [`script`] generates and shrinks scripts, [`run`] plays them, [`session`] performs the driver's
+//! actions, [`world`] has the program, terminal, journal and senders, and [`oracle`] checks the
+//! laws. [`faults`] contains faults that the laws must find.
+//!
+//! A failing seed is printed with the shortest script that breaks the same law, and the command
+//! that repeats it. A new kind of event needs a [`script::Line`] and its arm in
+//! [`run::Simulation::line`].
 
 mod faults;
 mod oracle;

@@ -8,19 +8,19 @@ use crate::sim::script::{
     Crash, KnownScreen, Line, Post, ProgramAction, ProgramProfile, Script, SendRoute, Writer,
 };
 
-/// How many seeds the ordinary tests play, in all.
+/// Number of seeds that the ordinary tests play together.
 const SEEDS: u64 = 10_000;
-/// How many tests share them, so that they run side by side.
+/// Number of tests that share the seeds, so that they run in parallel.
 const PARTS: u64 = 4;
 
-/// How many scripts are crashed at every step.
+/// Number of scripts that are crashed at every step.
 const CRASHED: u64 = 12;
-/// Number of seeds within which a fault must be found.
+/// Number of seeds within which a fault must break its law.
 const WITHIN: u64 = 2_000;
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "a seed to replay comes from outside"
+    reason = "the seed to replay comes from the environment"
 )]
 fn asked(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
@@ -39,8 +39,7 @@ fn breaks(fault: Option<Fault>, script: &Script, law: Law) -> bool {
     fails_with(fault, script).is_some_and(|broken| broken.law == law)
 }
 
-/// All that is to be known of a failure: the law, the shortest script, what happens in it, and how
-/// to play the seed again.
+/// Describe a failure: the law, the shortest script and its events.
 fn report(fault: Option<Fault>, what: &str, script: &Script, broken: &Violation) -> String {
     let least = shrink(script, |less| breaks(fault, less, broken.law));
     let (played, trace, _) = run_script_with(fault, &least, Trace::kept());
@@ -54,7 +53,7 @@ fn report(fault: Option<Fault>, what: &str, script: &Script, broken: &Violation)
     )
 }
 
-/// What is wrong with a seed, in full.
+/// Return the full report of a seed that breaks a law.
 fn verdict(fault: Option<Fault>, seed: u64) -> Result<(), String> {
     let script = Script::from_seed(seed);
     let Some(broken) = fails_with(fault, &script) else {
@@ -72,7 +71,7 @@ fn expect_good(seed: u64) {
     }
 }
 
-/// Plays one seed again, and tells all of it.
+/// Play one seed again, and print every event.
 fn replay(seed: u64) {
     let script = Script::from_seed(seed);
     let (_, trace, steps) = run_script(&script, Trace::kept());
@@ -117,10 +116,10 @@ fn laws_hold_for_every_seed_3() {
     part(3);
 }
 
-/// Crashes between any two steps, of the session alone or of all at once: between decision and
-/// commit, commit and write, half a write and the rest, write and receipt.
+/// Crashes the session, or the whole machine, between any two steps: between decision and commit,
+/// commit and write, the halves of a write, write and receipt.
 #[test]
-fn laws_hold_wherever_it_crashes() {
+fn laws_hold_after_a_crash_at_any_step() {
     for seed in 0..CRASHED {
         let whole = Script::from_seed(seed);
         let (_, _, steps) = run_script(&whole, Trace::default());
@@ -196,7 +195,7 @@ fn a_hook_that_never_answers_does_not_keep_its_message() {
         Line::Program(ProgramAction::CallHook),
         Line::Steps(2),
         Line::Wait(5_000),
-        // The receipt is recorded and the mail read again, and the hook takes no step.
+        // The receipt is recorded and the mail is read again, and the hook takes no step.
         Line::Step(0),
         Line::Step(0),
         Line::Step(1),
@@ -215,14 +214,14 @@ fn a_hook_that_never_answers_does_not_keep_its_message() {
     }
     let (_, trace, _) = run_script(&script, Trace::kept());
     let text = trace.text();
-    for met in ["its hook did not report in time", "marked as a repeat"] {
-        assert!(text.contains(met), "not met: {met}\n{text}");
+    for event in ["its hook did not report in time", "marked as a repeat"] {
+        assert!(text.contains(event), "missing: {event}\n{text}");
     }
 }
 
-/// Runs that meet none of this would prove nothing.
+/// The laws are tested only if runs contain these events.
 #[test]
-fn runs_meet_what_they_must_survive() {
+fn runs_contain_every_kind_of_event() {
     let mut left = vec![
         "fact: offered",
         "fact: accepted",
@@ -233,16 +232,16 @@ fn runs_meet_what_they_must_survive() {
         "fact: cancelled",
         "fact: expired",
         "the hook ended before it had printed the message",
-        "hears Paused(Checkpoint)",
-        "hears KeyboardRefused",
-        "hears KeysDropped",
+        "receives Paused(Checkpoint)",
+        "receives KeyboardRefused",
+        "receives KeysDropped",
         "reason=\"the disk fails\"",
         "log: the conversation has to wait",
-        "hears NotRecorded",
-        "hears WriteFailed",
-        "hears Exited",
-        "hears UnreadInput(true)",
-        "wants Key",
+        "receives NotRecorded",
+        "receives WriteFailed",
+        "receives Exited",
+        "receives UnreadInput(true)",
+        "requests Key",
         "marked as a repeat",
         "is stored already",
         "is refused",
@@ -263,12 +262,12 @@ fn runs_meet_what_they_must_survive() {
         "fact: answered",
         "promoted from idle",
         ", time 2",
-        "wants Resume",
-        "wants WriteReminder",
-        "wants SendDirect",
-        "hears DirectConfirmed",
-        "hears DirectUnconfirmed",
-        "wants Key([21])",
+        "requests Resume",
+        "requests WriteReminder",
+        "requests SendDirect",
+        "receives DirectConfirmed",
+        "receives DirectUnconfirmed",
+        "requests Key([21])",
         "the input box let go of it",
         "Enter pressed 2 times",
         "the input box still holds it",
@@ -293,11 +292,11 @@ fn runs_meet_what_they_must_survive() {
             return;
         }
     }
-    panic!("never met: {left:?}");
+    panic!("events that no run contains: {left:?}");
 }
 
 #[test]
-fn a_seed_is_the_same_run_every_time() {
+fn a_seed_always_gives_the_same_run() {
     let run = |seed| {
         let (_, trace, steps) = run_script(&Script::from_seed(seed), Trace::kept());
         (trace.text(), steps)
@@ -316,7 +315,7 @@ fn a_failure_names_its_seed_its_law_and_its_replay() {
     for part in [
         "seed ",
         "NoClaimBeyondProof: ",
-        "delivery wants Offered",
+        "delivery requests Offered",
         "log: offered messages=",
         "fact: offered",
         "lines are left",
@@ -370,7 +369,7 @@ fn every_fault_breaks_its_law() {
     check(Fault::IdleFirstInOrder, &[Law::DeliveryOrder]);
     check(Fault::SleepsThrough, &[Law::WakeupsAreTrue]);
     check(Fault::GivesUpOnDisk, &[Law::NothingStarved]);
-    // Held for a reason that is none, and for good.
+    // The message is held forever, for a reason that does not apply.
     check(
         Fault::NeverLetsGo,
         &[Law::EveryWaitHasAReason, Law::NothingStarved],

@@ -1,14 +1,13 @@
-//! Which question an answer is meant for, and which one its keys really go into: by the program's
-//! own count of its questions, which delivery never sees.
+//! Matches each answer with its question, by the program's own numbers, which delivery never sees.
 //!
-//! An answer is meant for the question that stands open when it is stored; where none does, for
-//! none. Its keys never enter another, but where delivery could not know it:
-//! - the question came up after the last look that delivery was told of when it wanted the keys;
-//! - that look showed a question in the same words as one that delivery was shown before the answer
-//!   was sent, and no look between the two showed anything else;
-//! - the screen shows nothing, and nobody has told of a question;
-//! - the clock was set back after the answer was sent, and has caught up since: the sender's time
-//!   is all that tells when it was.
+//! The target of an answer is the question that is open when the answer is stored, if any. The keys
+//! of an answer must never enter another question, except if delivery cannot know better:
+//! - the question opened after the last look that was reported when delivery requested the keys;
+//! - that look showed the same words as a question that was reported before the answer was sent,
+//!   and no look between the two showed anything else;
+//! - the screen does not show questions, and no other evidence has reported one;
+//! - the clock was set back after the answer was sent and has caught up since, so that the times of
+//!   question and answer cannot be compared.
 
 use crate::id::MessageId;
 use crate::sim::oracle::law::{Checked, Law};
@@ -16,7 +15,7 @@ use crate::sim::world::terminal::{Piece, TurnNo};
 use std::collections::BTreeMap;
 use uuid::Uuid;
 
-/// A question of the program's: the run it belongs to, and its number there.
+/// A question of the program: the run, and the question's number in the run.
 pub(crate) type QuestionId = (Uuid, u32);
 
 #[derive(Debug, Clone, Copy)]
@@ -25,11 +24,11 @@ struct Target {
     at: u64,
 }
 
-/// What delivery was shown last.
+/// The question that was last reported to delivery.
 #[derive(Debug, Clone)]
 struct ShownQuestion {
     words: String,
-    /// Those that were really asked, one after another, in words that never changed.
+    /// Consecutive questions with exactly these words.
     questions: Vec<QuestionId>,
     since: u64,
 }
@@ -42,23 +41,23 @@ pub(crate) enum AnswerPart {
 
 #[derive(Debug, Default)]
 pub(crate) struct AnswerTargets {
-    /// Counts what happens, so that one thing is before another also in the same instant.
+    /// Counts events, so that events of the same instant have an order.
     order: u64,
     targets: BTreeMap<MessageId, Target>,
     shown: Option<ShownQuestion>,
-    /// What delivery was shown when it wanted these keys of an answer.
+    /// The question that was last reported when delivery requested these keys of an answer.
     wanted: BTreeMap<(TurnNo, AnswerPart), (MessageId, Option<ShownQuestion>)>,
-    /// When the clock was set back last.
+    /// The event at which the clock was last set back.
     set_back: u64,
 }
 
 impl AnswerTargets {
-    /// A session begins, with nothing known.
+    /// Begin a session, which knows of no question.
     pub(crate) fn begin_session(&mut self) {
         self.shown = None;
     }
 
-    /// A message is stored while this question stands open.
+    /// Note that a message is stored while this question is open.
     pub(crate) fn note_stored(&mut self, id: MessageId, question: Option<QuestionId>) {
         self.order += 1;
         let at = self.order;
@@ -70,7 +69,7 @@ impl AnswerTargets {
         self.set_back = self.order;
     }
 
-    /// Delivery is about to be told of these words, or of none.
+    /// Note that delivery is about to be told of a question with these words, or of no question.
     pub(crate) fn note_shown(&mut self, words: Option<&str>, question: Option<QuestionId>) {
         self.order += 1;
         match (words, &mut self.shown) {
@@ -88,8 +87,8 @@ impl AnswerTargets {
         }
     }
 
-    /// Delivery wants these keys of an answer typed, which was sent at a time that has come by now
-    /// or has not.
+    /// Note that delivery requests these keys of an answer. `has_come` says whether the answer's
+    /// time is not in the future.
     pub(crate) fn note_keys_wanted(
         &mut self,
         id: MessageId,
@@ -103,7 +102,7 @@ impl AnswerTargets {
         self.wanted.insert((turn, part), (id, shown));
     }
 
-    /// The program reads a piece of its input, with this question open.
+    /// Check a piece of input that the program reads while this question is open.
     pub(crate) fn check_piece(&self, piece: Piece, open: QuestionId) -> Checked {
         let (turn, part) = match piece {
             Piece::FirstHalf(turn) | Piece::SecondHalf(turn) => (turn, AnswerPart::Text),

@@ -1,5 +1,5 @@
-//! What delivery was told, and what it has begun since. It is kept independently of delivery, to
-//! judge delivery by.
+//! The record of delivery's inputs and of the actions that it has begun. Kept independently of
+//! delivery, so that the oracle can check delivery against it.
 
 use crate::delivery::{DeliveryEvent, PausedBy};
 use crate::harness::{BoxState, Report, Says, Sighting, Turn};
@@ -9,54 +9,54 @@ use crate::sim::script::{KnownScreen, ProgramProfile};
 use crate::sim::world::hook_calls::SIDE_SESSION;
 use std::time::Duration;
 
-/// How far apart two equal looks must be before something is typed.
+/// Minimum time between two equal looks before text may be typed.
 const STEADY_INTERVAL: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Default)]
 pub(crate) struct DeliveryRecord {
     pub(crate) profile: Option<ProgramProfile>,
     pub(crate) started_at: Option<Moment>,
-    /// Since when the keys tell of a draft.
+    /// Start of the draft that a person's keys have shown.
     pub(crate) typed_draft_since: Option<Moment>,
-    /// The input box, as last shown, and since when.
+    /// The last reported state of the input box, and the start of that state.
     pub(crate) input_box: BoxState,
     pub(crate) box_since: Option<Moment>,
-    /// The first look that showed the box so, with so much output before it.
+    /// Time of the first look with this state and this amount of output.
     first_look: Option<(Moment, u64)>,
-    /// The last look showed that the program works.
+    /// Whether the last look showed that the program works.
     pub(crate) screen_shows_work: bool,
     pub(crate) question: Option<(String, Moment)>,
-    /// How many questions there were: one in the same words is another.
+    /// Number of questions so far. A question may have the same words as the one before.
     questions: u64,
     pub(crate) pauses: Vec<(PausedBy, Moment)>,
-    /// A person wants a pause at the end of the turn.
+    /// Whether a person has requested a pause at the end of the turn.
     pub(crate) is_checkpoint_wanted: bool,
     pub(crate) unread_since: Option<Moment>,
-    /// What a look at the screen shows that delivery hears of in this moment.
+    /// The look at the screen that delivery is handling.
     pub(crate) current_look: Option<Sighting>,
-    /// A hook of the program's says that it works.
+    /// Whether the program's hooks last said that it works.
     pub(crate) hook_says_working: bool,
-    /// When delivery was told something last.
+    /// Time of the last reported event.
     now: Option<Moment>,
-    /// How often the interrupt key was pressed for one message.
+    /// Number of times that the interrupt key was pressed for one message.
     pub(crate) interrupt_keys: u8,
-    /// A text waits for its Enter, with the keyboard released.
+    /// Whether a text waits for its Enter while the keyboard is released.
     pub(crate) is_waiting_for_enter: bool,
-    /// The messages of that text.
+    /// The messages of the text that waits for its Enter.
     pub(crate) waiting_messages: Vec<MessageId>,
-    /// The keyboard is asked for again, for a text that waits for its Enter.
+    /// Whether the keyboard is requested again for a text that waits for its Enter.
     is_resuming: bool,
-    /// The keys have told of a draft's end since then.
+    /// Whether a draft has ended since a text was last resumed.
     has_cleared: bool,
-    /// The question that stood open when an answer was begun with, by its number.
+    /// The number of the question that was open when an answer was begun.
     pub(crate) answered_question: Option<u64>,
-    /// The beginning of the rest in which the agent was reminded last.
+    /// Start of the idle period in which the agent was last reminded.
     pub(crate) reminded_in_idle_since: Option<Duration>,
     pub(crate) reminders_typed: u8,
 }
 
 impl DeliveryRecord {
-    /// A session begins, with nothing known.
+    /// Begin the record of a session.
     pub(crate) fn new(profile: ProgramProfile, now: Moment) -> Self {
         Self {
             profile: Some(profile),
@@ -65,7 +65,7 @@ impl DeliveryRecord {
         }
     }
 
-    /// Delivery is about to be told this.
+    /// Record an event that delivery is about to handle.
     pub(crate) fn record(&mut self, now: Moment, event: &DeliveryEvent) {
         self.current_look = None;
         self.now = Some(now);
@@ -77,7 +77,7 @@ impl DeliveryRecord {
                 self.typed_draft_since = None;
                 self.has_cleared = true;
             }
-            DeliveryEvent::DialogChanged(what) => self.record_question(now, what.as_ref()),
+            DeliveryEvent::DialogChanged(words) => self.record_question(now, words.as_ref()),
             DeliveryEvent::ScreenChanged(sighting) => self.record_screen(now, sighting),
             DeliveryEvent::Looked(sighting) => {
                 self.record_screen(now, sighting);
@@ -95,7 +95,7 @@ impl DeliveryRecord {
             }
             DeliveryEvent::UnreadInput(true) => self.unread_since = self.unread_since.or(Some(now)),
             DeliveryEvent::UnreadInput(false) => self.unread_since = None,
-            // Somebody typed; the keys tell of it later.
+            // A person has typed. The keys are reported later.
             DeliveryEvent::KeyboardRefused => {
                 if std::mem::take(&mut self.is_resuming) {
                     self.typed_draft_since = self
@@ -144,7 +144,7 @@ impl DeliveryRecord {
         }
     }
 
-    /// Its own hook is believed, however late it comes.
+    /// Record the program's own hook calls, even late ones.
     fn record_hook(&mut self, report: &Report) {
         if report.session.as_deref() != Some(SIDE_SESSION) {
             self.hook_says_working = match report.turn {
@@ -155,10 +155,10 @@ impl DeliveryRecord {
         }
     }
 
-    fn record_question(&mut self, now: Moment, what: Option<&String>) {
-        let known = self.question.as_ref().map(|(what, _)| what);
-        if known != what {
-            self.question = what.cloned().map(|what| (what, now));
+    fn record_question(&mut self, now: Moment, words: Option<&String>) {
+        let known = self.question.as_ref().map(|(words, _)| words);
+        if known != words {
+            self.question = words.cloned().map(|words| (words, now));
             self.questions += 1;
         }
     }
@@ -170,13 +170,12 @@ impl DeliveryRecord {
         self.has_cleared = false;
     }
 
-    /// The number of the question that stands open.
+    /// Return the number of the open question.
     pub(crate) fn question_number(&self) -> Option<u64> {
         self.question.as_ref().map(|_| self.questions)
     }
 
-    /// Whether anybody holds back what cannot wait: interrupts and answers pass a pause that was
-    /// only asked for.
+    /// Whether a pause applies. Interrupts and answers pass a pause that was only requested.
     pub(crate) fn is_paused_for(&self, is_urgent: bool) -> bool {
         self.pauses.iter().any(|(by, _)| match by {
             PausedBy::Viewer | PausedBy::Interactive => true,
@@ -188,13 +187,13 @@ impl DeliveryRecord {
         matches!(self.input_box, BoxState::Holds(_))
     }
 
-    /// Since when there is a draft.
+    /// Return the start of the draft, if there is one.
     pub(crate) fn draft_since(&self) -> Option<Moment> {
         let shown = self.box_since.filter(|_| self.box_holds_text());
         self.typed_draft_since.or(shown)
     }
 
-    /// Whether the screen shows its questions.
+    /// Whether the screen shows questions.
     pub(crate) fn shows_questions(&self) -> bool {
         self.known_screen() != KnownScreen::Nothing
     }
@@ -209,14 +208,14 @@ impl DeliveryRecord {
         self.known_screen() == KnownScreen::InputBox
     }
 
-    /// Whether the box may hold what an interrupt key made the program put back.
+    /// Whether the box may hold a prompt that the program restored after an interrupt.
     pub(crate) fn may_be_restored_input(&self) -> bool {
         let puts_back = self.profile.is_some_and(|profile| profile.restores_input);
         self.typed_draft_since.is_none() && self.box_holds_text() && self.shows_box() && puts_back
     }
 
-    /// Whether the screen check that delivery now handles shows an empty box, like an earlier check
-    /// at least `STEADY_INTERVAL` ago, with no output in between.
+    /// Whether the current look shows an empty box, like an earlier look at least
+    /// [`STEADY_INTERVAL`] ago, with no output in between.
     pub(crate) fn is_recognised_empty(&self) -> bool {
         let is_empty = |seen: &Sighting| seen.input_box == BoxState::Empty && !shows_work(seen);
         let is_looked_at = self.current_look.as_ref().is_some_and(is_empty);
@@ -225,16 +224,15 @@ impl DeliveryRecord {
         is_looked_at && since.is_some_and(|since| now.is_some_and(|now| since <= now))
     }
 
-    /// Whether the box was empty at the last look, and at an earlier one at least `STEADY_INTERVAL` ago,
-    /// with no output in between.
+    /// Whether the box was empty at the last look and at an earlier one at least
+    /// [`STEADY_INTERVAL`] ago, with no output in between.
     pub(crate) fn is_steadily_empty(&self, now: Moment) -> bool {
         let since = self.first_look.map(|(at, _)| at.mono + STEADY_INTERVAL);
         let is_steady = since.is_some_and(|since| since <= now.mono);
         self.input_box == BoxState::Empty && !self.screen_shows_work && is_steady
     }
 
-    /// Whether the screen check that delivery now handles shows this text in the box, and nothing
-    /// else.
+    /// Whether the current look shows this text in the box, and nothing else.
     pub(crate) fn is_recognised_with(&self, text: &str) -> bool {
         self.current_look
             .as_ref()

@@ -1,5 +1,5 @@
-//! Checks of delivery after every step: each wait has a true explanation, and the clock changes
-//! nothing before delivery wants to be woken.
+//! Checks of delivery after every step: each wait has a true explanation, and the clock alone
+//! changes nothing before the next wakeup.
 
 use crate::activity::Activity;
 use crate::delivery::{Decision, Delivery, DeliveryEvent};
@@ -19,11 +19,11 @@ use crate::why::{self, Hold, Why};
 use jiff::Timestamp;
 use std::time::Duration;
 
-/// How far ahead delivery is checked if it wants no wakeup.
+/// Time for which delivery is checked if it requests no wakeup.
 const CHECKED_AHEAD: Duration = Duration::from_secs(3_600);
 const INSTANT: Duration = Duration::from_millis(1);
 
-/// Check that what is said to hold a message can be true.
+/// Check that the explanation of a message's state can be true.
 pub(crate) fn check(
     now: Moment,
     oracle: &Oracle,
@@ -46,10 +46,10 @@ pub(crate) fn check(
             let is_told = words.iter().all(|word| !word.is_empty());
             let is_past = hold.since <= now.wall || oracle.was_set_back;
             Law::EveryWaitHasAReason.holds(is_past, || {
-                format!("{} waits since tomorrow: {hold:?}", id8())
+                format!("{} waits since a time in the future: {hold:?}", id8())
             })?;
             Law::EveryWaitHasAReason.holds(is_told, || {
-                format!("{}: a reason in no words: {hold:?}", id8())
+                format!("{}: an empty explanation: {hold:?}", id8())
             })?;
             match session {
                 Some(session) => check_hold(now, &oracle.record, message_state, &hold, session),
@@ -65,11 +65,14 @@ pub(crate) fn check(
             // A hook without a session holds the message, or was killed and left the offer open.
             let is_busy = is_busy || inject::is_under_way(message_state);
             Law::EveryWaitHasAReason.holds(is_busy, || {
-                format!("{} is said to be on its way, and nobody has it", id8())
+                format!("{} is reported as being offered, and is not", id8())
             })
         }
         Why::Arrived { state, .. } => Law::EveryWaitHasAReason.holds(is_settled, || {
-            format!("{} is said to have arrived ({state}), and has not", id8())
+            format!(
+                "{} is reported as arrived ({state}), and has not arrived",
+                id8()
+            )
         }),
     }
 }
@@ -113,20 +116,17 @@ fn check_hold(
         "settling" => (record.input_box == BoxState::Empty, record.box_since),
         "not-before" => (!message_state.message.is_due(now.wall), None),
         "next" => (is_next(now, message_state, session), None),
-        // Only delivery or the journal knows whether these are true.
+        // The other rules can only be checked by delivery or the journal.
         _ => (true, None),
     };
     let since: Option<Timestamp> = since.map(|since| since.wall.max(why::due(message_state)));
     let is_since = since.is_none_or(|since| since == hold.since);
     Law::EveryWaitHasAReason.holds(is_so && is_since, || {
-        format!(
-            "{} is said to wait, and that is not why: {hold:?}",
-            id.id8()
-        )
+        format!("{} waits for another reason: {hold:?}", id.id8())
     })
 }
 
-/// Whether a message is really about to be offered.
+/// Whether a message is about to be offered.
 fn is_next(now: Moment, message_state: &MessageState, session: &Session) -> bool {
     let id = message_state.message.id;
     let is_due = match session.delivery().next(now, &session.driver.mail().pending) {
@@ -136,14 +136,14 @@ fn is_next(now: Moment, message_state: &MessageState, session: &Session) -> bool
     is_due || session.is_busy_with(id) || session.driver.is_about_to_read() || !session.has_seen(id)
 }
 
-/// A tick before delivery's next wakeup must find nothing to do, and it must not ask again for a
-/// time that has come.
+/// Check that a tick before delivery's next wakeup changes nothing, and that the wakeup is in the
+/// future.
 pub(crate) fn check_wakeups(now: Moment, driver: &FaultyDriver) -> Checked {
     let (delivery, view) = (driver.delivery(), &driver.mail().pending);
     let next = driver.next_wakeup();
     Law::WakeupsAreTrue.holds(
         next.is_none_or(|at| at > now.mono),
-        || "delivery wants to be asked again and again",
+        || "delivery requests a wakeup that is already due",
     )?;
     let before = next.map_or(now.mono + CHECKED_AHEAD, |at| at - INSTANT);
     if before <= now.mono {
@@ -162,8 +162,8 @@ pub(crate) fn check_wakeups(now: Moment, driver: &FaultyDriver) -> Checked {
     let (now_due, then_due) = (due(delivery, now), due(&later, then));
     Law::WakeupsAreTrue.holds(effects.is_empty() && now_due == then_due, || {
         format!(
-            "it is to be woken at {next:?}; before, by the clock alone, {now_due:?} becomes \
-             {then_due:?}, and it wants {effects:?}"
+            "the next wakeup is {next:?}; before it, the clock alone changes {now_due:?} to \
+             {then_due:?}, with the effects {effects:?}"
         )
     })
 }

@@ -1,68 +1,74 @@
-//! The laws that must always hold, by name.
+//! The laws that every run must keep.
 
 use std::fmt;
 
-/// The design's invariants that the core can keep or break.
+/// The invariants of the design that the core can break. The numbers are those of the design.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Law {
-    /// 1: nobody hears "ok" before the message is synced.
+    /// 1: a message is acknowledged only after it is synced.
     OnDiskFirst,
-    /// 2: what was acknowledged is there, in a state that can be seen.
+    /// 2: an acknowledged message exists, in a visible state.
     NothingLost,
-    /// 2: what may have been shown is shown again only marked as a repeat.
+    /// 2: a message that may have been shown is shown again only with a mark as a repeat.
     NothingDoubled,
-    /// 2: once all goes well, everything reaches its agent or an end.
+    /// 2: once nothing fails any more, every message reaches its agent or ends.
     NothingStarved,
-    /// 3: a receipt says what is proven.
+    /// 3: a receipt claims only proven steps.
     NoClaimBeyondProof,
-    /// 4: text goes only into a box that is recognised as empty, and Enter only where the box holds
-    /// exactly that text; in an unknown view no key is pressed.
+    /// 4: text goes only into a box that is recognised as empty, and Enter only into a box that
+    /// holds exactly that text. No key is pressed in an unrecognised view.
     OnlyRecognised,
     /// 5: nothing is typed into a question or a draft, or between a text and its Enter.
     CannotAct,
-    /// 6: every wait has a rule that holds, since when, and evidence.
+    /// 6: every wait has a rule that applies, a start and evidence.
     EveryWaitHasAReason,
-    /// Each priority goes in the activities that are its own.
+    /// Each priority is delivered only in the activities that it allows.
     TheRightMoment,
-    /// Interrupt, normal, idle-first (the newest first), idle; whole turns.
+    /// The delivery order is interrupt, normal, idle-first (newest first), idle. A turn takes every
+    /// message that fits.
     DeliveryOrder,
-    /// What agents cause each other to write ends, visibly; an answer is noted as one.
+    /// Exchanges between agents end visibly, and a reply is recorded as the answer.
     StormsAreCut,
-    /// Reminders: of what is owed and known, ten at most, one turn each time it falls idle.
+    /// Reminders name only owed replies to known messages, at most ten times each, with one turn
+    /// per idle period.
     RemindersAreFew,
-    /// Nothing changes by the clock before delivery wants to be asked.
+    /// Delivery does not change by the clock alone before its next wakeup.
     WakeupsAreTrue,
 }
 
-/// A law that a run broke, and how.
+/// A broken law, with details.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Violation {
     pub(crate) law: Law,
-    what: String,
+    details: String,
 }
 
 pub(crate) type Checked<T = ()> = Result<T, Violation>;
 
 impl Law {
-    pub(crate) fn violated<T>(self, what: impl fmt::Display) -> Checked<T> {
+    pub(crate) fn violated<T>(self, details: impl fmt::Display) -> Checked<T> {
         Err(Violation {
             law: self,
-            what: what.to_string(),
+            details: details.to_string(),
         })
     }
 
-    /// Return an error that says `what`, unless the law `is_kept`.
-    pub(crate) fn holds<D: fmt::Display>(self, is_kept: bool, what: impl FnOnce() -> D) -> Checked {
+    /// Return an error with the details, unless the law is kept.
+    pub(crate) fn holds<D: fmt::Display>(
+        self,
+        is_kept: bool,
+        details: impl FnOnce() -> D,
+    ) -> Checked {
         if is_kept {
             Ok(())
         } else {
-            self.violated(what())
+            self.violated(details())
         }
     }
 }
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}: {}", self.law, self.what)
+        write!(f, "{:?}: {}", self.law, self.details)
     }
 }

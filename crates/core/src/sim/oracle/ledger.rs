@@ -1,5 +1,5 @@
-//! What really happened to each message. It is kept independently of the journal: facts are folded
-//! here in the plainest way, and everything that reached a terminal is counted.
+//! The true state of each message. Kept independently of the journal: facts are folded in the
+//! simplest way, and every text that reached a terminal is counted.
 
 use crate::fact::{Event, Fact, Progress};
 use crate::id::MessageId;
@@ -34,34 +34,34 @@ pub(crate) struct KnownMessage {
     pub(crate) raw: bool,
     not_before: Option<Timestamp>,
     expires_at: Option<Timestamp>,
-    // Its steps in the journal.
+    // Steps in the journal.
     ended: Option<Step>,
     read: bool,
     shown: bool,
     seen: bool,
     pub(crate) was_uncertain: bool,
-    /// An offer is recorded, and its end is not.
+    /// Whether an offer is recorded and still open.
     pub(crate) offering: bool,
     offered: bool,
-    /// The agent's proof of the last offer is awaited.
+    /// Whether the agent's proof of the last offer is awaited.
     proof_awaited: bool,
     accepted: bool,
     answered: bool,
     reminders: u32,
-    /// How often it was offered, with offers that were withdrawn.
+    /// Number of offers, with those that were withdrawn.
     offers: u32,
 }
 
-/// What reached a terminal or a prompt; no crash undoes that.
+/// The exposure of a message to terminals and prompts. A crash does not undo it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Exposed {
-    /// How often a part of the message was put before an agent.
+    /// Number of times that a part of the message was shown to an agent.
     times: u32,
-    /// An offer is recorded, and the session has not recorded its end.
+    /// Whether an offer is recorded, and the session has not recorded its end.
     is_open: bool,
-    /// A part was written in the offer under way.
+    /// Whether a part was written in the current offer.
     is_begun: bool,
-    /// Text and Enter were written completely to a live program in the offer under way.
+    /// Whether text and Enter were written completely to a live program in the current offer.
     is_whole: bool,
 }
 
@@ -71,18 +71,18 @@ pub(crate) struct Ledger {
     exposed: BTreeMap<MessageId, Exposed>,
     /// Messages that were submitted to the program, which may have queued them.
     submitted: BTreeSet<MessageId>,
-    /// Messages that the model was given in a prompt.
+    /// Messages that the model received in a prompt.
     received: BTreeSet<MessageId>,
     /// Messages that were in a program's queue when it died, and never reached the model.
     lost: BTreeSet<MessageId>,
-    /// Whether the session that is started resumes a conversation.
+    /// Whether the next session resumes a conversation.
     is_resumed: bool,
-    /// Messages that are unproven, and that the transcript of the resumed conversation has.
+    /// Unproven messages that are in the transcript of the resumed conversation.
     in_resumed_transcript: BTreeSet<MessageId>,
     facts_read: usize,
-    /// What each agent was given last.
+    /// Hop count and time of the last message that each agent received.
     last_given: BTreeMap<AgentName, (u32, Timestamp)>,
-    /// The steps that must follow a stored message.
+    /// Steps that must be recorded with the last stored message.
     required_steps: VecDeque<(MessageId, Step)>,
 }
 
@@ -126,7 +126,7 @@ impl KnownMessage {
         }
     }
 
-    /// Return its place in delivery order.
+    /// Return the sort key in delivery order.
     pub(crate) fn order(&self, now: Timestamp) -> (Priority, Reverse<usize>, usize) {
         match self.priority(now) {
             Priority::IdleFirst => (Priority::IdleFirst, Reverse(self.position), 0),
@@ -144,17 +144,20 @@ impl KnownMessage {
         self.expires_at.is_some_and(|gone| gone <= now)
     }
 
-    /// Return why the agent must not be reminded of it, if so.
+    /// Return why the agent must not be reminded of the message, if so.
     fn reason_not_to_remind(&self, now: Timestamp) -> Option<&'static str> {
         let reasons = [
-            (!self.expects_reply, "nobody expects an answer"),
+            (!self.expects_reply, "no reply is expected"),
             (self.answered, "it was answered"),
             (
                 self.ended.is_some() || self.has_run_out(now),
                 "it has ended",
             ),
-            (!self.seen, "its agent does not know it"),
-            (self.reminders >= MAX_REMINDERS, "it was told ten times"),
+            (!self.seen, "its agent has not seen it"),
+            (
+                self.reminders >= MAX_REMINDERS,
+                "its agent was reminded ten times",
+            ),
         ];
         first(&reasons)
     }
@@ -167,12 +170,12 @@ impl KnownMessage {
         self.not_before.is_none_or(|due| due <= now)
     }
 
-    /// Whether nothing more is to be done for it.
+    /// Whether the message needs no further step.
     pub(crate) fn is_settled(&self, now: Timestamp) -> bool {
         self.has_ended(now) || self.offered || self.read || self.shown
     }
 
-    /// Return why it must not be shown, if so.
+    /// Return why the message must not be shown, if so.
     fn reason_not_to_offer(&self, now: Timestamp) -> Option<&'static str> {
         let reasons = [
             (self.has_ended(now), "it has ended"),
@@ -181,7 +184,10 @@ impl KnownMessage {
             (self.shown, "a hook has shown it"),
             (self.offering, "another offer of it is under way"),
             (self.offered, "it was offered"),
-            (self.raw && self.was_uncertain, "nobody answers twice"),
+            (
+                self.raw && self.was_uncertain,
+                "an answer is given only once",
+            ),
         ];
         first(&reasons)
     }
@@ -228,12 +234,12 @@ impl Ledger {
         self.known.iter().map(|(id, known)| (*id, known))
     }
 
-    /// Number of facts heard so far.
+    /// Return the number of facts read so far.
     pub(crate) fn facts_read(&self) -> usize {
         self.facts_read
     }
 
-    /// Hear the new facts, and check that each can be true.
+    /// Read the new facts, and check that each can be true.
     pub(crate) fn read_facts(&mut self, facts: &[Fact]) -> Checked {
         for fact in &facts[self.facts_read..] {
             self.check_fact(fact)?;
@@ -250,7 +256,7 @@ impl Ledger {
                 return self.require_steps(fact, envelope);
             }
             Event::Progress(progress) => progress,
-            // The session settles the earlier offers itself.
+            // A session that resumes a conversation settles the earlier offers itself.
             Event::Started(_) if self.is_resumed => return Ok(()),
             Event::Started(_) => return self.check_requeued(),
             Event::Ended(_) | Event::Conversation(_) | Event::Work(_) | Event::Loop(_) => {
@@ -260,12 +266,13 @@ impl Ledger {
         let must_be = self.required_steps.pop_front();
         let is_it = must_be.is_none_or(|step| step == (progress.message, progress.step));
         Law::StormsAreCut.holds(is_it, || {
-            format!("{progress:?} is recorded, and not {must_be:?}")
+            format!("{progress:?} is recorded instead of {must_be:?}")
         })?;
         self.check_step(fact, progress, must_be.is_some())
     }
 
-    /// A session is about to start, and resumes the conversation with these rows, or none.
+    /// Note that a session is about to start, and the rows of the conversation that it resumes, if
+    /// any.
     pub(crate) fn note_resumed(&mut self, rows: Option<&[Row]>) {
         self.is_resumed = rows.is_some();
         let messages = rows
@@ -276,29 +283,29 @@ impl Ledger {
             let known = self.known.get(id);
             let is_open = known
                 .is_some_and(|k| k.proof_awaited && k.offered && k.was_uncertain == *is_marked);
-            // Two repeats have the same header.
+            // Two repeats have the same header, so the transcript cannot tell them apart.
             is_open && known.is_some_and(|known| known.offers <= 2)
         };
         self.in_resumed_transcript = messages.filter(is_proven).map(|(id, _)| *id).collect();
     }
 
-    /// Check, when a session starts or all is over, that every message that was still queued in the program when
-    /// it died is pending again.
+    /// Check that every message that was queued when its program died is pending again. Applies
+    /// when a session starts, and at the end of a run.
     pub(crate) fn check_requeued(&self) -> Checked {
         let is_over = |known: &KnownMessage| known.ended.is_some() || known.read || known.accepted;
         let stays = |id: &&MessageId| {
             let known = self.known.get(id);
-            // An answer is not given twice, and awaits no proof.
+            // An answer is given only once, and no proof of it is awaited.
             known.is_some_and(|known| known.offered && !known.raw && !is_over(known))
         };
         let staying = self.lost.iter().find(stays);
         Law::NothingLost.holds(staying.is_none(), || {
             let id = staying.map(|id| id.id8()).unwrap_or_default();
-            format!("{id} was only queued, its program is gone, and it stays 'offered'")
+            format!("{id} was only queued when its program ended, and is still 'offered'")
         })
     }
 
-    /// Judge a step of a message. `must_be` says whether the facts before it required the step.
+    /// Check a step of a message. `must_be` says whether the facts before it required the step.
     fn check_step(&self, fact: &Fact, progress: &Progress, must_be: bool) -> Checked {
         let is_due = match progress.step {
             Step::Answered => must_be,
@@ -306,14 +313,15 @@ impl Ledger {
         };
         let id = progress.message;
         let Some(known) = self.known.get(&id) else {
-            return Law::NoClaimBeyondProof.violated(format!("{} of no message", progress.step));
+            return Law::NoClaimBeyondProof
+                .violated(format!("{} of an unknown message", progress.step));
         };
         let exposed = self.exposed.get(&id).copied().unwrap_or_default();
         let claim = |is_true, what: &str| {
             let what = || format!("{}: '{}', and {what}", id.id8(), progress.step);
             Law::NoClaimBeyondProof.holds(is_true, what)
         };
-        claim(is_due, "no message says so")?;
+        claim(is_due, "no message answers it")?;
         claim(
             !known.accepted || !progress.step.is_of_offers(),
             "it was accepted",
@@ -323,28 +331,28 @@ impl Ledger {
                 Some(why) => Law::RemindersAreFew.violated(format!("{}: {why}", id.id8())),
                 None => Ok(()),
             },
-            Step::Failed => claim(known.raw || must_be, "it could be offered"),
+            Step::Failed => claim(known.raw || must_be, "it could still be offered"),
             Step::Offering => match known.reason_not_to_offer(fact.at) {
                 Some(why) => Law::TheRightMoment
                     .violated(format!("{} is about to be shown: {why}", id.id8())),
                 None => Ok(()),
             },
-            // Somebody else may have pressed Enter, and the agent says so.
+            // A person may have pressed Enter, which the program's hook reports.
             Step::Offered => claim(
                 exposed.is_whole || self.submitted.contains(&id),
                 "text and Enter were not both written",
             ),
             Step::Accepted => {
                 let is_offered = known.offering || known.offered || known.was_uncertain;
-                claim(is_offered, "no offer of it is on record")?;
-                // An answer is proven by what became of its question.
+                claim(is_offered, "no offer of it is recorded")?;
+                // The proof of an answer is the change of its question.
                 let is_answer = known.raw && exposed.is_begun;
                 claim(
                     self.received.contains(&id) || is_answer,
-                    "the model was never given it",
+                    "the model never received it",
                 )
             }
-            Step::Withdrawn => claim(!exposed.is_begun, "something of it was written"),
+            Step::Withdrawn => claim(!exposed.is_begun, "a part of it was written"),
             Step::Uncertain => claim(
                 known.offering || known.shown || known.proof_awaited,
                 "no offer of it was under way, and no hook has shown it",
@@ -361,8 +369,8 @@ impl Ledger {
         }
     }
 
-    /// Note the steps that must be recorded with a message: its failure in a storm, or the answered
-    /// message.
+    /// Set the steps that must be recorded with a message: its failure in a storm, or the reply to
+    /// an earlier message.
     fn require_steps(&mut self, fact: &Fact, envelope: &Envelope) -> Checked {
         let (from, to) = (&envelope.from, &fact.agent);
         let linked = |id: Option<MessageId>| id.and_then(|id| Some((id, self.known.get(&id)?)));
@@ -376,7 +384,7 @@ impl Ledger {
             false => led.map(|hops| hops + 1).max().unwrap_or(0),
         };
         Law::StormsAreCut.holds(hops == envelope.hops, || {
-            format!("{} hops, and {hops} led to it", envelope.hops)
+            format!("{} hops are recorded instead of {hops}", envelope.hops)
         })?;
         let is_recent = |known: &&KnownMessage| {
             let is_pair = (&known.from, &known.to) == (from, to);
@@ -403,7 +411,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Check that at most one message with the same key is on its way or has arrived.
+    /// Check that at most one message with this key is pending or has arrived.
     fn check_key(&self, fact: &Fact, envelope: &Envelope) -> Checked {
         let counts = |known: &KnownMessage| match known.ended {
             Some(Step::Archived) => true,
@@ -414,7 +422,7 @@ impl Ledger {
         let is_same = |known: &KnownMessage| known.key == envelope.key && is_pair(known);
         let is_doubled =
             envelope.key.is_some() && self.known.values().any(|k| is_same(k) && counts(k));
-        Law::NothingDoubled.holds(!is_doubled, || "two messages under one key")
+        Law::NothingDoubled.holds(!is_doubled, || "two messages have the same key")
     }
 
     fn apply(&mut self, fact: &Fact) {
@@ -453,7 +461,7 @@ impl Ledger {
                 self.lost.remove(&progress.message);
             }
             Step::Offered | Step::Withdrawn => exposed.is_open = false,
-            // The agent's own word may come before the session's.
+            // The agent's proof may come before the session's receipt.
             Step::Accepted
             | Step::Shown
             | Step::Reminded
@@ -468,9 +476,9 @@ impl Ledger {
         }
     }
 
-    /// After a power cut: what the journal has now is all there is. A message whose last offer went
-    /// with it counts as never shown, because the program that may have seen it is gone too, and
-    /// the design gives that up for speed.
+    /// Replace the known facts after a power cut. A message whose last offer was lost counts as
+    /// never shown: the program that may have seen it is gone too, and the design accepts that for
+    /// speed.
     pub(crate) fn reload(&mut self, facts: &[Fact]) {
         let before = std::mem::take(&mut self.known);
         self.in_resumed_transcript.clear();
@@ -505,14 +513,14 @@ impl Ledger {
         self.lost.remove(&id);
     }
 
-    /// Check that accepted messages stay accepted.
+    /// Check that exactly the accepted messages have the status "accepted".
     pub(crate) fn check_status(&self, message_state: &MessageState) -> Checked {
         let id = message_state.message.id;
         let is_accepted = self.get(id).is_some_and(|known| known.accepted);
-        let stands = message_state.status.proven == Proven::Accepted;
-        Law::NoClaimBeyondProof.holds(is_accepted == stands, || {
+        let says_so = message_state.status.proven == Proven::Accepted;
+        Law::NoClaimBeyondProof.holds(is_accepted == says_so, || {
             format!(
-                "{} was accepted: {is_accepted}; stands so: {stands}",
+                "{} is accepted: {is_accepted}; its status says so: {says_so}",
                 id.id8()
             )
         })
@@ -529,7 +537,7 @@ impl Ledger {
         exposed.is_some_and(|exposed| exposed.is_open && exposed.is_begun)
     }
 
-    /// Note that a part of a message is put before the agent.
+    /// Note that a part of a message is shown to the agent.
     pub(crate) fn note_shown(&mut self, id: MessageId, is_marked: bool) -> Checked {
         let cut = self.known.get(&id).is_some_and(|known| known.was_uncertain);
         let exposed = self.exposed.entry(id).or_default();

@@ -1,5 +1,7 @@
-//! Watches a run and says which law is broken. It hears what delivery hears, sees what delivery
-//! does, and judges by rules of its own, written as plainly as the design has them.
+//! The oracle: observes a run and reports the first broken law.
+//!
+//! Sees delivery's inputs and effects, and checks them by rules of its own, which are as simple as
+//! the design states them.
 
 pub(crate) mod answer_targets;
 pub(crate) mod delivery_record;
@@ -27,13 +29,13 @@ use crate::turn::{self, InputMode};
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-/// How often an interrupt may press its key.
+/// Maximum number of interrupt keys for one message.
 const MAX_INTERRUPT_KEYS: u8 = 3;
-/// How often Enter may be pressed for one text.
+/// Maximum number of Enter keys for one text.
 const MAX_ENTERS: u8 = 2;
-/// How often an answer may be typed.
+/// Maximum number of times that an answer is typed.
 const MAX_ANSWER_ATTEMPTS: u8 = 2;
-/// Where every message's file is: long, so that a few of them fill a turn.
+/// Path of every message's file. Long, so that a few messages fill a turn.
 pub(crate) static MESSAGE_PATH: LazyLock<String> = LazyLock::new(|| "/deep".repeat(500));
 
 #[derive(Debug, Default)]
@@ -42,14 +44,14 @@ pub(crate) struct Oracle {
     pub(crate) record: DeliveryRecord,
     pub(crate) answer_targets: AnswerTargets,
     acknowledged: BTreeSet<MessageId>,
-    /// The text of a turn is in the terminal, and its Enter is not.
+    /// Whether the text of a turn is in the terminal and its Enter is not.
     is_half_typed: bool,
-    /// The wall clock was set back: what it says of the past proves nothing.
+    /// Whether the wall clock was set back, so that past times prove nothing.
     pub(crate) was_set_back: bool,
 }
 
 impl Oracle {
-    /// A session begins, with nothing known.
+    /// Begin a session, with an empty record.
     pub(crate) fn begin_session(&mut self, profile: ProgramProfile, now: Moment) {
         self.record = DeliveryRecord::new(profile, now);
         self.answer_targets.begin_session();
@@ -64,11 +66,11 @@ impl Oracle {
         self.acknowledged.iter().copied()
     }
 
-    /// Whether a message may be begun with now. Of an interrupt and an open question: it may try
-    /// its key.
+    /// Check that an offer of a message may begin now. An interrupt may try its key on an open
+    /// question.
     fn check_may_go(&self, now: Moment, delivery: &Delivery, id: MessageId) -> Checked {
         let Some(known) = self.ledger.get(id) else {
-            return Law::TheRightMoment.violated("a message that nobody has stored");
+            return Law::TheRightMoment.violated("a message that is not stored is offered");
         };
         let priority = known.priority(now.wall);
         self.check_no_draft(known.raw, "it would be typed")?;
@@ -84,7 +86,7 @@ impl Oracle {
                 false
             }
             (Activity::Starting | Activity::Exited, _) => false,
-            // Only what may end the question goes before what it holds up.
+            // Only a message that may close the question goes before the message that it blocks.
             (Activity::Blocked(_), Priority::Interrupt) => true,
             (_, _) if self.record.is_waiting_for_enter && !known.raw => false,
             (Activity::Blocked(_), _) if known.raw => true,
@@ -107,8 +109,8 @@ impl Oracle {
         })
     }
 
-    /// Check that no draft is in the way. A text that the program put back after an interrupt is
-    /// none.
+    /// Check that no draft is in the way. A prompt that the program restored after an interrupt is
+    /// not a draft.
     fn check_no_draft(&self, is_raw: bool, what: &str) -> Checked {
         let record = &self.record;
         let is_ours = record.is_waiting_for_enter || is_raw;
@@ -117,8 +119,8 @@ impl Oracle {
         Law::CannotAct.holds(is_clear, || format!("{what} into a draft"))
     }
 
-    /// An answer is for the question that stood open when it was sent, in this session, and is
-    /// given once.
+    /// Check that an answer belongs to the open question: sent in this session while the question
+    /// was open, and given once.
     fn check_answer(&self, now: Moment, known: &KnownMessage) -> Checked {
         let record = &self.record;
         let is_ours = record
@@ -129,14 +131,14 @@ impl Oracle {
             .question
             .as_ref()
             .map_or(!record.shows_questions(), is_older);
-        // The clock was set back since: nobody can tell which question it was for.
+        // If the clock was set back since, the question of the answer is unknown.
         let is_past = known.sent <= now.wall;
         Law::CannotAct.holds(is_ours && is_its && is_past && !known.was_uncertain, || {
             format!("an answer goes into another question: {known:?}")
         })
     }
 
-    /// Judge the turn that delivery begins, out of the pending mail.
+    /// Check delivery's choice of the next turn from the pending mail.
     pub(crate) fn check_decision(
         &mut self,
         now: Moment,
@@ -165,12 +167,12 @@ impl Oracle {
         let want = self.expected_turn(now, delivery, view, ids[0]);
         let list = |ids: &[MessageId]| ids.iter().map(|id| id.id8()).collect::<Vec<_>>().join(" ");
         Law::DeliveryOrder.holds(*ids == want, || {
-            format!("goes: {}; should go: {}", list(ids), list(&want))
+            format!("the turn has {}; it should have {}", list(ids), list(&want))
         })
     }
 
-    /// Return the turn that should go next. Only delivery knows whether an interrupt still tries
-    /// its key on a question, so there `first` counts.
+    /// Return the messages that the next turn must have. Only delivery knows whether an interrupt
+    /// may still try its key on a question, so `first` is accepted there.
     fn expected_turn(
         &self,
         now: Moment,
@@ -179,7 +181,7 @@ impl Oracle {
         first: MessageId,
     ) -> Vec<MessageId> {
         let is_asked = matches!(delivery.activity().activity, Activity::Blocked(_));
-        // What waits for a hook of a working agent lets pass what cannot wait.
+        // An urgent message passes the messages that wait for a hook of a working agent.
         let goes_alone = self.ledger.get(first).is_some_and(KnownMessage::goes_alone);
         let has_hooks = self
             .record
@@ -217,7 +219,7 @@ impl Oracle {
         turn.map(|(_, (state, _))| state.message.id).collect()
     }
 
-    /// Judge an effect that delivery wants; `turn` is the turn under way.
+    /// Check an effect that delivery requests. `turn` is the current turn.
     pub(crate) fn check_effect(
         &mut self,
         delivery: &Delivery,
@@ -238,7 +240,7 @@ impl Oracle {
             Effect::Write { ids } => {
                 let is_raw = ids.iter().all(|id| self.is_raw(*id));
                 let is_new = !ids.iter().any(|id| self.ledger.is_partly_written(*id));
-                // An answer that had no effect is typed once more.
+                // An answer without effect is typed once more.
                 let is_retry = is_raw && turn.attempts < MAX_ANSWER_ATTEMPTS;
                 Law::NothingDoubled.holds(is_new || is_retry, || "a text is typed again")?;
                 self.check_box(is_raw, "text")?;
@@ -264,15 +266,15 @@ impl Oracle {
                 self.note_offered(ids, turn);
                 Ok(())
             }
-            // Judged as facts.
+            // The following facts are checked instead.
             Effect::SendDirect { ids, .. } => {
                 let is_raw = ids.iter().any(|id| self.is_raw(*id));
                 Law::CannotAct.holds(!is_raw, || "a hook is given an answer")?;
                 self.check_may_write(delivery, false, self.is_urgent(ids))
             }
-            // Nobody in the simulation has a door.
+            // No simulated program has an HTTP API.
             Effect::Abort | Effect::Continue | Effect::OfferByApi { .. } => {
-                Law::CannotAct.holds(false, || "a door is called that is not there")
+                Law::CannotAct.holds(false, || "an API is called that does not exist")
             }
             Effect::Fail { ids, .. } => {
                 // The keys of an unapplied answer do not count as a partly typed text.
@@ -287,14 +289,14 @@ impl Oracle {
     }
 
     fn note_offered(&mut self, ids: &[MessageId], turn: &Turn) {
-        // Somebody else has pressed its Enter, and the agent says so.
+        // A person has pressed Enter for the text, and the program's hook reports it.
         if ids
             .iter()
             .any(|id| self.record.waiting_messages.contains(id))
         {
             self.record.is_waiting_for_enter = false;
         }
-        // A key may have been enough of an answer.
+        // A single key may have answered the question.
         let is_raw = ids.iter().all(|id| self.is_raw(*id));
         self.is_half_typed &= !is_raw;
         let is_answered = self.record.question_number() != self.record.answered_question;
@@ -303,7 +305,7 @@ impl Oracle {
         }
     }
 
-    /// The keys that empty the box of what an interrupt made the program put back.
+    /// Check the keys that clear a restored prompt from the input box.
     fn check_clear_keys(&self) -> Checked {
         let is_free = !self.record.is_paused_for(true) && self.record.question.is_none();
         Law::CannotAct.holds(
@@ -312,7 +314,8 @@ impl Oracle {
         )
     }
 
-    /// Text goes into a box that two looks show to be empty. An answer goes into its question.
+    /// Check that two looks show the box to be empty before text is typed. An answer goes into its
+    /// question instead.
     fn check_box(&self, is_raw: bool, what: &str) -> Checked {
         let record = &self.record;
         let is_known = is_raw || !record.shows_box() || record.is_recognised_empty();
@@ -321,18 +324,18 @@ impl Oracle {
         })
     }
 
-    /// The interrupt key. It goes where nobody types, and never ends the program.
+    /// Check the interrupt key: no person is typing, and the key does not end the program.
     fn check_interrupt_key(&mut self) -> Checked {
         self.record.interrupt_keys += 1;
         let record = &self.record;
         let is_in_sight = record.input_box.is_recognised() || record.question.is_some();
         Law::OnlyRecognised.holds(
             !record.shows_box() || is_in_sight,
-            || "the interrupt key goes into an unknown view",
+            || "the interrupt key goes into an unrecognised view",
         )?;
         let is_free = !record.is_paused_for(true)
             && (record.draft_since().is_none() || record.may_be_restored_input());
-        Law::CannotAct.holds(is_free, || "a key is pressed into somebody's typing")?;
+        Law::CannotAct.holds(is_free, || "a key is pressed while a person types")?;
         let is_careful = record.shows_questions()
             && record
                 .profile
@@ -354,11 +357,14 @@ impl Oracle {
         let judged = delivery.activity();
         let is_idle = judged.activity == Activity::Idle;
         let is_read = self.record.unread_since.is_none() && !self.record.is_waiting_for_enter;
-        Law::RemindersAreFew.holds(is_idle && is_read, || "it is not idle")?;
+        Law::RemindersAreFew.holds(
+            is_idle && is_read,
+            || "a reminder is sent to an agent that is not idle",
+        )?;
         let since = Some(judged.since.mono);
         Law::RemindersAreFew.holds(
             self.record.reminded_in_idle_since != since,
-            || "it is reminded twice in one rest",
+            || "the agent is reminded twice in one idle period",
         )?;
         (
             self.record.reminded_in_idle_since,
@@ -378,19 +384,22 @@ impl Oracle {
             .all(|id| known(id).is_some_and(KnownMessage::goes_alone))
     }
 
-    /// Whether the agent can be written to, by what delivery was told.
+    /// Check, against the delivery record, that the agent can be written to.
     fn check_may_write(&self, delivery: &Delivery, is_raw: bool, is_urgent: bool) -> Checked {
         let activity = delivery.activity().activity;
         let is_starting = activity == Activity::Starting;
         let is_asked = self.record.question.is_some();
         let is_open = !self.record.is_paused_for(is_urgent);
         Law::CannotAct.holds(is_raw || !is_asked, || "text goes into a question")?;
-        Law::TheRightMoment.holds(is_open, || "it is typed while paused")?;
-        Law::TheRightMoment.holds(!is_starting, || "it is typed while starting")?;
-        Law::TheRightMoment.holds(activity != Activity::Exited, || "it is typed to nobody")
+        Law::TheRightMoment.holds(is_open, || "text is typed while paused")?;
+        Law::TheRightMoment.holds(!is_starting, || "text is typed while starting")?;
+        Law::TheRightMoment.holds(
+            activity != Activity::Exited,
+            || "it is typed after the program has ended",
+        )
     }
 
-    /// No draft is there.
+    /// Check that no draft is in the box.
     fn check_box_is_free(&self, is_raw: bool, what: &str) -> Checked {
         let record = &self.record;
         let is_ours = record.is_waiting_for_enter || is_raw;
@@ -398,7 +407,7 @@ impl Oracle {
         Law::CannotAct.holds(is_free, || format!("{what} goes into a draft"))
     }
 
-    /// An answer goes into the question that it was begun for.
+    /// Check that an answer goes into the question for which it was begun.
     fn check_question(&self, is_raw: bool) -> Checked {
         let record = &self.record;
         let is_same = record.question_number() == record.answered_question;
@@ -411,8 +420,8 @@ impl Oracle {
         })
     }
 
-    /// Enter, only after a look at the screen where that tells something: no question, no draft,
-    /// and once more only where the text still stands there.
+    /// Check Enter. If the screen shows questions, a look must come first. No question and no draft
+    /// may be open, and a second Enter requires that the text is still in the box.
     fn check_enter(&self, delivery: &Delivery, turn: &Turn) -> Checked {
         let record = &self.record;
         let is_raw = turn.ids.iter().all(|id| self.is_raw(*id)) && turn.kind == TurnKind::Messages;
@@ -435,14 +444,14 @@ impl Oracle {
             format!("Enter is pressed again, after {} times", turn.enters)
         })?;
         let is_over = delivery.activity().activity == Activity::Exited;
-        Law::TheRightMoment.holds(!is_over, || "Enter goes to nobody")
+        Law::TheRightMoment.holds(!is_over, || "Enter is pressed after the program has ended")
     }
 
-    /// The text of a turn goes in: its first bytes.
+    /// Check the text of a turn when its first bytes are written.
     pub(crate) fn check_text(&mut self, turn: &Turn) -> Checked {
         let is_retry = turn.attempts > 1;
         let is_alone = !self.is_half_typed || is_retry;
-        Law::CannotAct.holds(is_alone, || "a text falls into another")?;
+        Law::CannotAct.holds(is_alone, || "a text is typed into another text")?;
         self.is_half_typed = true;
         let input = turn.input.unwrap_or(InputMode::Typed);
         match turn.kind {
@@ -453,7 +462,7 @@ impl Oracle {
                 let is_in = |id: &MessageId| text.contains(&id.id8());
                 Law::NothingLost.holds(
                     turn.ids.iter().all(is_in),
-                    || "a reminder does not say of what",
+                    || "a reminder does not name its messages",
                 )?;
                 check_plain(&text, input)
             }
@@ -467,16 +476,16 @@ impl Oracle {
         let text = String::from_utf8_lossy(&text);
         for id in turn.ids.iter().copied() {
             Law::NothingDoubled.holds(self.ledger.is_open(id), || {
-                format!("{} is written, and no offer of it is on record", id.id8())
+                format!("{} is written without a recorded offer", id.id8())
             })?;
             let is_raw = self.is_raw(id);
             let is_in = messages.iter().any(|state| state.message.id == id);
             let header = format!("id: {}", id.id8());
             let rest = text.split_once(&header).map(|(_, rest)| rest);
             Law::NothingLost.holds(is_in && (is_raw || rest.is_some()), || {
-                format!("{} is not in its turn", id.id8())
+                format!("{} is missing from its turn", id.id8())
             })?;
-            // A raw text has no room for a mark, and goes once.
+            // A raw text has no room for a mark, so it is shown only once.
             let is_marked = rest.is_some_and(|rest| rest.starts_with(" (repeat"));
             if !is_raw || !self.ledger.is_partly_written(id) {
                 self.ledger.note_shown(id, is_marked && !is_raw)?;
@@ -490,7 +499,7 @@ impl Oracle {
         check_plain(&text, input)
     }
 
-    /// Enter goes in, with which a turn is whole.
+    /// Note that Enter was written, which completes a turn.
     pub(crate) fn note_enter(&mut self, turn: &Turn, is_alive: bool) {
         self.is_half_typed = false;
         if is_alive && turn.kind == TurnKind::Messages {
@@ -500,7 +509,7 @@ impl Oracle {
         }
     }
 
-    /// Nobody of ours has the keyboard any more.
+    /// Check a release of the keyboard by the session.
     pub(crate) fn check_keyboard_release(&mut self, turn: &Turn) -> Checked {
         let is_half_typed = std::mem::take(&mut self.is_half_typed);
         if is_half_typed && turn.is_open {
@@ -512,33 +521,33 @@ impl Oracle {
                 works || self.record.question.is_some() || self.record.typed_draft_since.is_some();
             return Law::CannotAct.holds(
                 is_barred || (self.record.shows_box() && !is_alone),
-                || "the keyboard is given back between a text and its Enter",
+                || "the keyboard is released between a text and its Enter",
             );
         }
         Ok(())
     }
 
-    /// Nobody writes on what is half typed.
+    /// Note that a partly typed text will not be continued.
     pub(crate) fn note_text_cut_off(&mut self) {
         self.is_half_typed = false;
     }
 
-    /// The first bytes of a line go in that is no message.
+    /// Check the first bytes of a nudge's line.
     pub(crate) fn check_line_start(&self) -> Checked {
-        Law::CannotAct.holds(!self.is_half_typed, || "a line falls into a text")
+        Law::CannotAct.holds(!self.is_half_typed, || "a line is typed into a text")
     }
 
-    /// A key of a person's goes in, or the interrupt key.
+    /// Check a key of a person, or the interrupt key.
     pub(crate) fn check_key(&self) -> Checked {
-        // A question must be answered, whatever else is under way.
+        // A person must be able to answer a question at any time.
         let is_answer = self.record.question.is_some();
         Law::CannotAct.holds(
             !self.is_half_typed || is_answer,
-            || "a key falls between a text and its Enter",
+            || "a key is pressed between a text and its Enter",
         )
     }
 
-    /// A hook puts these before the agent, as this block.
+    /// Check a block with which a hook shows these messages.
     pub(crate) fn check_injected(&mut self, messages: &[MessageState], block: &str) -> Checked {
         for state in messages {
             let id = state.message.id;
@@ -550,7 +559,8 @@ impl Oracle {
     }
 }
 
-/// Nothing in a text acts: no key, no escape, no line break that would submit it.
+/// Check that a text has no effect of its own: no key, no escape sequence, no line break that would
+/// submit it.
 fn check_plain(text: &str, input: InputMode) -> Checked {
     let inside = match input {
         InputMode::Typed => Some(text),
@@ -563,5 +573,7 @@ fn check_plain(text: &str, input: InputMode) -> Checked {
         c => !c.is_control(),
     };
     let is_plain = inside.is_some_and(|text| text.chars().all(is_quiet));
-    Law::CannotAct.holds(is_plain, || format!("a text acts: {text:?}"))
+    Law::CannotAct.holds(is_plain, || {
+        format!("a text has a control character: {text:?}")
+    })
 }

@@ -1,5 +1,5 @@
-//! The observer of a simulated driver: it lets the oracle judge every event, choice and effect, and
-//! keeps track of the turn that is under way.
+//! The observer of a simulated driver: lets the oracle check every event, choice and effect, and
+//! keeps track of the current turn.
 
 use crate::delivery::{Decision, Delivery, DeliveryEvent, Effect};
 use crate::driver::{DecisionLines, JournalOperation, LogLine, NudgeOutcome, Observer};
@@ -18,7 +18,7 @@ pub(crate) struct OracleObserver<'a, 'w> {
     pub(crate) hooks: &'a mut Vec<HookWithMail>,
     pub(crate) given_up: &'a mut Vec<MessageId>,
     pub(crate) decisions: &'a mut DecisionLines,
-    /// The first law that was broken.
+    /// The first broken law.
     pub(crate) checked: Checked,
 }
 
@@ -29,7 +29,7 @@ impl OracleObserver<'_, '_> {
         }
     }
 
-    /// Keep the line that a session would log.
+    /// Keep a line of the session's log.
     fn log(&mut self, line: Option<LogLine>) {
         if let Some(line) = line {
             self.world.trace.note(|| format!("  log: {line}"));
@@ -38,7 +38,7 @@ impl OracleObserver<'_, '_> {
 
     fn begin_turn(&mut self, kind: TurnKind, ids: &[MessageId]) {
         let last = std::mem::replace(self.turn, Turn::new(kind, ids.to_vec()));
-        // No effect reports that a reminder broke off, so an open reminder may have ended.
+        // No effect reports that a reminder was given up, so an open reminder may have ended.
         let is_told =
             last.kind == TurnKind::Messages || self.world.oracle.record.is_waiting_for_enter;
         if last.is_open && is_told {
@@ -52,7 +52,7 @@ impl OracleObserver<'_, '_> {
         self.turn.ids = ids.to_vec();
     }
 
-    /// Note that an effect has reported the end of the offer of these messages.
+    /// Note the end of an offer of these messages.
     fn end(&mut self, ids: &[MessageId]) {
         if ids.iter().any(|id| self.turn.ids.contains(id)) {
             self.turn.is_open = false;
@@ -65,7 +65,7 @@ impl OracleObserver<'_, '_> {
 impl Observer for OracleObserver<'_, '_> {
     fn on_event(&mut self, now: Moment, event: &DeliveryEvent) {
         let trace = &mut self.world.trace;
-        trace.note(|| format!("  {} delivery hears {event:?}", clock(now.mono)));
+        trace.note(|| format!("  {} delivery receives {event:?}", clock(now.mono)));
         if trace.is_kept() {
             let line = self.decisions.on_event(event);
             self.log(line);
@@ -99,7 +99,7 @@ impl Observer for OracleObserver<'_, '_> {
 
     fn on_effect(&mut self, now: Moment, delivery: &Delivery, effect: &Effect) {
         let trace = &mut self.world.trace;
-        trace.note(|| format!("  {} delivery wants {effect:?}", clock(now.mono)));
+        trace.note(|| format!("  {} delivery requests {effect:?}", clock(now.mono)));
         if trace.is_kept() {
             let line = self.decisions.on_effect(delivery, effect);
             self.log(line);

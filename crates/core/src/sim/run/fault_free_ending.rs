@@ -1,4 +1,4 @@
-//! The end of every run: from some point on nothing fails, and every message must arrive or end.
+//! The end of every run: nothing fails any more, and every message must arrive or end.
 
 use crate::driver::Input;
 use crate::mail::tests::name;
@@ -12,9 +12,9 @@ use crate::sim::session::Session;
 use crate::sim::world::terminal::{KeyboardRequest, Piece};
 use std::time::Duration;
 
-/// More steps than any run needs: a run that takes more goes in circles.
+/// Maximum number of steps of an ending. Only an endless loop takes more.
 const ENOUGH: u32 = 5_000;
-/// Everything that a script delays is due within this time.
+/// Maximum duration of an ending. Everything that a script delays is due within it.
 const LONGEST: Duration = Duration::from_secs(1_800);
 
 struct Limits {
@@ -23,20 +23,22 @@ struct Limits {
 }
 
 impl Simulation {
-    /// End the run without failures: the disk works, the agent reads and asks nothing, and the person
-    /// submits the draft and releases the keyboard. Every message must arrive or end.
+    /// End the run without failures: the disk works, the program reads its input and asks nothing,
+    /// and the person submits the draft and releases the keyboard. Every message must arrive or
+    /// end.
     pub(crate) fn end_without_faults(&mut self) -> Checked {
-        self.trace.note(|| "from here on all goes well".to_owned());
+        self.trace.note(|| "from here on nothing fails".to_owned());
         self.journal.disk = Disk::Works;
         let steps = self.steps + ENOUGH;
         loop {
             self.start()?;
-            // A session reads a transcript that never comes for as long as it runs.
+            // A running session keeps waiting for a transcript that never appears, so limit the
+            // time.
             let time = self.now.mono + LONGEST;
             let limits = Limits { time, steps };
             self.run_until_idle(&limits)?;
-            // The slow tick is there for bells that never rang, and for nothing else; the next
-            // session for receipts that this one could not record.
+            // The periodic check is only a substitute for missed notifications. Receipts that this
+            // session could not record are left to the next session.
             if self.session.as_ref().is_some_and(Session::has_given_up) {
                 self.kill();
             } else if std::mem::take(&mut self.has_missed_bell) | self.take_unreadable_mail() {
@@ -55,21 +57,22 @@ impl Simulation {
         Ok(())
     }
 
-    /// Whether the session could not read its mail; it reads again after a periodic check.
+    /// Return whether the session could not read its mail, and clear that flag. The session reads
+    /// again after a periodic check.
     fn take_unreadable_mail(&mut self) -> bool {
         let session = self.session.as_mut();
         session.is_some_and(|session| std::mem::take(&mut session.mail_is_unreadable))
     }
 
-    /// Continue until nothing is left to do, and nothing wants to be woken.
+    /// Continue until no step is possible and no timer is set.
     fn run_until_idle(&mut self, limits: &Limits) -> Checked {
         loop {
             self.remove_obstacles()?;
-            // In turn, so that nobody waits for good.
+            // Take the possible steps in turn, so that none of them waits forever.
             while let Some(next) = nth(&self.possible_steps(), self.steps as u8).copied() {
                 Law::NothingStarved.holds(
                     self.steps < limits.steps,
-                    || "it goes on and on, in circles",
+                    || "the run does not come to rest",
                 )?;
                 self.step(next)?;
                 self.start()?;
@@ -87,7 +90,8 @@ impl Simulation {
         }
     }
 
-    /// Archive what is owed; otherwise the agent would be reminded ten times of each message.
+    /// Archive the messages whose replies are owed. The agent would otherwise be reminded ten times
+    /// of each.
     fn archive_owed(&mut self) {
         let owed = self.journal.read_mail(self.now.wall).pending_replies;
         for state in owed.iter().filter(|_| !self.profile.never_replies) {
@@ -98,7 +102,7 @@ impl Simulation {
 
     fn remove_obstacles(&mut self) -> Checked {
         self.archive_owed();
-        // A session checks periodically for offers that a killed hook left open.
+        // A session checks periodically for offers that killed hooks left open.
         if self.session.is_some() && self.journal.cut_off_injected(self.now).unwrap_or_default() {
             self.notify_journal_change()?;
         }
@@ -109,9 +113,9 @@ impl Simulation {
         session.terminal.next_write_fails = false;
         let is_asked = session.program.question.is_some();
         let has_typed = !session.terminal.queue.is_empty();
-        // What nobody else will submit: a draft, or a text that Enter did not.
+        // Only the person can submit a draft, or a text that stayed in the box after Enter.
         let record = &world.oracle.record;
-        // Nor one of ours that is not there alone, or not whole.
+        // Nor does the session submit its own text if the box holds only a part of it, or more.
         let waiting = session.waiting.as_ref().unwrap_or(&session.turn);
         let is_stuck = !record.is_waiting_for_enter
             || !delivery_record::holds(&record.input_box, &waiting.text());

@@ -1,4 +1,4 @@
-//! One run: a script is played line by line, and every law is checked after every step.
+//! One run: plays a script line by line and checks every law after every step.
 
 pub(crate) mod fault_free_ending;
 pub(crate) mod outcome;
@@ -35,10 +35,10 @@ use jiff::SignedDuration;
 use std::time::Duration;
 use uuid::Uuid;
 
-/// Time between two steps: no two steps have the same time.
+/// Time between two steps, so that no two steps happen at the same time.
 const INSTANT: Duration = Duration::from_micros(1);
 
-/// Something that can take its next step.
+/// A possible step of the run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum RunStep {
     Session(SessionStep),
@@ -64,7 +64,7 @@ pub(crate) struct Simulation {
     pub(crate) turns: Vec<WrittenText>,
     transcripts: Transcripts,
     pub(crate) drafts: Vec<Draft>,
-    /// A message was stored, and the session was not told.
+    /// Whether a message was stored without a notification of the session.
     pub(crate) has_missed_bell: bool,
     runs: u128,
     /// Number of hook calls of agents without a session that have asked for mail.
@@ -74,7 +74,7 @@ pub(crate) struct Simulation {
     pub(crate) trace: Trace,
 }
 
-/// Simulation a whole script. Return the first broken law, the trace and the number of steps.
+/// Play a whole script. Return the first broken law, the trace and the number of steps.
 pub(crate) fn run_script(script: &Script, trace: Trace) -> (Checked, Trace, u32) {
     run_script_with(None, script, trace)
 }
@@ -183,7 +183,7 @@ impl Simulation {
                     }
                 }
             }
-            Line::Person(deed) => self.perform_person_action(deed)?,
+            Line::Person(action) => self.perform_person_action(action)?,
             Line::Disk(disk) => self.journal.disk = disk,
             Line::Kill => self.kill(),
             Line::PowerCut(luck) => self.lose_power(luck),
@@ -192,7 +192,7 @@ impl Simulation {
         self.check()
     }
 
-    /// List everything that can take its next step now.
+    /// List the possible steps.
     pub(crate) fn possible_steps(&self) -> Vec<RunStep> {
         let mut all = Vec::new();
         if let Some(session) = &self.session {
@@ -219,7 +219,7 @@ impl Simulation {
             }
             RunStep::End => {
                 if let Some(run) = self.drop_session() {
-                    // What is not recorded, the next session will find out.
+                    // If the end cannot be recorded, the next session detects it.
                     let _ = self.journal.end(self.now, run, Ending::Exit(0));
                 }
             }
@@ -239,7 +239,7 @@ impl Simulation {
         }
         self.oracle.ledger.read_facts(facts)?;
         self.check_acknowledged()?;
-        let is_ours = |l: &&MessageState| l.message.to == self.agent;
+        let is_ours = |state: &&MessageState| state.message.to == self.agent;
         for state in self.journal.mail().all().filter(is_ours) {
             self.oracle.ledger.check_status(state)?;
             explanations::check(self.now, &self.oracle, state, self.session.as_ref())?;
@@ -247,7 +247,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// Check that every acknowledged message exists and is synced, if anything was written since.
+    /// Check that every acknowledged message exists and is synced. Skipped if nothing has changed.
     fn check_acknowledged(&mut self) -> Checked {
         let written = (self.journal.written(), self.oracle.acknowledged().count());
         if self.written == written {
@@ -256,7 +256,7 @@ impl Simulation {
         self.written = written;
         for id in self.oracle.acknowledged() {
             let is_there = self.journal.mail().get(id).is_some();
-            Law::NothingLost.holds(is_there, || format!("{} is gone", id.id8()))?;
+            Law::NothingLost.holds(is_there, || format!("{} is missing", id.id8()))?;
             let is_synced = self.journal.is_synced(id);
             Law::OnDiskFirst.holds(is_synced, || {
                 format!("{} was acknowledged, and is not synced", id.id8())
@@ -279,7 +279,7 @@ impl Simulation {
         self.check()
     }
 
-    /// Let time pass, and wake what wants to be woken meanwhile.
+    /// Let time pass, and fire timers when they are due.
     fn wait(&mut self, millis: u32) -> Checked {
         let until = self.now.mono + Duration::from_millis(millis.into());
         while let Some(at) = self.wakeup().filter(|at| *at <= until) {
@@ -290,13 +290,13 @@ impl Simulation {
         Ok(())
     }
 
-    /// Let time pass without waking anything; then wake what is late.
+    /// Let time pass without firing timers, then fire those that are late.
     fn stall(&mut self, millis: u32) -> Checked {
         self.advance(Duration::from_millis(millis.into()));
         self.wake()
     }
 
-    /// Set the wall clock. Only the periodic check finds out.
+    /// Set the wall clock. The session notices at the periodic check.
     fn set_clock(&mut self, seconds: i32) -> Checked {
         self.now.wall += SignedDuration::from_secs(seconds.into());
         if seconds < 0 {
@@ -310,13 +310,13 @@ impl Simulation {
         self.session.as_ref()?.wakeup(self.now)
     }
 
-    /// Tell the session that the journal has changed.
+    /// Notify the session that the journal has changed.
     pub(crate) fn notify_journal_change(&mut self) -> Checked {
         let head = self.journal.head();
         self.tell(Input::JournalChanged { head })
     }
 
-    /// Tell the driver of something that happened outside.
+    /// Report an external event to the driver.
     pub(crate) fn tell(&mut self, input: Input) -> Checked {
         match self.session() {
             Some((session, mut world)) if !session.is_ending() => {
@@ -327,7 +327,7 @@ impl Simulation {
         }
     }
 
-    fn perform_person_action(&mut self, deed: PersonAction) -> Checked {
+    fn perform_person_action(&mut self, action: PersonAction) -> Checked {
         let Some((session, mut world)) = self.session() else {
             return Ok(());
         };
@@ -340,7 +340,7 @@ impl Simulation {
                 .queue
                 .push_back(KeyboardRequest::Piece(piece))
         };
-        match deed {
+        match action {
             PersonAction::Type => keys(Piece::Key),
             PersonAction::Submit => keys(Piece::Submit),
             PersonAction::Clear => keys(Piece::Clear),
@@ -354,7 +354,7 @@ impl Simulation {
         session.perform_actions(&mut world)
     }
 
-    /// Kill the session. Its senders send again under the same id, past the session.
+    /// Kill the session. Its senders retry with the same id, and write to the journal themselves.
     pub(crate) fn kill(&mut self) {
         self.drop_session();
         for sender in &mut self.senders {
@@ -383,7 +383,7 @@ impl Simulation {
             .ledger
             .note_resumed(resumed.as_ref().map(|_| rows.map_or(&[][..], |rows| rows)));
         let recorded = self.journal.start(self.now, &begun, resumed.as_ref());
-        // The session may have recorded only its start: then it has crashed.
+        // If the start could be recorded only in part, the session has crashed.
         if recorded.is_ok() {
             self.oracle.begin_session(self.profile, self.now);
             let session = Session::new(self.profile, self.now, begun.run, resumed, self.fault);
@@ -393,10 +393,11 @@ impl Simulation {
         self.notify_journal_change()
     }
 
-    /// The session and its program are gone, and with them the prompts that the program has queued.
+    /// Remove the session and its program, and record the loss of the prompts that the program has
+    /// queued.
     fn drop_session(&mut self) -> Option<Uuid> {
         let session = self.session.take()?;
-        // Without a hook, no proof is awaited.
+        // The session awaits proof only after a hook call.
         let is_awaited = match self.profile.transcript_proves {
             true => session.is_transcript_named,
             false => session.was_hook_heard,
@@ -420,16 +421,16 @@ impl Simulation {
     }
 }
 
-/// Return a fact in a few words.
+/// Describe a fact in a few words.
 fn describe_fact(fact: &Fact) -> String {
     let kind = fact.event.kind();
     match &fact.event {
         fact::Event::Message(_) => format!("{kind} {}", MessageId(fact.id).id8()),
         fact::Event::Progress(progress) => {
             let time = progress.attempt.map(|attempt| format!("time {attempt}"));
-            let said = [&progress.reason, &progress.evidence, &time];
-            let said: Vec<&str> = said.into_iter().flatten().map(String::as_str).collect();
-            format!("{kind} {} {}", progress.message.id8(), said.join(", "))
+            let details = [&progress.reason, &progress.evidence, &time];
+            let details: Vec<&str> = details.into_iter().flatten().map(String::as_str).collect();
+            format!("{kind} {} {}", progress.message.id8(), details.join(", "))
         }
         fact::Event::Started(_)
         | fact::Event::Ended(_)
@@ -439,7 +440,7 @@ fn describe_fact(fact: &Fact) -> String {
     }
 }
 
-/// Return the element that a script names by a number.
+/// Return the element that a script names by number `n`.
 pub(crate) fn nth<T>(all: &[T], n: u8) -> Option<&T> {
     all.get(usize::from(n) % all.len().max(1))
 }

@@ -1,8 +1,8 @@
-//! Outcomes of runs under a fixed schedule: the final receipts and the texts typed, with one hash
-//! per range of seeds. A change of the engine that must not change behaviour keeps every hash.
+//! Outcomes of runs under a fixed schedule: the final receipts and the typed texts, with one hash
+//! per range of seeds. A change that must not affect behaviour keeps every hash.
 //!
-//! After each line of a script, everything that can happen within [`SETTLE_WITHIN`] happens, in a
-//! fixed order. So the outcome does not depend on how many steps one action takes.
+//! After each line of a script, all steps that are possible within [`SETTLE_WITHIN`] happen in a
+//! fixed order. So the outcome does not depend on the number of steps of one action.
 
 use crate::fact::Event;
 use crate::receipt::Step;
@@ -21,7 +21,7 @@ const SETTLE_STEPS: u32 = 5_000;
 const SEEDS_PER_HASH: u64 = 250;
 
 impl Simulation {
-    /// Continue the run for [`SETTLE_WITHIN`]. Return whether nothing is left to do then.
+    /// Continue the run for [`SETTLE_WITHIN`]. Return whether no step is possible then.
     fn settle(&mut self) -> Result<bool, Violation> {
         let until = self.now.mono + SETTLE_WITHIN;
         let most = self.steps + SETTLE_STEPS;
@@ -63,7 +63,7 @@ impl Simulation {
     }
 }
 
-/// Simulation the script of one seed without a crash, and return the outcome.
+/// Play the script of one seed without a crash, and return the outcome.
 fn outcome(seed: u64) -> String {
     let mut script = Script::without_nudges(seed);
     script.crash = None;
@@ -84,7 +84,7 @@ fn run_script(script: &Script) -> Result<String, Violation> {
     Ok(simulation.outcome())
 }
 
-/// FNV-1a: short, and the same on every machine.
+/// Return the FNV-1a hash of a text, which is equal on every machine.
 fn hash(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -94,15 +94,15 @@ fn hash(text: &str) -> u64 {
 #[test]
 #[expect(
     clippy::disallowed_methods,
-    reason = "a file to compare with comes from outside"
+    reason = "the path of the outcome file comes from the environment"
 )]
 fn outcomes_under_a_fixed_schedule() {
     let seeds = 0..4 * SEEDS_PER_HASH;
     let outcomes: Vec<_> = seeds.map(outcome).collect();
-    // The file shows which seeds differ from those of another build.
+    // The file allows a comparison with the outcomes of another build, seed by seed.
     if let Ok(path) = std::env::var("PH_SIM_OUTCOMES") {
         let lines = outcomes.join("\n") + "\n";
-        std::fs::write(path, lines).expect("a file that can be written");
+        std::fs::write(path, lines).expect("a writable file");
     }
     let hashes: Vec<_> = outcomes
         .chunks(SEEDS_PER_HASH as usize)

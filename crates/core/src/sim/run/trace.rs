@@ -1,4 +1,4 @@
-//! The events of a run in words. They are kept only for a run that is printed.
+//! The events of a run as text, recorded only if the run is printed.
 
 #[derive(Debug, Default)]
 pub(crate) struct Trace(Option<Vec<String>>);
@@ -8,13 +8,13 @@ impl Trace {
         Self(Some(Vec::new()))
     }
 
-    pub(crate) fn note(&mut self, what: impl FnOnce() -> String) {
+    pub(crate) fn note(&mut self, line: impl FnOnce() -> String) {
         if let Some(lines) = &mut self.0 {
-            lines.push(what());
+            lines.push(line());
         }
     }
 
-    /// Whether somebody will read it.
+    /// Whether events are recorded.
     pub(crate) fn is_kept(&self) -> bool {
         self.0.is_some()
     }

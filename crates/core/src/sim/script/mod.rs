@@ -1,7 +1,8 @@
-//! What happens in one run, as data: made from a seed, printed, and cut down when it fails.
+//! The script of one run, as data: a seed generates it, and a failing run is printed as its
+//! shortest failing script.
 //!
-//! A line may name a message by any number; which one it means is settled when it is played, so
-//! that every part of a script is a script.
+//! A line names a message by a number, which is resolved when the line is played. So any subset of
+//! the lines is a valid script.
 
 pub(crate) mod random;
 pub(crate) mod scene;
@@ -20,108 +21,109 @@ pub(crate) struct Script {
     pub(crate) crash: Option<Crash>,
 }
 
-/// A crash in the place of one step of a run, whichever line it belongs to.
+/// A crash that replaces one step of a run, independent of the script's lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Crash {
     pub(crate) at: u32,
     pub(crate) line: Line,
 }
 
-/// What kind of program the agent is.
+/// The behaviour of the simulated program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ProgramProfile {
-    /// How long it boots; what it reads until then is lost.
+    /// Startup time in milliseconds. Input that is read during startup is lost.
     pub(crate) boot_millis: u32,
-    /// How long it works on what it is given.
+    /// Time in milliseconds for which the program works on one prompt.
     pub(crate) work_millis: u32,
-    /// Whether it writes while it works. One that does not looks idle.
+    /// Whether the program writes nothing while it works, so that it looks idle.
     pub(crate) is_silent: bool,
     pub(crate) takes_pastes: bool,
-    /// It swallows every so many-th Enter; none at 0.
+    /// Ignores every n-th Enter. 0: never.
     pub(crate) swallows_enter_every: u8,
-    /// It asks for permission at every so many-th prompt; never at 0.
+    /// Asks for permission at every n-th prompt. 0: never.
     pub(crate) asks_every: u8,
-    /// The interrupt key dismisses its questions.
+    /// Whether the interrupt key closes the program's questions.
     pub(crate) interrupt_closes_questions: bool,
-    /// The interrupt key stops its work.
+    /// Whether the interrupt key stops the program's work.
     pub(crate) interrupt_stops_work: bool,
-    /// It calls each hook twice.
+    /// Whether the program calls each hook twice.
     pub(crate) repeats_hook_calls: bool,
     pub(crate) screen: KnownScreen,
-    /// Interrupted, it puts what it was given back into its box.
+    /// Whether the program restores an interrupted prompt to its input box.
     pub(crate) restores_input: bool,
-    /// Its title says whether it works.
+    /// Whether the terminal title shows that the program works.
     pub(crate) title_shows_work: bool,
-    /// The interrupt key ends it where it does nothing.
+    /// Whether the interrupt key ends the program while it is idle.
     pub(crate) interrupt_ends_program: bool,
-    /// The first key answers its questions, without Enter.
+    /// Whether the first key answers a question, without Enter.
     pub(crate) first_key_answers: bool,
-    /// Nobody minds that it owes answers, not even in the end.
+    /// Whether owed replies stay open until the end of the run.
     pub(crate) never_replies: bool,
-    /// Its hooks take mail.
+    /// Whether the program's hooks take mail.
     pub(crate) hooks_take_mail: bool,
-    /// Its hooks tell what was submitted, and when it rests.
+    /// Whether the program's hooks report submitted prompts and idleness.
     pub(crate) hooks_report: bool,
-    /// Queues prompts that are submitted while the agent works. The queue is lost when the agent
-    /// dies. A hook reports when the model is given a prompt.
+    /// Queues prompts that are submitted while the program works. The queue is lost when the
+    /// program dies. A hook reports when the model receives a prompt.
     pub(crate) queues_prompts: bool,
-    /// Its transcript proves what its model was given, and its hooks only name the transcript.
+    /// Whether the transcript proves which prompts the model received. The hooks then only name the
+    /// transcript.
     pub(crate) transcript_proves: bool,
-    /// Its hooks name the transcript only at a prompt.
+    /// Whether the hooks name the transcript only at a prompt.
     pub(crate) names_transcript_late: bool,
-    /// The transcript that it names never exists.
+    /// Whether the named transcript never exists.
     pub(crate) transcript_is_missing: bool,
-    /// It is started with its last conversation.
+    /// Whether a new session resumes the last conversation.
     pub(crate) resumes_conversation: bool,
 }
 
-/// What is known of the program's screen.
+/// The parts of the program's screen that its manifest describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KnownScreen {
-    /// Nothing. That it asks is told by others.
+    /// No part. Questions are reported by other evidence.
     Nothing,
-    /// When it asks.
+    /// Questions.
     Questions,
-    /// When it asks, and what stands in its input box.
+    /// Questions and the input box.
     InputBox,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Line {
-    /// One of the things under route comes a step further.
+    /// One possible step happens.
     Step(u8),
-    /// So many of them do, one after another.
+    /// This many steps happen, one after another.
     Steps(u8),
-    /// Time passes, in milliseconds; whoever wants to be woken is.
+    /// Time passes, in milliseconds, and timers fire when they are due.
     Wait(u32),
-    /// Time passes that nobody was given.
+    /// Time passes, in milliseconds, and timers fire late, as on a stalled machine.
     Stall(u32),
-    /// The slow tick: the safety net.
+    /// The periodic check.
     Tick,
-    /// The wall clock steps, in seconds.
+    /// The wall clock jumps by this many seconds.
     SetClock(i32),
     Post(Post),
-    /// The same message once more, by its own id.
+    /// A message is sent again with its own id.
     Resend(u8),
-    /// Its id, with another text.
+    /// A message is sent again with its own id and another text.
     ResendChanged(u8),
     Order(Order, u8),
-    /// A hook puts what waits before the agent.
+    /// A hook of an agent without a session shows the pending messages.
     Inject,
-    /// Somebody wants a line typed that is no message.
+    /// A nudge is requested: a line to be typed that is not a message.
     Nudge(u8),
-    /// Somebody asks whether an answer would reach its question.
+    /// A check is requested whether an answer would reach its question.
     CheckAnswer,
-    /// A hook is called that proves nothing.
+    /// A hook call arrives that proves nothing.
     MisleadingHook(u8),
     Program(ProgramAction),
     Person(PersonAction),
     Disk(Disk),
-    /// `kill -9` of the session.
+    /// The session is killed with SIGKILL.
     Kill,
-    /// The power fails: so many facts that were not synced survive.
+    /// The power fails, and this many unsynced facts survive.
     PowerCut(u8),
-    /// A session is started, if none runs.
+    /// A session starts, unless one runs.
     Start,
 }
 
@@ -130,9 +132,9 @@ pub(crate) struct Post {
     pub(crate) priority: Priority,
     pub(crate) raw: bool,
     pub(crate) body: u8,
-    /// Few, so that they meet.
+    /// Only a few different keys, so that messages share them.
     pub(crate) key: Option<u8>,
-    /// Seconds.
+    /// In seconds, like `delay` and `deadline`.
     pub(crate) ttl: Option<u8>,
     pub(crate) delay: Option<u8>,
     pub(crate) deadline: Option<u8>,
@@ -142,16 +144,17 @@ pub(crate) struct Post {
     pub(crate) route: SendRoute,
 }
 
-/// Who writes; agents to each other, the person to the one that runs here.
+/// The author of a message. The simulated agent writes to another agent; the others write to the
+/// simulated agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Writer {
     Peer,
     Human,
-    /// The agent that runs here.
+    /// The simulated agent.
     Agent,
 }
 
-/// What a message has to do with another.
+/// The relation of a message to an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Link {
     RepliesTo,
@@ -163,7 +166,7 @@ pub(crate) enum SendRoute {
     /// Through the session, if one runs.
     Socket,
     Direct,
-    /// The sender is killed after its commit: no bell, no answer.
+    /// The sender is killed after its commit, before it notifies the session.
     Killed,
 }
 
@@ -171,18 +174,18 @@ pub(crate) enum SendRoute {
 pub(crate) enum ProgramAction {
     Output,
     Ask,
-    /// Its question goes away by itself.
+    /// The question closes by itself.
     CloseQuestion,
     StopReading,
     StartReading,
     SetPasteMode(bool),
-    /// Its input box goes out of sight, or comes back.
+    /// The input box is hidden or shown again.
     HideInputBox(bool),
-    /// The next write to its terminal breaks off half-way.
+    /// The next write to the terminal fails half-way.
     FailNextWrite,
-    /// It has used a tool, and calls its hook.
+    /// The program calls the hook that takes mail.
     CallHook,
-    /// Its hooks are killed, whatever they were given.
+    /// The hooks that hold mail are killed.
     KillHooks,
     Exit,
 }
@@ -194,7 +197,7 @@ pub(crate) enum PersonAction {
     Clear,
     Pause(PausedBy),
     Release(PausedBy),
-    /// Wants a pause at the end of the turn.
+    /// The person requests a pause at the end of the turn.
     Checkpoint,
 }
 
@@ -202,9 +205,9 @@ pub(crate) enum PersonAction {
 pub(crate) enum Disk {
     Works,
     Full,
-    /// What is written now is seen by nobody, and a crash may bring it back.
+    /// A commit fails, but its facts may reappear after a crash.
     FailsToSync,
-    /// Nothing can be read or written, and no attempt is worth repeating.
+    /// Every read and write fails for good, so that no retry helps.
     Broken,
 }
 
@@ -243,11 +246,11 @@ impl Script {
         script
     }
 
-    /// The script of a seed without nudges.
+    /// Return the script of a seed without nudges.
     pub(crate) fn without_nudges(seed: u64) -> Self {
         let mut random = Random::new(seed);
         let mut profile = profile(&mut random);
-        // Half of all runs begin with an agent that is ready.
+        // In half of all runs, the program is ready before the first message.
         let mut lines = vec![Line::Start];
         if random.one_in(2) {
             lines.push(Line::Wait(profile.boot_millis + 2_500));
@@ -259,7 +262,7 @@ impl Script {
             }
             lines.push(line(&mut random));
         }
-        // By a chance of their own, so that all else stays as it was without them.
+        // Uses separate random numbers, so that the rest of the script stays unchanged.
         profile.hooks_take_mail = seed % 4 == 3;
         if profile.hooks_take_mail {
             lines = with_hooks(&mut Random::new(!seed), lines);
@@ -277,7 +280,7 @@ impl Script {
     }
 }
 
-/// The same, with nudges in between.
+/// Insert nudges.
 fn with_nudges(random: &mut Random, lines: Vec<Line>) -> Vec<Line> {
     let mut all = Vec::new();
     for line in lines {
@@ -295,7 +298,7 @@ fn with_nudges(random: &mut Random, lines: Vec<Line>) -> Vec<Line> {
     all
 }
 
-/// The same, with mail in between whose session is killed before it has read the transcript.
+/// Insert messages whose session is killed before it has read the transcript.
 fn with_kills(random: &mut Random, lines: Vec<Line>) -> Vec<Line> {
     let mut all = Vec::new();
     for line in lines {
@@ -325,7 +328,7 @@ fn with_kills(random: &mut Random, lines: Vec<Line>) -> Vec<Line> {
     all
 }
 
-/// The same, with a journal in between that cannot be used.
+/// Insert outages of the journal.
 fn with_outages(random: &mut Random, lines: Vec<Line>) -> Vec<Line> {
     let mut all = Vec::new();
     for line in lines {
@@ -339,7 +342,7 @@ fn with_outages(random: &mut Random, lines: Vec<Line>) -> Vec<Line> {
     all
 }
 
-/// The same, with requests for a pause at the end of the turn in between.
+/// Insert requests for a pause at the end of the turn.
 fn with_checkpoints(random: &mut Random, lines: Vec<Line>) -> Vec<Line> {
     let mut all = Vec::new();
     for line in lines {
@@ -354,7 +357,7 @@ fn with_checkpoints(random: &mut Random, lines: Vec<Line>) -> Vec<Line> {
     all
 }
 
-/// The same, with calls of hooks in between.
+/// Insert hook calls that take mail.
 fn with_hooks(random: &mut Random, lines: Vec<Line>) -> Vec<Line> {
     let mut all = Vec::new();
     for line in lines {
@@ -371,7 +374,7 @@ fn with_hooks(random: &mut Random, lines: Vec<Line>) -> Vec<Line> {
     all
 }
 
-/// The same, with hooks in between that prove nothing.
+/// Insert hook calls that prove nothing.
 fn with_misleading_hooks(random: &mut Random, lines: Vec<Line>) -> Vec<Line> {
     let mut all = Vec::new();
     for line in lines {
@@ -502,7 +505,7 @@ fn person_action(random: &mut Random) -> PersonAction {
     ])
 }
 
-/// Every reason for a pause, for whoever wants none of them.
+/// Return the releases of every kind of pause.
 pub(crate) fn releases() -> impl Iterator<Item = PersonAction> {
     PAUSES.into_iter().map(PersonAction::Release)
 }

@@ -1,6 +1,6 @@
-//! Random that a seed repeats: the same numbers on every machine and in every version.
+//! Random numbers that depend only on the seed: equal on every machine and in every version.
 
-/// SplitMix64.
+/// A SplitMix64 generator.
 #[derive(Debug, Clone)]
 pub(crate) struct Random(u64);
 
@@ -17,7 +17,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `end`.
+    /// Return a number below `end`.
     pub(crate) fn below(&mut self, end: u32) -> u32 {
         u32::try_from(self.next() % u64::from(end)).unwrap_or_default()
     }

@@ -1,12 +1,12 @@
-//! Short scenes that random lines would seldom make: a draft, a question, a program that does not
-//! read, or an owed reply, each with an interruption.
+//! Short scenes that random lines would seldom produce: a draft, a question, unread input or an
+//! owed reply, each with an interruption.
 
 use crate::delivery::PausedBy;
 use crate::priority::Priority;
 use crate::sim::script::random::Random;
 use crate::sim::script::{Line, Link, PersonAction, Post, ProgramAction, SendRoute, Writer};
 
-/// Return a few lines that belong together. The shrinker can remove each of them.
+/// Return a few lines that belong together. Shrinking can remove each of them.
 pub(crate) fn scene(random: &mut Random) -> Vec<Line> {
     match random.below(5) {
         0 => draft(random),
@@ -59,7 +59,7 @@ fn interruption(random: &mut Random) -> Line {
     ])
 }
 
-/// A person leaves a draft, and mail comes.
+/// A person leaves a draft, and a message arrives.
 fn draft(random: &mut Random) -> Vec<Line> {
     vec![
         Line::Person(PersonAction::Type),
@@ -77,7 +77,7 @@ fn draft(random: &mut Random) -> Vec<Line> {
     ]
 }
 
-/// A question, its answer, and perhaps another question before that is typed.
+/// An answer to a question, and perhaps another question before the answer is typed.
 fn question(random: &mut Random) -> Vec<Line> {
     let answer = Post {
         raw: true,
@@ -136,7 +136,7 @@ fn owed_reply(random: &mut Random) -> Vec<Line> {
     lines
 }
 
-/// Two agents reply to each other, or one of them does not stop.
+/// Two agents reply to each other, or one of them keeps sending.
 fn storm(random: &mut Random) -> Vec<Line> {
     let mut lines = Vec::new();
     for n in 0..7 {

@@ -19,7 +19,7 @@ pub(crate) fn shrink(script: &Script, fails: impl Fn(&Script) -> bool) -> Script
                 at = end;
             }
         }
-        // Single lines are tried again for as long as that helps.
+        // Repeat the pass over single lines as long as it removes some.
         if chunk > 1 || least.lines.len() == before {
             chunk /= 2;
         }

@@ -1,4 +1,4 @@
-//! How a simulated session performs the driver's actions and reports their results.
+//! Performs the driver's actions in a simulated session, and reports their results.
 
 use crate::driver::{self, Action, Input, JournalOperation, KeyboardUser};
 use crate::receipt::recovery::{NEVER_PROVEN, OpenOffers};
@@ -20,11 +20,11 @@ use crate::sim::world::transcript::{TranscriptRead, given};
 use crate::turn;
 use std::time::Duration;
 
-/// Maximum number of pieces that wait for the keyboard when keys are pressed.
+/// Maximum number of pieces in the keyboard queue. Further keys are dropped.
 const MAX_KEYS: usize = 2;
 
 impl Session {
-    /// Take the next step of one thing that is under way.
+    /// Take one possible step.
     pub(crate) fn step(&mut self, step: SessionStep, world: &mut World<'_>) -> Checked {
         let now = world.now.mono;
         world.trace.note(|| format!("  {} {step:?}", clock(now)));
@@ -68,7 +68,7 @@ impl Session {
         self.perform_actions(world)
     }
 
-    /// Take every action that the driver wants by now.
+    /// Perform every action that the driver requests.
     pub(crate) fn perform_actions(&mut self, world: &mut World<'_>) -> Checked {
         if self.ended.is_none() {
             self.report_keys(world)?;
@@ -101,8 +101,8 @@ impl Session {
         }
     }
 
-    /// Tell the driver of a person's keys before anything else. The program may not have read the
-    /// keys yet.
+    /// Report a person's keys to the driver before any other input. The program may not have read
+    /// the keys yet.
     pub(crate) fn report_keys(&mut self, world: &mut World<'_>) -> Checked {
         if !std::mem::take(&mut self.terminal.draft_changed) {
             return Ok(());
@@ -140,7 +140,8 @@ impl Session {
         (&mut self.driver, observer)
     }
 
-    /// Tell the driver the result of an action. If the program has ended, tell that first.
+    /// Report the result of an action to the driver. If the program has ended, report its exit
+    /// first.
     pub(crate) fn report(&mut self, input: Input, world: &mut World<'_>) -> Checked {
         self.notice_exit_if_any(world)?;
         self.tell(input, world)
@@ -224,13 +225,13 @@ impl Session {
             | Action::PutMail { .. }
             | Action::ApiInterrupt { .. }
             | Action::ApiContinue { .. } => {
-                return Law::CannotAct.holds(false, || "an API is called that is not there");
+                return Law::CannotAct.holds(false, || "an API is called that does not exist");
             }
         }
         Ok(())
     }
 
-    /// The request of one user for the keyboard.
+    /// Return the keyboard request of one user.
     pub(crate) fn lease_of(&mut self, user: KeyboardUser) -> &mut Option<LeaseState> {
         match user {
             KeyboardUser::Turn => &mut self.lease,
@@ -238,8 +239,8 @@ impl Session {
         }
     }
 
-    /// Let the terminal forget a person's keys, provided that the driver was told of everything that
-    /// the program has drawn.
+    /// Make the terminal forget a person's keys, if the driver was told of everything that the
+    /// program has drawn.
     fn forget_keys(&mut self) {
         let is_quiet = !self.program.has_drawn && !self.screen_changed;
         let is_asked = |waiting: &KeyboardRequest| matches!(waiting, KeyboardRequest::Forget(_));
@@ -270,7 +271,7 @@ impl Session {
         self.typing = Some(TypingState::FirstHalf);
     }
 
-    /// If the turn is an answer, tell the oracle that this part of the answer is about to be typed.
+    /// If the turn is an answer, tell the oracle which part of the answer is about to be typed.
     fn note_answer_keys(&self, part: AnswerPart, world: &mut World<'_>) {
         if let (TurnKind::Messages, [only]) = (self.turn.kind, &self.turn.messages[..])
             && only.message.envelope.raw

@@ -1,5 +1,6 @@
-//! The simulated session. It performs the driver's actions one step at a time, so that anything can
-//! happen between two steps, and tells the driver the results. It makes no decisions.
+//! The simulated session: performs the driver's actions one step at a time and reports the results.
+//!
+//! Makes no decisions. Between two steps of one action, anything else can happen.
 
 pub(crate) mod actions;
 pub(crate) mod nudges;
@@ -34,48 +35,48 @@ use std::collections::VecDeque;
 use std::time::Duration;
 use uuid::Uuid;
 
-/// The surroundings of a session: the clock, the journal, the oracle and the record of the run.
+/// The surroundings of a session: the clock, the journal, the oracle and the trace.
 pub(crate) struct World<'a> {
     pub(crate) now: Moment,
     pub(crate) journal: &'a mut Journal,
     pub(crate) oracle: &'a mut Oracle,
     pub(crate) trace: &'a mut Trace,
-    /// Every turn that was ever written.
+    /// Every text that was written to the terminal.
     pub(crate) turns: &'a mut Vec<WrittenText>,
     pub(crate) transcripts: &'a mut Transcripts,
 }
 
-/// A request for the keyboard.
+/// Progress of a request for the keyboard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum LeaseState {
     Requested,
-    /// The result, which the driver is still to be told.
+    /// The result, not yet reported to the driver.
     Done(Input),
 }
 
-/// A look at the screen that the driver wants.
+/// Progress of a look at the screen that the driver requested.
 #[derive(Debug)]
 pub(crate) enum LookState {
     Requested,
-    /// The result, which the driver is still to be told.
+    /// The result, not yet reported to the driver.
     Done(ScreenLook),
 }
 
-/// A look at the screen.
+/// The screen at one moment.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ScreenLook {
     pub(crate) sighting: Sighting,
-    /// The question that the program really asked at that moment.
+    /// The question that the program had open at that moment.
     pub(crate) question: Option<QuestionId>,
 }
 
-/// Something that is being typed.
+/// Progress of a text that is being typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TypingState {
     FirstHalf,
     SecondHalf,
     Enter,
-    /// The result, which the driver is still to be told.
+    /// The result, not yet reported to the driver.
     Done(Input),
 }
 
@@ -84,7 +85,7 @@ pub(crate) enum TypingState {
 pub(crate) struct Commit {
     pub(crate) id: CommitId,
     pub(crate) operation: JournalOperation,
-    /// The result, which the driver is still to be told.
+    /// The result, not yet reported to the driver.
     pub(crate) result: Option<Input>,
 }
 
@@ -95,15 +96,15 @@ pub(crate) enum MailReadState {
     Found(MailView),
 }
 
-/// What a turn tells the agent.
+/// The content of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TurnKind {
     Messages,
-    /// The messages whose replies are owed.
+    /// A reminder of the messages whose replies are owed.
     Reminder,
 }
 
-/// The turn that is under way.
+/// The current turn.
 #[derive(Debug)]
 pub(crate) struct Turn {
     pub(crate) kind: TurnKind,
@@ -111,12 +112,13 @@ pub(crate) struct Turn {
     pub(crate) ids: Vec<MessageId>,
     pub(crate) messages: Vec<MessageState>,
     pub(crate) input: Option<InputMode>,
-    /// Whether delivery has begun to write the text, and no effect has reported the end of the turn.
+    /// Whether delivery has begun to write the text, and no effect has reported the end of the
+    /// turn.
     pub(crate) is_open: bool,
     /// Whether all of the text is written.
     pub(crate) is_whole: bool,
     pub(crate) enters: u8,
-    /// How often the text was typed.
+    /// Number of times that the text was typed.
     pub(crate) attempts: u8,
 }
 
@@ -148,7 +150,7 @@ impl Turn {
     }
 }
 
-/// Return the entry of a state in a turn.
+/// Return the entry of a message in a turn.
 pub(crate) fn turn_entry(state: &MessageState) -> turn::Entry<'_> {
     turn::Entry {
         state,
@@ -170,42 +172,42 @@ pub(crate) struct Session {
     pub(crate) typing: Option<TypingState>,
     pub(crate) look: Option<LookState>,
     pub(crate) commits: Vec<Commit>,
-    /// The last look of the terminal at the screen.
+    /// The terminal's last look at the screen.
     pub(crate) last_look: ScreenLook,
-    /// Whether the driver is still to be told of `sighted`.
+    /// Whether the driver was not yet told of `last_look`.
     pub(crate) screen_changed: bool,
     pub(crate) turn: Turn,
-    /// A turn that waits for its Enter, while another turn goes before it.
+    /// A turn whose Enter is still missing, while another turn goes first.
     pub(crate) waiting: Option<Turn>,
     pub(crate) nudges: Nudges,
-    /// Puts the driver's decisions into words, as a session's log does.
+    /// Formats the driver's decisions like a session's log.
     pub(crate) decisions: DecisionLines,
     pub(crate) holds: HoldLog,
-    /// Hook calls that were given mail.
+    /// Hook calls that hold mail.
     pub(crate) hooks: Vec<HookWithMail>,
     /// Number of hook calls.
     pub(crate) hook_calls: u64,
-    /// Messages whose receipts will not be recorded any more.
+    /// Messages whose receipts will never be recorded.
     pub(crate) given_up: Vec<MessageId>,
     pub(crate) reported_question: Option<String>,
-    /// When the session noticed that the program has ended.
+    /// Time at which the session noticed the program's exit.
     pub(crate) ended: Option<Duration>,
-    /// Whether the processes that the program has left are to be ended.
+    /// Whether the processes left by the program are to be ended.
     pub(crate) is_ending_processes: bool,
-    /// Whether a hook of the program was heard.
+    /// Whether a hook of the program has reported.
     pub(crate) was_hook_heard: bool,
-    /// Whether a hook of the program has named the transcript.
+    /// Whether a hook has named the transcript.
     pub(crate) is_transcript_named: bool,
-    /// The conversation that the program is in.
+    /// The program's conversation.
     pub(crate) conversation: String,
-    /// Rows that the program has not written to its transcript yet.
+    /// Rows that the program has not yet written to its transcript.
     pub(crate) unwritten_rows: VecDeque<Row>,
-    /// The rows of the transcript that the session has read, if it follows the transcript.
+    /// Number of transcript rows that the session has read, if it follows the transcript.
     pub(crate) transcript_offset: Option<usize>,
     pub(crate) transcript_read: Option<TranscriptRead>,
 }
 
-/// Something that can take its next step.
+/// A possible step of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SessionStep {
     Commit(usize),
@@ -216,22 +218,22 @@ pub(crate) enum SessionStep {
     ReadMail,
     ReportKeys,
     ReportOutput,
-    /// The driver is told of a question by other evidence than the screen.
+    /// Report a question to the driver by other evidence than the screen.
     ReportQuestion,
-    /// The terminal looks at the screen.
+    /// Let the terminal look at the screen.
     LookAtScreen,
-    /// The driver is told what the screen shows.
+    /// Report the screen to the driver.
     ReportScreen,
     Look,
     Nudge(NudgeStep),
-    /// The program reads a piece of its input.
+    /// Let the program read a piece of its input.
     ReadInput,
     NoticeExit,
-    /// The processes that the program has left are ended.
+    /// End the processes left by the program.
     EndProcesses,
-    /// The session reads the transcript.
+    /// Read the transcript.
     ReadTranscript,
-    /// The program writes to its transcript.
+    /// Let the program write a row of its transcript.
     WriteRow,
 }
 
@@ -300,7 +302,7 @@ impl Session {
         self.driver.delivery()
     }
 
-    /// Return the question that the program really asks now.
+    /// Return the question that the program has open.
     pub(crate) fn open_question(&self) -> Option<QuestionId> {
         self.program
             .question_number()
@@ -312,8 +314,8 @@ impl Session {
         pending.any(|state| state.message.id == id)
     }
 
-    /// Whether a message is being typed, handed over or committed, or its open offer was left in the
-    /// journal for the next session.
+    /// Whether a message is being typed, handed to a hook or committed, or its open offer is left
+    /// in the journal for the next session.
     pub(crate) fn is_busy_with(&self, id: MessageId) -> bool {
         let is_writing = self.driver.is_offering() || self.delivery().is_writing();
         let in_turn = (is_writing || self.look.is_some()) && self.turn.ids.contains(&id);
@@ -326,8 +328,8 @@ impl Session {
         !self.given_up.is_empty()
     }
 
-    /// Whether the program has ended and the session has done its remaining work, or has run out of
-    /// time for it.
+    /// Whether the program has ended and the session has finished its remaining work, or has run
+    /// out of time for it.
     pub(crate) fn is_over(&self) -> bool {
         self.driver.is_finished()
     }
@@ -336,14 +338,14 @@ impl Session {
         self.ended.is_some()
     }
 
-    /// When the next change is due that the clock alone causes.
+    /// Return the time of the next change that needs only the clock.
     pub(crate) fn wakeup(&self, now: Moment) -> Option<Duration> {
         let driver = self.driver.next_timeout(now);
         let other = self.program.next_change().filter(|_| self.ended.is_none());
         driver.into_iter().chain(other).min()
     }
 
-    /// List everything that can take its next step now.
+    /// List the possible steps.
     pub(crate) fn possible_steps(&self) -> Vec<SessionStep> {
         let mut steps = Vec::new();
         let mut add = |is_so: bool, what| steps.extend(is_so.then_some(what));
@@ -368,7 +370,7 @@ impl Session {
         let can_write = self.terminal.has_room() || is_said;
         add(self.typing.is_some() && can_write, SessionStep::Type);
         add(self.mail_read.is_some(), SessionStep::ReadMail);
-        // The result of a look is told before a change of the screen.
+        // The result of a requested look is reported before a change of the screen.
         let is_told = matches!(self.look, Some(LookState::Done(_)));
         add(self.look.is_some(), SessionStep::Look);
         for nudge in self.nudges.possible_steps(self.terminal.has_room()) {

@@ -1,5 +1,5 @@
-//! Nudges in a simulated session, and checks of answers: the world's side, and the laws. A nudge's
-//! line is written like a turn without messages.
+//! Nudges and checks of answers in a simulated session, with their laws. The line of a nudge is
+//! written like a turn without messages.
 
 use crate::activity::Activity;
 use crate::delivery::Delivery;
@@ -13,7 +13,7 @@ use crate::sim::world::hook_calls::WrittenText;
 use crate::sim::world::terminal::{Piece, TurnNo};
 use jiff::{SignedDuration, Timestamp};
 
-/// How long a sender waits.
+/// Time for which a sender waits for the outcome of a nudge.
 const SENDER_TIMEOUT: SignedDuration = SignedDuration::from_secs(3);
 
 /// A nudge whose sender waits for the outcome.
@@ -23,18 +23,18 @@ struct OpenNudge {
     expires_at: Timestamp,
 }
 
-/// The check of an answer that somebody wants to send.
+/// A check of an answer whose sender waits for the outcome.
 #[derive(Debug)]
 struct OpenCheck {
     token: RequestToken,
-    /// The question that stood open when it was asked for, by its number.
+    /// The number of the question that was open when the check was requested.
     question: Option<u64>,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Nudges {
     tokens: u64,
-    /// In the order in which they came.
+    /// Nudges in the order of their requests.
     open: Vec<OpenNudge>,
     checks: Vec<OpenCheck>,
     pub(crate) lease: Option<LeaseState>,
@@ -42,13 +42,13 @@ pub(crate) struct Nudges {
     pub(crate) look: Option<LookState>,
     /// The line that is being typed.
     line: TurnNo,
-    /// Whether its first byte was typed, and its Enter was not.
+    /// Whether the first byte of the line was typed, and its Enter was not.
     is_half_typed: bool,
-    /// Whether Enter was pressed for the line that was typed last.
+    /// Whether Enter was pressed for the last typed line.
     is_entered: bool,
 }
 
-/// What a nudge that is under way can do next.
+/// A possible step of a nudge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NudgeStep {
     ReportLease,
@@ -79,7 +79,7 @@ impl Nudges {
         RequestToken(self.tokens)
     }
 
-    /// Whether somebody waits for an outcome.
+    /// Whether a sender waits for an outcome.
     pub(crate) fn are_awaited(&self) -> bool {
         !self.open.is_empty() || !self.checks.is_empty()
     }
@@ -123,11 +123,11 @@ impl Session {
         self.perform_actions(world)
     }
 
-    /// The driver wants a line typed.
+    /// Begin to type a line that the driver requested.
     pub(crate) fn begin_line(&mut self, line: String, world: &mut World<'_>) -> Checked {
         let now = world.now;
         let given_up = |open: &&OpenNudge| open.expires_at < now.wall;
-        // The lines go in the order in which they were asked for.
+        // Lines are typed in the order of their requests.
         let late = self.nudges.open.first().filter(given_up);
         Law::CannotAct.holds(
             late.is_none(),
@@ -135,11 +135,13 @@ impl Session {
         )?;
         Law::CannotAct.holds(
             !self.nudges.open.is_empty(),
-            || "nobody asked for this line",
+            || "a line is typed that was not requested",
         )?;
         world.oracle.check_nudge(now, self.delivery())?;
         let is_quiet = line.chars().all(|c| !c.is_control());
-        Law::CannotAct.holds(is_quiet, || format!("a line acts: {line:?}"))?;
+        Law::CannotAct.holds(is_quiet, || {
+            format!("a line has a control character: {line:?}")
+        })?;
         self.nudges.line = world.turns.len();
         self.nudges.is_entered = false;
         world.turns.push(WrittenText {
@@ -218,7 +220,7 @@ impl Session {
         Ok(())
     }
 
-    /// The keyboard is given back by a nudge.
+    /// Release the keyboard that a nudge has leased.
     pub(crate) fn release_nudge_keyboard(&mut self) {
         self.terminal.is_leased = false;
         self.nudges.is_half_typed = false;
@@ -233,14 +235,14 @@ impl Session {
         match outcome {
             NudgeOutcome::Typed => Law::NoClaimBeyondProof.holds(
                 self.nudges.is_entered,
-                || "a nudge is said to be typed, and was not",
+                || "a nudge is reported as typed, and was not",
             ),
             NudgeOutcome::Refused(reason) => Law::EveryWaitHasAReason
-                .holds(!reason.is_empty(), || "a nudge is refused for no reason"),
+                .holds(!reason.is_empty(), || "a nudge is refused without a reason"),
         }
     }
 
-    /// The driver says whether an answer can be recorded now.
+    /// End a check: the driver says whether an answer can be recorded now.
     pub(crate) fn end_answer_check(
         &mut self,
         token: RequestToken,
@@ -257,7 +259,7 @@ impl Session {
         let is_open = !record.shows_questions() || record.question_number().is_some();
         Law::CannotAct.holds(refusal.is_some() || (is_same && is_open), || {
             format!(
-                "an answer to question {:?} is let through, and {:?} is open",
+                "an answer to question {:?} is allowed, and question {:?} is open",
                 check.question,
                 record.question_number()
             )
@@ -266,7 +268,7 @@ impl Session {
 }
 
 impl Oracle {
-    /// Whether a line may be typed, by what the driver was told.
+    /// Check, against the delivery record, that a line may be typed.
     fn check_nudge(&self, now: Moment, delivery: &Delivery) -> Checked {
         let record = &self.record;
         let activity = delivery.activity().activity;
@@ -283,7 +285,7 @@ impl Oracle {
         })
     }
 
-    /// Whether Enter may follow a line, by what the driver was told.
+    /// Check, against the delivery record, that Enter may follow a line.
     fn check_line_enter(&self, line: &str) -> Checked {
         let record = &self.record;
         Law::CannotAct.holds(

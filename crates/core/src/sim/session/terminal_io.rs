@@ -1,5 +1,5 @@
-//! What a session types and looks at, and what the program makes of it: as the binary's keyboard and
-//! its looks at the screen do.
+//! Input and output of the session's terminal: typing, looks at the screen, and reading by the
+//! program.
 
 use crate::driver::{Input, KeyboardUser};
 use crate::harness::Sighting;
@@ -46,7 +46,7 @@ impl Session {
             Some(TypingState::Enter) => {
                 world.oracle.note_enter(&self.turn, self.program.is_alive);
                 self.turn.enters += 1;
-                // Of a reminder nothing more is said.
+                // No effect reports the end of a reminder.
                 self.turn.is_open &= self.turn.kind == TurnKind::Messages;
                 self.terminal.write(Piece::Enter(self.turn.no));
                 self.typing = Some(TypingState::Done(Input::EnterPressed(KeyboardUser::Turn)));
@@ -57,7 +57,7 @@ impl Session {
         Ok(())
     }
 
-    /// The first half of a text, or all that goes in before the write breaks off.
+    /// Write the first half of a text, or the part before the write fails.
     fn type_text(&mut self, world: &mut World<'_>) -> Checked {
         world.oracle.check_text(&self.turn)?;
         let is_repeat = self.turn.messages.iter().any(MessageState::is_repeat);
@@ -78,7 +78,7 @@ impl Session {
         Ok(())
     }
 
-    /// The terminal looks at the screen, once all that was written is on it.
+    /// Look at the screen. All output so far is visible.
     pub(crate) fn look_at_screen(&mut self, world: &World<'_>) {
         let sighting = self.program.look(world.turns);
         self.screen_changed |= sighting != self.last_look.sighting;
@@ -114,7 +114,7 @@ impl Session {
         self.tell(how(look.sighting), world)
     }
 
-    /// The program reads a piece of its input.
+    /// Let the program read one piece of its input.
     pub(crate) fn read_input(&mut self, world: &mut World<'_>) -> Checked {
         let Some(piece) = self.terminal.read() else {
             return Ok(());

@@ -1,11 +1,11 @@
-//! The hook calls of the simulated program: at the end of its start, at a prompt and when it comes
-//! to rest. They arrive late, twice, in any order, or in the next session. Other hook calls tell
-//! nothing of its own prompts: those of a side session, and texts that only look like a message's
-//! header.
+//! Hook calls of the simulated program: when it has started, at a prompt, and when it becomes idle.
 //!
-//! What it really got is kept by the oracle; these are all that delivery hears of it. A side session
-//! is one that the program itself starts at its work, and that ends with it, so none is heard before
-//! the program is.
+//! The calls arrive late, twice, in any order, or in the next session. Misleading calls come from a
+//! side session, or contain a text that only looks like a message's header. The oracle knows which
+//! messages the program received; delivery knows only these calls.
+//!
+//! The program starts a side session during its work and ends it with its own, so no side session
+//! is heard before the program.
 
 use crate::driver::{HookCall, Input};
 use crate::harness::Report;
@@ -21,54 +21,55 @@ use crate::sim::world::terminal::TurnNo;
 use crate::sim::world::transcript::{Row, TRANSCRIPT_PATH};
 use uuid::Uuid;
 
-/// The session that is none of its own.
+/// The id of a side session.
 pub(crate) const SIDE_SESSION: &str = "side";
 
-/// What it has to say, of itself.
+/// An event of the program that its hooks report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum HookEvent {
     Started,
-    /// A prompt was submitted, with these turns in it, whole or not, and so many keys.
+    /// A prompt was submitted with these turns, each whole or in part, and this many keys of a
+    /// person.
     Submitted {
         turns: Vec<(TurnNo, bool)>,
         typed: u32,
     },
-    /// The model was given these turns, whole or not.
+    /// The model received these turns, each whole or in part.
     Given {
         turns: Vec<(TurnNo, bool)>,
     },
     Idle,
 }
 
-/// A hook on its way to whatever session there is by then.
+/// A hook call that has not arrived yet. It reaches the session that runs then.
 #[derive(Debug, Clone)]
 pub(crate) struct PendingHookCall {
     event: &'static str,
-    /// The run whose program has called it.
+    /// The run whose program made the call.
     run: Uuid,
     session: String,
     prompt: Option<String>,
 }
 
 impl PendingHookCall {
-    /// Whether it names the transcript.
+    /// Whether the call names the transcript.
     fn names_transcript(&self, profile: ProgramProfile) -> bool {
         let is_time = !profile.names_transcript_late || self.event == manifest::PROMPT_SUBMITTED;
         profile.transcript_proves && is_time && self.session != SIDE_SESSION
     }
 }
 
-/// A turn as it was written.
+/// A text that was written to the terminal.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct WrittenText {
     pub(crate) ids: Vec<MessageId>,
     pub(crate) text: String,
-    /// All of it was, as far as the session can tell.
+    /// Whether the session has written all of the text.
     pub(crate) is_written: bool,
 }
 
 impl WrittenText {
-    /// What the program has of it.
+    /// Return the whole text, or the half that the program has of it.
     pub(crate) fn part(&self, is_whole: bool) -> &str {
         let half = self.text.len() / 2;
         match is_whole {
@@ -77,8 +78,8 @@ impl WrittenText {
         }
     }
 
-    /// The messages that whoever has this part of it has got. Of a text that was written whole, and
-    /// lost its end in the program, only what it says can be told; that is its headers.
+    /// Return the messages that a reader of this part has received. If the text was written whole
+    /// and the program lost its end, only the headers in the part count.
     pub(crate) fn received(&self, is_whole: bool) -> impl Iterator<Item = MessageId> {
         let part = self.part(is_whole);
         let is_in = move |id: &&MessageId| is_whole || part.contains(&format!("id: {}", id.id8()));
@@ -91,7 +92,7 @@ impl WrittenText {
     }
 }
 
-/// Return the conversation that a program begins.
+/// Return the id of the conversation that a new program begins.
 pub(crate) fn first_conversation(run: Uuid) -> String {
     format!("run-{run}")
 }
@@ -101,7 +102,7 @@ fn header(from: &AgentName, id: MessageId) -> String {
 }
 
 impl Simulation {
-    /// What the program has called since.
+    /// Collect the hook calls that the program has made since the last step.
     pub(crate) fn collect_calls(&mut self) {
         let Some(session) = &mut self.session else {
             return;
@@ -156,7 +157,7 @@ impl Simulation {
         }
     }
 
-    /// A hook that is none of the program's own prompts.
+    /// Call a hook that proves nothing: of a side session, or with a false header.
     pub(crate) fn call_misleading_hook(&mut self, n: u8) {
         let Some(session) = self.session.as_ref().filter(|s| s.was_hook_heard) else {
             return;
@@ -182,16 +183,16 @@ impl Simulation {
         });
     }
 
-    /// One of them arrives.
+    /// Deliver one hook call.
     pub(crate) fn deliver_hook_call(&mut self, n: usize) -> Checked {
         let called = self.calls.remove(n);
         let profile = self.profile;
         match self.session() {
-            // The program that started it has ended, and another has begun.
+            // The program that started the side session has ended, and another runs.
             Some((session, _)) if called.session == SIDE_SESSION && !session.was_hook_heard => {
                 Ok(())
             }
-            // A session ignores the hooks of an earlier run, which name the run.
+            // A session ignores hook calls that name an earlier run.
             Some((session, _)) if profile.resumes_conversation && called.run != session.run => {
                 Ok(())
             }
@@ -227,7 +228,7 @@ impl PendingHookCall {
 }
 
 impl Session {
-    /// Whether any of these were really put before the program.
+    /// Return the messages of these turns that the program received.
     pub(crate) fn received(turns: &[(TurnNo, bool)], all: &[WrittenText]) -> Vec<MessageId> {
         let got = |(turn, is_whole): &(TurnNo, bool)| all[*turn].received(*is_whole);
         turns.iter().flat_map(got).collect()

@@ -1,5 +1,5 @@
-//! A simulated hook call that was given mail. The hook passes the mail on and reports that, or it
-//! dies. Its mail counts as seen from the beginning, because mail cannot be taken back from a hook.
+//! A simulated hook call that holds mail. The hook passes the mail on and reports that, or dies.
+//! Its mail counts as seen from the start, because mail cannot be taken back from a hook.
 
 use crate::driver::{HookCall, HookMail, Input, TurnMessage};
 use crate::id::MessageId;
@@ -11,14 +11,14 @@ use crate::sim::world::manifest::{self, TOOL_USED};
 pub(crate) struct HookWithMail {
     offer: u64,
     pub(crate) ids: Vec<MessageId>,
-    /// Whether the hook has died before it passed the mail on.
+    /// Whether the hook died before it passed the mail on.
     is_dead: bool,
     /// Whether the session has stopped waiting for the hook.
     pub(crate) is_given_up: bool,
 }
 
 impl Session {
-    /// The program calls its hook.
+    /// Call the hook that takes mail.
     pub(crate) fn call_hook(&mut self, world: &mut World<'_>) -> Checked {
         if self.ended.is_some() || !self.program.is_alive {
             return Ok(());
@@ -36,7 +36,7 @@ impl Session {
         self.perform_actions(world)
     }
 
-    /// Kill every hook that was given mail. The death of a hook without mail changes nothing.
+    /// Kill every hook that holds mail. The death of a hook without mail changes nothing.
     pub(crate) fn kill_hooks(&mut self) {
         for hook in &mut self.hooks {
             hook.is_dead = true;
@@ -50,7 +50,10 @@ impl Session {
             let id = state.message.id;
             ids.push(id);
             let is_open = world.oracle.ledger.is_open(id);
-            Law::NothingDoubled.holds(is_open, || "a hook is given what is not on record")?;
+            Law::NothingDoubled.holds(
+                is_open,
+                || "a hook receives a message without a recorded offer",
+            )?;
             world.oracle.ledger.note_shown(id, state.is_repeat())?;
         }
         self.hooks.push(HookWithMail {

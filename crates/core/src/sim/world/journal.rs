@@ -1,5 +1,5 @@
-//! The simulated journal: the core's own decisions, around a commit that can fail, be lost in a
-//! power cut, or come back after a crash.
+//! The simulated journal: the core's own decisions, with commits that can fail, be lost in a power
+//! cut, or reappear after a crash.
 
 use crate::delivery::proven_by;
 use crate::driver::MailView;
@@ -25,15 +25,14 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use uuid::Uuid;
 
-/// Whether a commit survives a power cut. Each kind of commit has the durability that the store
-/// gives it.
+/// Whether a commit survives a power cut. Each kind of commit is as durable as in the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Durability {
     Synced,
     Unsynced,
 }
 
-/// Nothing was committed.
+/// The commit failed, and nothing was written.
 #[derive(Debug)]
 pub(crate) struct DiskFailed;
 
@@ -52,12 +51,12 @@ pub(crate) struct Journal {
     fault: Option<Fault>,
     facts: Vec<Fact>,
     synced: usize,
-    /// The ids of what is synced.
+    /// The ids of the synced facts.
     safe: BTreeSet<Uuid>,
     mail: Mail,
     sessions: Sessions,
     pub(crate) disk: Disk,
-    /// Facts that could not be synced. They are in no view, but a crash may bring them back.
+    /// Facts that could not be synced. No view has them, but they may reappear after a crash.
     failed_facts: Vec<Fact>,
     ids: u128,
     writes: usize,
@@ -84,12 +83,12 @@ impl Journal {
         &self.facts
     }
 
-    /// The number of the last fact.
+    /// Return the number of the last fact.
     pub(crate) fn head(&self) -> u64 {
         self.facts.len() as u64
     }
 
-    /// How often anything was written or lost.
+    /// Return the number of changes so far.
     pub(crate) fn written(&self) -> usize {
         self.writes
     }
@@ -98,18 +97,21 @@ impl Journal {
         &self.mail
     }
 
-    /// Whether a message would outlive a power cut.
+    /// Whether a message would survive a power cut.
     pub(crate) fn is_synced(&self, id: MessageId) -> bool {
         self.safe.contains(&id.0)
     }
 
-    /// Return the agent's mail as one read of the journal shows it.
+    /// Return the agent's mail, like one read of the store.
     pub(crate) fn read_mail(&self, now: Timestamp) -> MailView {
         let due = self.mail.pending(&self.agent, now);
-        let ours = self.mail.all().filter(|l| l.message.to == self.agent);
-        let next = ours.flat_map(|message_state| {
-            let envelope = &message_state.message.envelope;
-            let status = message_state.status;
+        let ours = self
+            .mail
+            .all()
+            .filter(|state| state.message.to == self.agent);
+        let next = ours.flat_map(|state| {
+            let envelope = &state.message.envelope;
+            let status = state.status;
             let waits = status.is_unread() && !status.is_offered_or_shown();
             let runs = status.end.is_none() && !status.is_reached();
             let due = [envelope.not_before, promotion::promotes_at(envelope)];
@@ -130,22 +132,25 @@ impl Journal {
         if self.fault != Some(Fault::RemindsAnswered) {
             return self.mail.owed(&self.agent, now).cloned().collect();
         }
-        let ours = self.mail.all().filter(|l| l.message.to == self.agent);
-        let found = ours.map(|message_state| self.found(message_state).into_owned());
+        let ours = self
+            .mail
+            .all()
+            .filter(|state| state.message.to == self.agent);
+        let found = ours.map(|state| self.found(state).into_owned());
         found
-            .filter(|message_state| pending_replies::may_be_reminded(message_state, now))
+            .filter(|state| pending_replies::may_be_reminded(state, now))
             .collect()
     }
 
-    /// Return a message_state as the journal finds it, which a fault may change.
-    fn found<'a>(&self, message_state: &'a MessageState) -> Cow<'a, MessageState> {
-        let mut message_state = Cow::Borrowed(message_state);
+    /// Return a message's state for a decision, which a fault may change.
+    fn found<'a>(&self, state: &'a MessageState) -> Cow<'a, MessageState> {
+        let mut state = Cow::Borrowed(state);
         match self.fault {
-            Some(Fault::CancelledShown) => message_state.to_mut().status.end = None,
-            Some(Fault::RemindsAnswered) => message_state.to_mut().status.answered = false,
+            Some(Fault::CancelledShown) => state.to_mut().status.end = None,
+            Some(Fault::RemindsAnswered) => state.to_mut().status.answered = false,
             _ => {}
         }
-        message_state
+        state
     }
 
     fn commit(&mut self, facts: Vec<Fact>, durability: Durability) -> Result<(), DiskFailed> {
@@ -196,26 +201,26 @@ impl Journal {
         events.map(|event| self.fact(at, &agent, event)).collect()
     }
 
-    /// Return what the decision about a posting needs, as the store looks it up.
+    /// Return the earlier messages that the decision about a draft needs.
     fn known(&self, now: Timestamp, draft: &Draft) -> Correspondence {
         let pair = |message: &Message| (message.envelope.from.clone(), message.to.clone());
         let is_pair =
-            |l: &&MessageState| pair(&l.message) == (draft.from.clone(), draft.to.clone());
+            |state: &&MessageState| pair(&state.message) == (draft.from.clone(), draft.to.clone());
         let is_same =
-            |l: &&MessageState| draft.key.is_some() && l.message.envelope.key == draft.key;
-        let is_recent = |l: &&MessageState| {
-            let sent = l.message.created_at;
-            sent > now - MINUTE && sent <= now + SENDER_SKEW && !l.has_failed()
+            |state: &&MessageState| draft.key.is_some() && state.message.envelope.key == draft.key;
+        let is_recent = |state: &&MessageState| {
+            let sent = state.message.created_at;
+            sent > now - MINUTE && sent <= now + SENDER_SKEW && !state.has_failed()
         };
         let all = || self.mail.all().filter(is_pair);
-        let message_state = |id: Option<MessageId>| self.mail.get(id?).cloned();
+        let state = |id: Option<MessageId>| self.mail.get(id?).cloned();
         Correspondence {
-            parent: message_state(draft.reply_to),
-            closed: message_state(draft.closes),
+            parent: state(draft.reply_to),
+            closed: state(draft.closes),
             given: self.mail.given(&draft.from).cloned(),
             recent: all().filter(is_recent).count() as u32,
             same_key: all().filter(is_same).last().cloned(),
-            same_id: message_state(Some(draft.id)).map(|message_state| message_state.message),
+            same_id: state(Some(draft.id)).map(|state| state.message),
         }
     }
 
@@ -253,19 +258,19 @@ impl Journal {
         &mut self,
         now: Moment,
         ids: &[MessageId],
-        said: &OfferReport,
+        report: &OfferReport,
     ) -> Result<Vec<MessageId>, DiskFailed> {
         let (mut moved, mut events) = (Vec::new(), Vec::new());
         for id in ids {
-            let message_state = self.mail.get(*id);
+            let state = self.mail.get(*id);
             let decided =
-                message_state.map(|l| offer::decide(now.wall, &self.agent, &self.found(l), said));
+                state.map(|state| offer::decide(now.wall, &self.agent, &self.found(state), report));
             if let Some(Ok(event)) = decided {
                 events.push(event);
                 moved.push(*id);
             }
         }
-        let durability = match said {
+        let durability = match report {
             OfferReport::Offering { .. } | OfferReport::Reminded { .. } => Durability::Unsynced,
             OfferReport::Offered { .. }
             | OfferReport::Accepted { .. }
@@ -285,16 +290,10 @@ impl Journal {
         order: Order,
         id: MessageId,
     ) -> Result<(), DiskFailed> {
-        let Some(message_state) = self.mail.get(id) else {
+        let Some(state) = self.mail.get(id) else {
             return Ok(());
         };
-        let events = receipt::decide(
-            now.wall,
-            order,
-            who,
-            &message_state.message,
-            message_state.status,
-        );
+        let events = receipt::decide(now.wall, order, who, &state.message, state.status);
         let durability = match order {
             Order::Show => Durability::Unsynced,
             Order::MarkRead
@@ -310,26 +309,20 @@ impl Journal {
 
     /// Record the expiry of messages whose time has run out.
     pub(crate) fn expire(&mut self, now: Moment) -> Result<(), DiskFailed> {
-        let has_run_out = |message_state: &&MessageState| {
-            let end = message_state
-                .status
-                .at(&message_state.message, now.wall)
-                .end;
-            let is_new = message_state.status.end.is_none() && end == Some(End::Expired);
-            is_new && message_state.message.to == self.agent
+        let has_run_out = |state: &&MessageState| {
+            let end = state.status.at(&state.message, now.wall).end;
+            let is_new = state.status.end.is_none() && end == Some(End::Expired);
+            is_new && state.message.to == self.agent
         };
         let gone: Vec<_> = self.mail.all().filter(has_run_out).collect();
-        let gone: Vec<_> = gone
-            .iter()
-            .map(|message_state| message_state.message.id)
-            .collect();
+        let gone: Vec<_> = gone.iter().map(|state| state.message.id).collect();
         let who = self.agent.clone();
         gone.into_iter()
             .try_for_each(|id| self.order(now, &who, Order::Expire, id))
     }
 
-    /// Begin a session. The offers that the last session left open become uncertain first, as in
-    /// `host::run`.
+    /// Begin a session. Like `host::run`, first mark the offers that the last session left open as
+    /// uncertain.
     pub(crate) fn start(
         &mut self,
         now: Moment,
@@ -375,16 +368,16 @@ impl Journal {
     }
 
     fn states(&self, is_one: impl Fn(&MessageState) -> bool) -> Vec<MessageState> {
-        let is_ours = |l: &&MessageState| l.message.to == self.agent && is_one(l);
+        let is_ours = |state: &&MessageState| state.message.to == self.agent && is_one(state);
         self.mail.all().filter(is_ours).cloned().collect()
     }
 
     /// Settle the offers of earlier runs whose proof is awaited.
     pub(crate) fn settle(&mut self, now: Moment, given: Option<&str>) -> Result<(), DiskFailed> {
-        let open = self.states(|l| OpenOffers::Unproven.include(l));
+        let open = self.states(|state| OpenOffers::Unproven.include(state));
         let proven = given.map_or_else(Vec::new, |given| proven_by(given, &open));
-        for (id, said) in recovery::settle(&open, &proven) {
-            self.record_step(now, &[id], &said)?;
+        for (id, report) in recovery::settle(&open, &proven) {
+            self.record_step(now, &[id], &report)?;
         }
         Ok(())
     }
@@ -402,8 +395,8 @@ impl Journal {
         offers: &OpenOffers,
         reason: &str,
     ) -> Result<(), DiskFailed> {
-        let open = self.states(|l| offers.include(l));
-        let ids: Vec<_> = open.iter().map(|l| l.message.id).collect();
+        let open = self.states(|state| offers.include(state));
+        let ids: Vec<_> = open.iter().map(|state| state.message.id).collect();
         let reason = reason.to_owned();
         self.record_step(now, &ids, &OfferReport::Uncertain { reason })?;
         Ok(())
@@ -415,8 +408,8 @@ impl Journal {
         self.commit(facts, Durability::Synced)
     }
 
-    /// Cut the power. Unsynced facts survive in part, and facts that could not be synced may be there
-    /// after all. Return what has changed.
+    /// Cut the power. Some unsynced facts survive, and facts that could not be synced may reappear.
+    /// Return a description of the change.
     pub(crate) fn lose_power(&mut self, luck: u8) -> &'static str {
         self.writes += 1;
         let unsynced = self.facts.len() - self.synced;
@@ -432,7 +425,7 @@ impl Journal {
             }
             (true, _) => "all of the journal is there",
         };
-        // What was synced is there.
+        // All facts that are left count as synced.
         self.synced = self.synced.min(kept);
         self.sync();
         self.mail = Mail::default();

@@ -1,4 +1,4 @@
-//! What is known of the model program: the manifest that fits its profile.
+//! The manifest of the simulated program, according to its profile.
 
 use crate::harness::{
     Below, Dialog, InputBox, Keys, Manifest, Pattern, Proof, Route, RowPattern, Sign,
@@ -6,8 +6,8 @@ use crate::harness::{
 use crate::sim::script::{KnownScreen, ProgramProfile};
 use std::sync::{Arc, LazyLock};
 
-/// What a program's screen means is told by the model of the program itself; that there is a
-/// pattern only says that it can be recognised.
+/// A placeholder: the simulated program itself reports the state of its screen, so the patterns
+/// only need to exist.
 static INPUT_BOX: LazyLock<InputBox> = LazyLock::new(|| InputBox {
     above: None,
     top: vec![row("-+")],
@@ -32,7 +32,7 @@ static HOOKS: LazyLock<[Sign; 3]> =
 static GIVEN_SIGN: LazyLock<Sign> = LazyLock::new(|| sign(PROMPT_GIVEN));
 /// The event of the hook that takes mail.
 pub(crate) const TOOL_USED: &str = "PostToolUse";
-/// Those of the hooks that tell of it.
+/// The events of the hooks that report the program's turns.
 pub(crate) const SESSION_STARTED: &str = "SessionStart";
 pub(crate) const PROMPT_SUBMITTED: &str = "UserPromptSubmit";
 pub(crate) const PROMPT_GIVEN: &str = "PromptGiven";
@@ -47,7 +47,7 @@ fn pattern(text: &str) -> Pattern {
     text.to_owned().try_into().expect("a pattern")
 }
 
-/// The keys that empty its input box.
+/// Return the keys that clear the input box.
 pub(crate) fn clear_keys() -> Keys {
     "ctrl+u".to_owned().try_into().expect("keys")
 }

@@ -1,5 +1,5 @@
-//! The simulated surroundings of a session: the agent's program, its terminal, hooks and transcripts,
-//! the journal, and the senders.
+//! The simulated surroundings of a session: the program, its terminal, hooks and transcripts, the
+//! journal, and the senders.
 
 pub(crate) mod hook_calls;
 pub(crate) mod hook_mail;

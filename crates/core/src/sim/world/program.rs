@@ -1,5 +1,5 @@
-//! The simulated program: it boots, reads its terminal piece by piece, works, asks, swallows Enter
-//! and falls silent. It knows nothing of delivery; a session sees only what the program shows.
+//! The simulated program: starts up, reads its terminal piece by piece, works, asks questions,
+//! ignores Enter and falls silent. It does not know delivery; a session sees only its output.
 
 use crate::harness::{BoxState, Claim, Held, Mismatch, Says, Sighting, Source};
 use crate::sim::script::{KnownScreen, ProgramAction, ProgramProfile};
@@ -8,9 +8,9 @@ use crate::sim::world::terminal::{Piece, TurnNo};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// After so long a rest it says once more that it rests.
+/// Idle time after which the program reports its idleness once more.
 const IDLE_REPEAT_INTERVAL: Duration = Duration::from_secs(60);
-/// How often it writes while it is busy.
+/// Time between two outputs of a busy program.
 const OUTPUT_INTERVAL: Duration = Duration::from_millis(900);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,12 +20,12 @@ enum State {
     Working { until: Duration },
 }
 
-/// Content of its input box.
+/// Content of the program's input box.
 #[derive(Debug, Clone, Default)]
 struct InputBox {
-    /// Turns, and whether all of their text is there.
+    /// Turns, and whether all of their text is present.
     turns: Vec<(TurnNo, bool)>,
-    /// How many keys of a person's.
+    /// Number of keys that a person typed.
     typed: u32,
 }
 
@@ -34,7 +34,7 @@ impl InputBox {
         self.turns.is_empty() && self.typed == 0
     }
 
-    /// How it looks.
+    /// Return the text as the screen shows it.
     fn text(&self, turns: &[WrittenText]) -> String {
         let mut words = vec!["x".repeat(self.typed as usize)];
         for (turn, is_whole) in &self.turns {
@@ -49,20 +49,20 @@ impl InputBox {
     }
 }
 
-/// What came of a piece that it read.
+/// Effect of a piece of input that the program has read.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ReadResult {
     Nothing,
-    /// It is lost: the program is not ready.
+    /// The piece is lost, because the program is not ready.
     Lost,
-    /// Enter, that has no effect.
+    /// Enter had no effect.
     Swallowed,
-    /// It ended by the interrupt key.
+    /// The interrupt key ended the program.
     Quit,
-    /// A prompt was submitted, with these turns in it, whole or not. It may be queued.
+    /// A prompt was submitted with these turns, each whole or in part. The prompt may be queued.
     Prompt {
         turns: Vec<(TurnNo, bool)>,
-        /// Whether a person's own text stood in it too.
+        /// Whether the prompt also contains keys of a person.
         is_typed: bool,
     },
 }
@@ -76,24 +76,24 @@ pub(crate) struct Program {
     pub(crate) takes_pastes: bool,
     pub(crate) question: Option<String>,
     input: InputBox,
-    /// What it was given last.
+    /// The last prompt that the model received.
     last_prompt: InputBox,
-    /// Prompts that wait until its work is done.
+    /// Prompts that wait for the end of the current work.
     queue: VecDeque<InputBox>,
     is_hidden: bool,
-    /// Whether somebody has seen that a draft stands in its box.
+    /// Whether a look has shown the draft in the input box.
     is_draft_shown: bool,
     questions: u32,
     prompts: u8,
     enters: u8,
     output_at: Duration,
-    /// Whether it has written something that nobody has noticed yet.
+    /// Whether the session was not yet told of the last output.
     pub(crate) has_output: bool,
-    /// Whether its screen has changed since it was looked at.
+    /// Whether the screen has changed since the last look.
     pub(crate) has_drawn: bool,
-    /// How often it has written something.
+    /// Number of outputs so far.
     output: u64,
-    /// Its hooks, that are to be called.
+    /// Hook events that are not yet collected.
     pub(crate) calls: Vec<HookEvent>,
     idle_report_at: Option<Duration>,
 }
@@ -129,7 +129,7 @@ impl Program {
         self.profile
     }
 
-    /// From now on it is as good an agent as there is.
+    /// Stop every misbehaviour, for the end of a run.
     pub(crate) fn stop_misbehaving(&mut self) {
         self.profile = ProgramProfile {
             work_millis: self.profile.work_millis.min(1_000),
@@ -150,7 +150,7 @@ impl Program {
         self.output += 1;
     }
 
-    /// Its screen is looked at; `turns` are all that were written.
+    /// Look at the screen. `turns` are all texts that were written.
     pub(crate) fn look(&mut self, turns: &[WrittenText]) -> Sighting {
         self.has_drawn = false;
         let sighting = self.screen(turns);
@@ -193,12 +193,12 @@ impl Program {
         }
     }
 
-    /// How many keys a person has typed that were neither submitted nor cleared.
+    /// Return the number of keys that a person has neither submitted nor cleared.
     pub(crate) fn draft_keys(&self) -> u32 {
         self.input.typed
     }
 
-    /// When it does something by itself.
+    /// Return the time of the program's next own change.
     pub(crate) fn next_change(&self) -> Option<Duration> {
         let until = match self.state {
             State::Booting { until } | State::Working { until } if self.is_alive => until,
@@ -220,7 +220,7 @@ impl Program {
         }
     }
 
-    /// Does what its time has come for.
+    /// Make the changes that are due.
     pub(crate) fn run(&mut self, now: Duration) {
         while let Some(at) = self.next_change().filter(|at| *at <= now) {
             if self.state == State::Prompt {
@@ -248,7 +248,7 @@ impl Program {
         }
     }
 
-    /// Somebody may believe that it works.
+    /// Restart the idle timer, because the session may believe that the program works.
     pub(crate) fn report_idle_again(&mut self, now: Duration) {
         if self.state == State::Prompt {
             self.become_idle(now);
@@ -272,32 +272,33 @@ impl Program {
                 self.draw();
             }
             ProgramAction::HideInputBox(on) => {
-                // A draft that goes out of sight while nobody looks is known to nobody.
+                // The box stays visible while it holds a draft: nobody could know of a draft that
+                // was never seen.
                 self.is_hidden = on && self.draft_keys() == 0;
                 self.draw();
             }
             ProgramAction::StopReading => self.is_reading = false,
             ProgramAction::StartReading => self.is_reading = true,
             ProgramAction::SetPasteMode(on) => self.takes_pastes = on,
-            // Those are the terminal's, and the session's.
+            // The terminal and the session carry these out.
             ProgramAction::FailNextWrite | ProgramAction::CallHook | ProgramAction::KillHooks => {}
             ProgramAction::Exit => self.is_alive = false,
         }
     }
 
-    /// The number of the question that stands open.
+    /// Return the number of the open question.
     pub(crate) fn question_number(&self) -> Option<u32> {
         self.question.as_ref().map(|_| self.questions)
     }
 
-    /// Two in turn ask the same.
+    /// Ask a question. Every two questions in a row have the same words.
     fn ask(&mut self) {
         self.draw();
         self.questions += 1;
         self.question = Some(format!("Run command {}?", self.questions / 2));
     }
 
-    /// Reads one piece of its input.
+    /// Read one piece of input.
     pub(crate) fn read(&mut self, now: Duration, piece: Piece) -> ReadResult {
         if let State::Booting { .. } = self.state {
             return ReadResult::Lost;
@@ -330,7 +331,7 @@ impl Program {
         ReadResult::Nothing
     }
 
-    /// A key that meets its question. One that has no effect is ignored without a word.
+    /// Handle a piece of input while a question is open. Other keys have no effect.
     fn answer(&mut self, piece: Piece) {
         let is_answer = match piece {
             Piece::Enter(_) | Piece::Submit => true,
@@ -342,8 +343,8 @@ impl Program {
             self.question = None;
             self.draw();
         }
-        // As far as keys tell, what was typed is submitted or cleared by these: that is all that
-        // is known of it where nobody has seen it in the box.
+        // Judged by the keys alone, Submit and Clear end a draft. Nothing else is known of a draft
+        // that no look has shown.
         if let Piece::Submit | Piece::Clear = piece
             && !self.is_draft_shown
         {
@@ -358,7 +359,7 @@ impl Program {
             return ReadResult::Quit;
         }
         if self.profile.interrupt_stops_work {
-            // Like many, it calls no hook then.
+            // The program calls no hook after an interrupt, as many programs do.
             self.become_idle(now);
             if is_working && self.profile.restores_input && self.input.is_empty() {
                 self.input.turns = std::mem::take(&mut self.last_prompt).turns;
@@ -389,12 +390,12 @@ impl Program {
         result
     }
 
-    /// The prompts that the model was not given yet.
+    /// List the queued prompts.
     pub(crate) fn queued(&self) -> impl Iterator<Item = &[(TurnNo, bool)]> {
         self.queue.iter().map(|input| &input.turns[..])
     }
 
-    /// The model is given a prompt.
+    /// Give the model a prompt.
     fn work_on(&mut self, now: Duration, input: InputBox) {
         self.prompts = self.prompts.wrapping_add(1);
         let works = Duration::from_millis(self.profile.work_millis.into());
@@ -409,7 +410,7 @@ impl Program {
         self.last_prompt = input;
     }
 
-    /// Whether it calls each hook twice.
+    /// Whether the program calls each hook twice.
     pub(crate) fn repeats_hook_calls(&self) -> bool {
         self.profile.repeats_hook_calls
     }

@@ -25,7 +25,7 @@ pub(crate) const LIMITS: Limits = Limits { hops: 2, rate: 5 };
 pub(crate) struct Sender {
     pub(crate) draft: Draft,
     pub(crate) route: SendRoute,
-    /// The stored message, which the sender is still to be told.
+    /// The id of the stored message, not yet reported to the sender.
     pub(crate) stored: Option<MessageId>,
 }
 
@@ -92,8 +92,8 @@ impl Simulation {
             Err(_) => "  a message cannot be stored".to_owned(),
         });
         if let Ok(Posted::Stored(id)) = &posted {
-            let asks = self.session.as_ref().and_then(Session::open_question);
-            self.oracle.answer_targets.note_stored(*id, asks);
+            let question = self.session.as_ref().and_then(Session::open_question);
+            self.oracle.answer_targets.note_stored(*id, question);
         }
         match (posted, self.senders[n].route) {
             (
@@ -133,7 +133,7 @@ impl Simulation {
             let block = inject::reminder(&entries, messages.len() as u64);
             self.oracle.ledger.read_facts(self.journal.facts())?;
             self.oracle.check_injected(&messages, &block)?;
-            // Every other hook is killed before it can say that it has printed the block.
+            // Every other hook is killed before it can report that it has printed the block.
             self.injects += 1;
             if self.injects.is_multiple_of(2) {
                 ids.iter()

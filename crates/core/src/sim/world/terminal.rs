@@ -1,10 +1,10 @@
-//! The simulated input of a terminal: what waits to be typed, who has the keyboard, and what the
-//! program has not read yet.
+//! The simulated input side of a terminal: the keyboard queue, the keyboard lease, and the input
+//! that the program has not read.
 
 use crate::driver::KeyboardUser;
 use std::collections::VecDeque;
 
-/// Which turn of a whole run a text belongs to.
+/// Number of a written text in a whole run.
 pub(crate) type TurnNo = usize;
 
 /// A piece of input, as the program reads it.
@@ -13,36 +13,36 @@ pub(crate) enum Piece {
     /// The first half of a turn's text.
     FirstHalf(TurnNo),
     SecondHalf(TurnNo),
-    /// Enter after a turn's text, by the session.
+    /// Enter after a turn's text, pressed by the session.
     Enter(TurnNo),
     /// The interrupt key.
     Interrupt,
-    /// Keys of the session's that empty the input box.
+    /// Keys of the session that clear the input box.
     ClearBox,
     /// A character that a person types.
     Key,
-    /// Enter, by a person.
+    /// Enter, pressed by a person.
     Submit,
     /// A person clears the line.
     Clear,
 }
 
-/// What waits for the keyboard.
+/// A request in the keyboard queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyboardRequest {
     Piece(Piece),
-    /// The session wants the keyboard for a turn or a nudge.
+    /// The session requests the keyboard for a turn or a nudge.
     Lease(KeyboardUser),
-    /// This many keys have left no trace, so they are no draft.
+    /// This many keys have left no trace on the screen, so they are not a draft.
     Forget(u32),
 }
 
-/// What the keyboard has done just now.
+/// Result of a keyboard request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyboardResult {
     Wrote(Piece),
     Granted(KeyboardUser),
-    /// A person has typed something and not submitted it.
+    /// The keyboard is refused, because a person has typed a draft.
     HasDraft(KeyboardUser),
 }
 
@@ -55,11 +55,11 @@ pub(crate) struct Terminal {
     unread: VecDeque<Piece>,
     pub(crate) is_leased: bool,
     pub(crate) has_draft: bool,
-    /// Whether the driver is still to be told of `has_draft`.
+    /// Whether the driver was not yet told of `has_draft`.
     pub(crate) draft_changed: bool,
-    /// Number of a person's keys so far.
+    /// Number of keys that a person has pressed so far.
     pub(crate) keys: u32,
-    /// Whether the next write of a turn breaks off.
+    /// Whether the next write of a turn fails half-way.
     pub(crate) next_write_fails: bool,
 }
 
@@ -72,7 +72,7 @@ impl Terminal {
         !self.unread.is_empty()
     }
 
-    /// Whether the keyboard can do something now.
+    /// Whether the first keyboard request can be handled now.
     pub(crate) fn can_type(&self) -> bool {
         !self.is_leased
             && self.queue.front().is_some_and(|next| match next {
@@ -81,7 +81,7 @@ impl Terminal {
             })
     }
 
-    /// Type the first piece that waits, or grant the keyboard.
+    /// Handle the first keyboard request.
     pub(crate) fn type_next(&mut self) -> Option<KeyboardResult> {
         match self.queue.pop_front()? {
             KeyboardRequest::Lease(user) if self.has_draft => Some(KeyboardResult::HasDraft(user)),

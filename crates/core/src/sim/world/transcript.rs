@@ -1,6 +1,6 @@
-//! The transcripts of the simulated program: one file per conversation, which survives the program and
-//! the session. A row appears some time after the model was given its prompt. The file may be named
-//! late by the program's hooks, and may never exist.
+//! Transcripts of the simulated program: one file per conversation, which survives the program and
+//! the session. A row appears some time after the model received its prompt. Hooks may name the
+//! file late, and the file may never exist.
 
 use crate::driver::Input;
 use crate::harness::transcript::Shown;
@@ -11,14 +11,14 @@ use crate::sim::world::hook_calls::WrittenText;
 use crate::sim::world::terminal::TurnNo;
 use std::collections::BTreeMap;
 
-/// Where a program says that its transcript is.
+/// The path of the transcript that the program names.
 pub(crate) const TRANSCRIPT_PATH: &str = "/transcript";
 
-/// A prompt that the model was given.
+/// A prompt that the model received.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Row {
     pub(crate) text: String,
-    /// Its messages, if it proves them, and whether each is marked as a repeat.
+    /// The messages that the row proves, and whether each is marked as a repeat.
     pub(crate) messages: Vec<(MessageId, bool)>,
 }
 
@@ -30,7 +30,8 @@ impl Row {
             let repeat = format!("id: {} (repeat", id.id8());
             (id, text.contains(&repeat))
         };
-        // A part of another text before the header may make it unreadable, and a reminder has none.
+        // A part of another text before the header may make the header unreadable, and a reminder
+        // has no header.
         let is_plain = matches!(turns, [(_, true)]) && text.contains("[ph message from: ");
         let given = Session::received(turns, all)
             .into_iter()
@@ -43,7 +44,7 @@ impl Row {
 /// The rows of every conversation.
 pub(crate) type Transcripts = BTreeMap<String, Vec<Row>>;
 
-/// Return everything that a transcript shows as given to the model.
+/// Return all prompts in these rows as one text.
 pub(crate) fn given(rows: &[Row]) -> String {
     rows.iter().map(|row| row.text.clone() + "\n").collect()
 }
@@ -52,7 +53,7 @@ pub(crate) fn given(rows: &[Row]) -> String {
 #[derive(Debug, Clone)]
 pub(crate) enum TranscriptRead {
     Requested,
-    /// The result, the rows up to which it goes, and where it began.
+    /// The result, with its first row and the row after its last.
     Found {
         shown: Shown,
         from: usize,
@@ -95,7 +96,7 @@ impl Session {
                 Ok(())
             }
             Some(TranscriptRead::Found { shown, from, to }) => {
-                // An offset that was moved meanwhile counts.
+                // If the offset was moved meanwhile, the new offset counts.
                 if self.transcript_offset == Some(from) {
                     self.transcript_offset = Some(to);
                 }
@@ -110,7 +111,7 @@ impl Session {
         }
     }
 
-    /// The program writes the next row, or a process does that it has left.
+    /// Write the next row, also after the program's exit by a process that it left.
     pub(crate) fn write_row(&mut self, world: &mut World<'_>) {
         if let Some(row) = self.unwritten_rows.pop_front()
             && !self.program.profile().transcript_is_missing

@@ -12,7 +12,7 @@ fn tui<'a>(stage: &'a Stage, manifest: &str, more: &[&str]) -> Tui<'a> {
 }
 
 #[test]
-fn pain_02_an_enter_that_is_swallowed_leaves_the_text_standing() {
+fn regression_02_an_enter_that_is_swallowed_leaves_the_text_standing() {
     let stage = Stage::new();
     let manifest = lab_with("[submit]\nretry_after = \"100ms\"\n");
     let tui = tui(&stage, &manifest, &["--swallow", "1"]);
@@ -29,7 +29,7 @@ fn pain_02_an_enter_that_is_swallowed_leaves_the_text_standing() {
 }
 
 #[test]
-fn pain_03_a_message_merges_with_a_draft_that_only_the_screen_shows() {
+fn regression_03_a_message_merges_with_a_draft_that_only_the_screen_shows() {
     let stage = Stage::new();
     let tui = tui(&stage, LAB, &[]);
     // No key went through the session: the program brought it back by itself.
@@ -56,7 +56,7 @@ fn pain_03_a_message_merges_with_a_draft_that_only_the_screen_shows() {
 }
 
 #[test]
-fn pain_04_an_injected_enter_approves_a_permission_dialog() {
+fn regression_04_an_injected_enter_approves_a_permission_dialog() {
     // One that stands there before anything is typed.
     let stage = Stage::new();
     let tui_one = tui(&stage, LAB, &[]);
@@ -97,7 +97,7 @@ fn pain_04_an_injected_enter_approves_a_permission_dialog() {
 }
 
 #[test]
-fn pain_12_false_idle_or_blocked_detection() {
+fn regression_12_false_idle_or_blocked_detection() {
     let stage = Stage::new();
     let quick = LAB.replace("300ms", "50ms");
     let tui = tui(&stage, &quick, &["--silent"]);
