@@ -1,4 +1,4 @@
-//! What delivery derives from the screen, and the properties of the program's input.
+//! Delivery's conclusions from the screen, and the properties of the program's input.
 
 use super::question::ShownQuestion;
 use super::{Delivery, Lane, Rule};

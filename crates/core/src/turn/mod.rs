@@ -45,7 +45,7 @@ pub struct Entry<'a> {
     pub placement: TextPlacement,
 }
 
-/// Where the agent finds a message's text.
+/// The place of a message's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextPlacement {
     /// In the turn, if the text is short.

@@ -78,7 +78,7 @@ impl Oracle {
             self.check_answer(now, known)?;
         }
         let activity = delivery.activity().activity;
-        let is_its_moment = match (&activity, priority) {
+        let is_right_moment = match (&activity, priority) {
             _ if self
                 .record
                 .is_paused_for(known.raw || priority == Priority::Interrupt) =>
@@ -99,9 +99,10 @@ impl Oracle {
         let is_read =
             priority == Priority::Interrupt && !known.raw || self.record.unread_since.is_none();
         let pauses = self.record.pauses.len();
-        Law::TheRightMoment.holds(is_its_moment && is_read, || {
+        Law::TheRightMoment.holds(is_right_moment && is_read, || {
             format!(
-                "{} ({priority}) goes while {activity}, {pauses} pauses, read: {}, waiting for Enter: {}",
+                "{} ({priority}) goes while {activity}, {pauses} pauses, read: {}, \
+                 waiting for Enter: {}",
                 id.id8(),
                 self.record.unread_since.is_none(),
                 self.record.is_waiting_for_enter
@@ -127,15 +128,16 @@ impl Oracle {
             .started_at
             .is_none_or(|begun| begun.wall <= known.sent);
         let is_older = |(_, since): &(String, Moment)| since.wall <= known.sent;
-        let is_its = record
+        let was_open = record
             .question
             .as_ref()
             .map_or(!record.shows_questions(), is_older);
         // If the clock was set back since, the question of the answer is unknown.
         let is_past = known.sent <= now.wall;
-        Law::CannotAct.holds(is_ours && is_its && is_past && !known.was_uncertain, || {
-            format!("an answer goes into another question: {known:?}")
-        })
+        Law::CannotAct.holds(
+            is_ours && was_open && is_past && !known.was_uncertain,
+            || format!("an answer goes into another question: {known:?}"),
+        )
     }
 
     /// Check delivery's choice of the next turn from the pending mail.

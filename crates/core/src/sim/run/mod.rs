@@ -152,7 +152,7 @@ impl Simulation {
             }
             Line::Wait(millis) => self.wait(millis)?,
             Line::Stall(millis) => self.stall(millis)?,
-            Line::Tick => self.tell(Input::PeriodicCheck)?,
+            Line::PeriodicCheck => self.tell(Input::PeriodicCheck)?,
             Line::SetClock(seconds) => self.set_clock(seconds)?,
             Line::Post(post) => self.post(post),
             Line::Resend(n) => self.post_again(n, |_| {}),

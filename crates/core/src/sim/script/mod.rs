@@ -14,6 +14,7 @@ use crate::receipt::Order;
 use crate::sim::script::random::Random;
 use crate::sim::script::scene::scene;
 
+/// The lines of one run, and the program that takes part in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Script {
     pub(crate) profile: ProgramProfile,
@@ -63,8 +64,8 @@ pub(crate) struct ProgramProfile {
     pub(crate) hooks_take_mail: bool,
     /// Whether the program's hooks report submitted prompts and idleness.
     pub(crate) hooks_report: bool,
-    /// Queues prompts that are submitted while the program works. The queue is lost when the
-    /// program dies. A hook reports when the model receives a prompt.
+    /// Whether the program queues prompts that are submitted while it works. The queue is lost when
+    /// the program dies. A hook reports when the model receives a prompt.
     pub(crate) queues_prompts: bool,
     /// Whether the transcript proves which prompts the model received. The hooks then only name the
     /// transcript.
@@ -88,9 +89,10 @@ pub(crate) enum KnownScreen {
     InputBox,
 }
 
+/// One event of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Line {
-    /// One possible step happens.
+    /// One of the possible steps happens, selected by the number.
     Step(u8),
     /// This many steps happen, one after another.
     Steps(u8),
@@ -99,7 +101,7 @@ pub(crate) enum Line {
     /// Time passes, in milliseconds, and timers fire late, as on a stalled machine.
     Stall(u32),
     /// The periodic check.
-    Tick,
+    PeriodicCheck,
     /// The wall clock jumps by this many seconds.
     SetClock(i32),
     Post(Post),
@@ -121,12 +123,13 @@ pub(crate) enum Line {
     Disk(Disk),
     /// The session is killed with SIGKILL.
     Kill,
-    /// The power fails, and this many unsynced facts survive.
+    /// The power fails. The number decides how many unsynced facts survive.
     PowerCut(u8),
     /// A session starts, unless one runs.
     Start,
 }
 
+/// A message that is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Post {
     pub(crate) priority: Priority,
@@ -161,15 +164,18 @@ pub(crate) enum Link {
     Closes,
 }
 
+/// The way in which a sender stores a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SendRoute {
     /// Through the session, if one runs.
     Socket,
+    /// Into the journal, past the session.
     Direct,
     /// The sender is killed after its commit, before it notifies the session.
     Killed,
 }
 
+/// An action of the simulated program or its hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ProgramAction {
     Output,
@@ -190,6 +196,7 @@ pub(crate) enum ProgramAction {
     Exit,
 }
 
+/// An action of the person at the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PersonAction {
     Type,
@@ -201,13 +208,14 @@ pub(crate) enum PersonAction {
     Checkpoint,
 }
 
+/// The state of the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Disk {
     Works,
     Full,
-    /// A commit fails, but its facts may reappear after a crash.
+    /// Commits that must be synced fail, but their facts may reappear after a crash.
     FailsToSync,
-    /// Every read and write fails for good, so that no retry helps.
+    /// Every read and write fails with an error that is not worth a retry.
     Broken,
 }
 
@@ -219,6 +227,7 @@ const PAUSES: [PausedBy; 4] = [
 ];
 
 impl Script {
+    /// Return the script of a seed.
     pub(crate) fn from_seed(seed: u64) -> Self {
         let mut script = Self::without_nudges(seed);
         let profile = &mut script.profile;
@@ -255,8 +264,8 @@ impl Script {
         if random.one_in(2) {
             lines.push(Line::Wait(profile.boot_millis + 2_500));
         }
-        let many = 20 + random.below(50);
-        for _ in 0..many {
+        let count = 20 + random.below(50);
+        for _ in 0..count {
             if random.one_in(50) {
                 lines.extend(scene(&mut random));
             }
@@ -335,8 +344,8 @@ fn with_outages(random: &mut Random, lines: Vec<Line>) -> Vec<Line> {
         all.push(line);
         if random.one_in(12) {
             all.push(Line::Disk(Disk::Broken));
-            all.extend([Line::Tick, Line::Steps(1 + random.byte() % 12)]);
-            all.extend([Line::Disk(Disk::Works), Line::Tick]);
+            all.extend([Line::PeriodicCheck, Line::Steps(1 + random.byte() % 12)]);
+            all.extend([Line::Disk(Disk::Works), Line::PeriodicCheck]);
         }
     }
     all
@@ -424,7 +433,7 @@ fn line(random: &mut Random) -> Line {
         34..44 => Line::Steps(4 + random.byte() % 16),
         44..58 => Line::Wait(random.pick(&[1, 10, 49, 51, 400, 1_000, 2_000, 5_000])),
         58 => Line::Stall(random.pick(&[30, 700, 2_500, 200_000, 200_000])),
-        59 => Line::Tick,
+        59 => Line::PeriodicCheck,
         60 => Line::SetClock(random.pick(&[-40, -3, 3, 40])),
         61..74 => Line::Post(post(random)),
         74 => Line::Resend(random.byte()),

@@ -8,18 +8,18 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-/// Keys come back as they are typed.
+/// A program that echoes keys as they are typed.
 const ECHO: &str = "echo ready; exec cat";
 
-/// Reads its reply as the original's client does: through a buffer, of which it throws away all
-/// that stands behind the reply.
+/// Read the reply like the original's client: through a buffer whose remaining content is
+/// discarded.
 fn attach_through_a_buffer(session: &Session, reads_after: Duration) -> Viewer {
     let mut stream = UnixStream::connect(&session.socket).expect("a session");
     stream
         .write_all(b"{\"type\":\"attach\",\"cols\":80,\"rows\":24}\n")
         .expect("a session");
     let reply = b"{\"ok\":true}\n";
-    // While it takes its time, nothing comes after the reply.
+    // While the client waits, no data follows the reply.
     let begun = Instant::now();
     wait_for("the client's leisure", || {
         let waiting = rustix::io::ioctl_fionread(&stream).expect("a socket");
@@ -33,7 +33,7 @@ fn attach_through_a_buffer(session: &Session, reads_after: Duration) -> Viewer {
 }
 
 #[test]
-fn a_client_that_drops_what_stands_behind_its_reply_sees_whole_frames() {
+fn a_client_that_drops_buffered_data_after_its_reply_sees_whole_frames() {
     let session = Session::sh("while :; do echo line after line; done");
     for reads_after in [0, 0, 50, 800] {
         let mut viewer = attach_through_a_buffer(&session, Duration::from_millis(reads_after));
@@ -55,7 +55,7 @@ fn keys_go_in_and_output_comes_out() {
     viewer.keys(b"");
     viewer.keys("lo é\n".as_bytes());
     viewer.wait_for("hello é\r\nhello é\r\n");
-    // Byte by byte, and several at once, with the control ones between.
+    // Single bytes, and several at once with control bytes in between.
     for byte in encode(DATA, b"slow\n") {
         viewer.stream.write_all(&[byte]).expect("a session");
     }
@@ -112,7 +112,7 @@ fn a_false_length_ends_that_client_alone() {
             while bad.next_frame() {}
         }
     }
-    // One that promises much and brings little just waits.
+    // A client that announces a long frame and sends little of it just waits.
     let mut waits = Viewer::attach(&session.socket, 80, 24);
     waits
         .stream
@@ -126,7 +126,7 @@ fn a_false_length_ends_that_client_alone() {
 
 #[test]
 fn ten_mebibytes_are_a_frame() {
-    // It reads nothing before it is told to.
+    // The program reads no input until it is told to.
     let session = Session::sh(
         "stty raw -echo; echo ready; while [ ! -e go ]; do sleep 0.05; done; head -c 10485760 | wc -c; exec cat",
     );
@@ -134,14 +134,14 @@ fn ten_mebibytes_are_a_frame() {
     let before = session.memory();
     let mut viewer = Viewer::attach(&session.socket, 80, 24);
     viewer.keys(&vec![b'x'; 10 << 20]);
-    // Others who type meanwhile wait, and take no more room than they must.
+    // Input of other viewers waits meanwhile, and uses no more memory than necessary.
     let mut others: Vec<Viewer> = (0..3)
         .map(|_| Viewer::attach(&session.socket, 80, 24))
         .collect();
     for other in &mut others {
         other.keys(&vec![b'y'; 4 << 20]);
     }
-    // The session goes on meanwhile.
+    // The session keeps working meanwhile.
     assert_eq!(session.ask("get_status", json!({}))["status"], "running");
     let grown = session.memory().saturating_sub(before);
     assert!(grown < 64 << 10, "it has grown by {grown} KiB");
@@ -150,7 +150,7 @@ fn ten_mebibytes_are_a_frame() {
 }
 
 #[test]
-fn the_terminal_is_as_large_as_the_smallest_who_watches() {
+fn the_terminal_is_as_large_as_its_smallest_viewer() {
     let (session, tty) = Session::tty(false);
     let wait_for_size = |want: &str| {
         wait_for(want, || {
@@ -166,7 +166,7 @@ fn the_terminal_is_as_large_as_the_smallest_who_watches() {
     wait_for_size("100x30");
     two.control(&json!({"type": "resize", "cols": 60, "rows": 20}));
     wait_for_size("60x20");
-    // One goes; the other goes on, and the terminal fits what remains.
+    // One viewer leaves. The other stays, and the terminal fits the remaining one.
     two.leave();
     wait_for_size("100x50");
     tty.busy();
@@ -174,11 +174,11 @@ fn the_terminal_is_as_large_as_the_smallest_who_watches() {
     one.wait_until("more", |viewer| viewer.output.len() > seen + 10);
     tty.calm();
     one.leave();
-    // What nobody watches stays as it is.
+    // A terminal without viewers keeps its size.
     let mut last = Viewer::attach(&session.socket, 90, 25);
     wait_for_size("90x25");
     assert!(!tty.sizes().contains(&"140x30".to_owned()));
-    // No size at all is the usual one; none is too large or too small.
+    // A size of zero means the default size. Sizes are limited in both directions.
     last.control(&json!({"type": "resize", "cols": 0, "rows": 0}));
     wait_for_size("80x24");
     last.control(&json!({"type": "resize", "cols": 65535, "rows": 65535}));
@@ -205,7 +205,7 @@ fn a_viewer_is_told_how_it_ended() {
 }
 
 #[test]
-fn who_only_watches_or_is_locked_out_types_nothing() {
+fn a_viewer_that_only_watches_or_is_locked_out_types_nothing() {
     let (session, tty) = Session::tty(false);
     let attach = |more: &str, yes: bool| {
         let mut request = json!({"type": "attach", "cols": 80, "rows": 24});
@@ -228,7 +228,7 @@ fn who_only_watches_or_is_locked_out_types_nothing() {
     types.wait_for_control(&free);
     types.keys(b"!");
     wait_for("the other's", || (tty.typed() == "takes!").then_some(()));
-    // The last who asks has it; when that one goes, nobody has.
+    // The last viewer that asks gets the keyboard. When that viewer leaves, no viewer has it.
     takes.control(&json!({"type": "take"}));
     takes.wait_for_control(&taken(true));
     types.control(&json!({"type": "take"}));

@@ -1,5 +1,5 @@
-//! When and how messages reach the program: what an independent implementation shows, and where
-//! we are more careful.
+//! When and how messages reach the program: the behaviour of an independent implementation, and the
+//! differences where ph is more careful.
 
 use crate::common::session::{BOT, Session, Viewer, Wire, run};
 use crate::common::{PATIENCE, Ph, wait_for};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 const INTERRUPT: &str = "\u{3}";
 
-/// Sends in the plain dialect, and gives back the first eight digits of the id.
+/// Send a message in the plain dialect, and return the first eight digits of its id.
 fn send(session: &Session, priority: &str, body: &str) -> String {
     let request = json!({"type": "send", "priority": priority, "from": "a", "body": body});
     let reply = Wire::plain(&session.socket, &request);
@@ -47,7 +47,7 @@ fn a_message_and_enter_are_two_strokes() {
     let (session, tty) = Session::tty(false);
     session.wait_for_activity("idle");
     let mut want = String::new();
-    // How long lies between is seen only if this program was not held up itself.
+    // The pause between the two is measurable only if this test was not delayed itself.
     wait_for("50 ms between them", || {
         let id = send(&session, "normal", "hi");
         want += &format!("{}\r", told(&id, "hi"));
@@ -62,7 +62,7 @@ fn a_message_and_enter_are_two_strokes() {
 }
 
 #[test]
-fn what_is_long_or_has_lines_stands_in_a_file() {
+fn a_long_or_multi_line_message_is_read_from_a_file() {
     let (session, tty) = Session::tty(false);
     session.wait_for_activity("idle");
     session.ask("pause", json!({}));
@@ -118,7 +118,7 @@ fn while_it_works_normal_mail_goes_in_and_idle_mail_waits_in_its_order() {
         .into();
     let normal = send(&session, "normal", "now");
     let mut want = format!("\u{1b}[200~{}\u{1b}[201~\r", told(&normal, "now"));
-    // No key was pressed before it.
+    // The interrupt key was not pressed before the message.
     wait_for_typed(&tty, &want);
     for id in first.iter().chain(&last) {
         assert_eq!(wait_for_rule(&session, id, "working")["receipt"], "stored");
@@ -150,7 +150,7 @@ fn all_lanes_go_in_their_order() {
         (session.ask("session", json!({}))["queued"] == 4).then_some(())
     });
     session.ask("resume", json!({}));
-    // It was idle, so no key came before the interrupt either.
+    // The agent was idle, so the interrupt key was not pressed before the interrupt either.
     let want = [
         urgent(&interrupt, "1"),
         told(&normal, "2"),
@@ -169,7 +169,7 @@ fn an_interrupt_stops_the_work_first() {
     session.wait_for_activity("working");
     let id = send(&session, "interrupt", "stop it");
     wait_for_rule(&session, &id, "interrupting");
-    // The key makes this program fall silent.
+    // The interrupt key makes this program fall silent.
     wait_for_typed(&tty, &format!("{INTERRUPT}{}\r", urgent(&id, "stop it")));
 }
 
@@ -190,9 +190,9 @@ fn raw_goes_in_as_it_is() {
     assert!(evidence.contains("dialog unknown"), "{evidence}");
 }
 
-/// Safer than the original, which interrupts whoever has the keyboard.
+/// The original interrupts a person who has the keyboard; ph does not.
 #[test]
-fn who_has_the_keyboard_is_not_disturbed_until_it_is_released_or_its_owner_gone() {
+fn a_person_keeps_the_keyboard_until_it_is_released_or_its_owner_is_gone() {
     let (session, tty) = Session::tty(false);
     session.wait_for_activity("idle");
     let mut want = String::new();
@@ -212,7 +212,7 @@ fn who_has_the_keyboard_is_not_disturbed_until_it_is_released_or_its_owner_gone(
             drop(person);
         } else {
             person.control(&json!({"type": "release"}));
-            // It stays, so that only the release can be the reason.
+            // The viewer stays connected, so only the release can be the reason.
             std::mem::forget(person);
         }
         want += &format!("{}\r", urgent(&interrupt, "now"));
@@ -265,7 +265,7 @@ fn nothing_is_typed_into_a_program_that_is_starting() {
     wait_for_typed(&tty, &want.join("\r"));
 }
 
-/// Mail is looked up again before each turn, and there is always more of it.
+/// Mail is read again before each turn, and more of it keeps arriving.
 #[test]
 fn mail_that_never_stops_coming_holds_up_none_of_it() {
     let (session, tty) = Session::tty(true);
@@ -276,7 +276,7 @@ fn mail_that_never_stops_coming_holds_up_none_of_it() {
             scope.spawn(|| {
                 let mut wire = Wire::to(socket);
                 while !is_over.load(Ordering::Relaxed) {
-                    // A person: of an agent this would be a storm.
+                    // The sender is a person, because the same from an agent would be a storm.
                     wire.result("send", json!({"from": "human", "body": "x"}));
                 }
             });
@@ -291,7 +291,7 @@ fn mail_that_never_stops_coming_holds_up_none_of_it() {
     let typed = tty.typed();
     let turns = typed.matches("\u{1b}[201~\r").count();
     assert!(turns >= 10, "only {turns} turns");
-    // No turn is empty, and no message comes twice.
+    // No turn is empty, and no message is delivered twice.
     assert!(!typed.contains("\u{1b}[200~\u{1b}"), "{typed:?}");
     let mut ids: Vec<&str> = typed
         .split(" id: ")
@@ -338,7 +338,7 @@ fn a_stale_socket_is_replaced_and_a_live_one_refused() {
         "{}",
         done.err()
     );
-    // What was left of it is gone, and its mail is there.
+    // The old session's files are removed, and its mail is kept.
     wait_for("its end", || {
         (!crate::common::session::is_alive(first.child)).then_some(())
     });

@@ -1,4 +1,4 @@
-//! One request, one reply, and the end.
+//! One request, one reply, and the end of the connection.
 
 use crate::common::session::{BOT, Session, Wire, run};
 use crate::common::{Ph, wait_for};
@@ -41,7 +41,7 @@ fn every_request_has_its_reply() {
     let shown: Value = serde_json::from_str(&shown).expect("JSON");
     let file = shown["message"]["file_path"].as_str().expect("a path");
     assert_eq!(std::fs::read_to_string(file).expect("its file"), "hi");
-    // Local time, as this session has it.
+    // The time is local to this session.
     let message = session.ask("show", json!({"id": id}));
     let at: jiff::Timestamp =
         serde_json::from_value(message["created_at"].clone()).expect("a time");
@@ -95,7 +95,7 @@ fn every_request_has_its_reply() {
 }
 
 #[test]
-fn what_cannot_be_done_is_said_in_the_originals_words() {
+fn an_impossible_request_gets_the_originals_error() {
     let session = Session::sh(QUIET);
     for (request, want) in [
         (json!({"type": "bogus"}), "unknown request type: bogus"),
@@ -156,7 +156,7 @@ fn what_cannot_be_done_is_said_in_the_originals_words() {
         let error = reply["error"].as_str().expect("a text");
         assert!(error.contains(says), "{request}: {error}");
     }
-    // Nothing of all that was stored.
+    // None of the refused messages is stored.
     assert_eq!(session.ask("inbox", json!({"all": true})), json!([]));
 }
 
@@ -165,17 +165,17 @@ fn a_connection_has_one_request() {
     let session = Session::sh(QUIET);
     let ok = |line: &str| line.starts_with(r#"{"ok":true,"agent""#);
     let mut wire = session.wire();
-    // Blank lines before it; what follows it is never looked at.
+    // Blank lines before the request are skipped, and everything after it is ignored.
     wire.send_bytes("\n \n{\"type\":\"status\"}\n{\"type\":\"stop\"}\nrubbish\n");
     assert!(ok(&wire.line()));
     assert_eq!(wire.next_line(), None);
-    // Without a line end, as long as it is the end.
+    // The line end may be missing at the end of the input.
     let mut wire = session.wire();
     wire.send_bytes(r#"{"type":"status","unknown":{"a":[1]}}"#);
     wire.close_write();
     assert!(ok(&wire.line()));
     assert_eq!(wire.next_line(), None);
-    // Both words, and it is the other dialect; there it stays.
+    // A line with both words belongs to the other dialect, and so does the rest of the connection.
     let mut wire = session.wire();
     wire.send_line(r#"{"jsonrpc":"2.0","id":1,"type":"stop","method":"unsubscribe"}"#);
     assert_eq!(wire.json()["result"], json!({"subscribed": []}));
@@ -211,7 +211,7 @@ fn a_message_is_queued_and_then_delivered() {
         "{after}"
     );
     assert_eq!(delivered.len(), "2026-01-23 10:30:00".len());
-    // An id may be given by its beginning.
+    // A prefix of an id is enough.
     let short = parsed(&session, &json!({"type": "show", "message_id": &id[..8]}));
     assert_eq!(short["message"], after);
 }

@@ -1,5 +1,5 @@
-//! What hurts the users of other post offices, one test a pain, on the real binary: each fails if
-//! the pain comes back. The numbers are those of the list that this project began with.
+//! Known failures of other message systems for agents, one test each, with the real binary. The
+//! numbers are those of the list with which this project began.
 
 #![cfg(target_os = "linux")] // It looks for processes in /proc.
 
@@ -15,7 +15,7 @@ fn header(from: &str, id: &str) -> String {
     format!("[ph message from: {from} id: {}", &id[..8])
 }
 
-/// How often an agent was told of a message.
+/// Return the number of times that an agent was given a message.
 fn told(agent: &Agent<'_>, id: &str) -> usize {
     agent
         .heard_text()
@@ -29,12 +29,12 @@ fn regression_01_success_is_returned_and_nothing_is_delivered() {
     stage.agent("bot", "--raw");
     stage.until_activity("bot", "idle");
     stage.run("pause bot").ok();
-    // What is told is what is true: stored, with a reason, and no more than that.
+    // The receipt claims only the truth: the message is stored and waits for a reason.
     let sent = stage.run("send bot hello --json").json();
     let id = sent["id"].as_str().expect("an id").to_owned();
     assert_eq!(sent["receipt"], "stored");
     stage.until_rule(&id, "paused");
-    // Its session dies before it could; the next delivers it.
+    // The session dies before it can deliver the message; the next session delivers it.
     let pid = stage.pid("bot");
     kill(pid, Signal::KILL);
     until_dead(pid);
@@ -49,7 +49,7 @@ fn regression_02_enter_is_swallowed_as_part_of_a_paste() {
     let stage = Stage::new();
     let agent = stage.agent("bot", "--raw --paste");
     stage.until_activity("bot", "idle");
-    // The agent may be slow to read, and then sees both at once.
+    // A slow agent may read text and Enter at once.
     until_so("a paste, and Enter by itself after it", || {
         let before = agent.reads().len();
         let id = stage.send("bot hello");
@@ -57,7 +57,7 @@ fn regression_02_enter_is_swallowed_as_part_of_a_paste() {
         until_so("Enter", || agent.heard().ends_with(b"\r"));
         let reads = &agent.reads()[before..];
         let [text, enter] = reads else { return false };
-        // Long enough after it that no program takes them for one.
+        // The delay is long enough for any program to read text and Enter separately.
         let pause = enter.micros - text.micros;
         text.bytes.ends_with(b"\x1b[201~") && enter.bytes == b"\r" && pause >= 45_000
     });
@@ -77,7 +77,7 @@ fn regression_03_a_message_merges_with_a_draft_that_is_half_typed() {
     person.type_keys(b"ne\r");
     stage.until_receipt(&id, "offered");
     agent.until_heard("hello\r");
-    // What the person submitted may keep it busy: then the interrupt key comes first.
+    // The submitted draft may keep the agent busy, so the interrupt key may come first.
     let heard = agent.heard_text().replace('\u{3}', "");
     assert!(
         heard.starts_with("half a line\r[URGENT ph message"),
@@ -92,7 +92,8 @@ fn regression_05_an_idle_agent_never_wakes_for_queued_mail() {
     let stage = Stage::new();
     let agent = stage.agent("bot", "--raw --paste");
     stage.until_activity("bot", "idle");
-    // To two at once it goes past the session, into the journal: only the bell tells.
+    // A message to two agents is written to the journal without the session, which hears only the
+    // notification.
     let mut waits: Vec<i128> = (0..5)
         .map(|n| {
             stage.until_activity("bot", "idle");
@@ -104,7 +105,8 @@ fn regression_05_an_idle_agent_never_wakes_for_queued_mail() {
         })
         .collect();
     waits.sort_unstable();
-    // A tick every two seconds would do for some of them, and not for most.
+    // A periodic check every two seconds would be in time for some of the messages, but not for
+    // most.
     assert!(waits[2] < 500, "{waits:?} ms");
 }
 
@@ -115,7 +117,7 @@ fn regression_06_an_always_busy_agent_starves_until_expiry() {
     stage.until_activity("bot", "idle");
     agent.keep_busy();
     let starving = stage.send("bot --priority idle --deadline 500ms --ttl 10m hungry");
-    // Those before it in line do not keep it from its turn.
+    // Earlier messages do not keep it from its turn.
     for n in 0..70 {
         stage.send(&format!("bot --priority idle-first line{n}"));
     }
@@ -183,7 +185,7 @@ fn regression_09_a_message_is_swallowed_while_the_agent_is_busy() {
     until_so("both, each once", || {
         told(&agent, &held) == 1 && told(&agent, &now) == 1
     });
-    // One that does not read at all is given no more than it can have seen.
+    // A program that does not read gets no more than it can have seen.
     stage.run("stop bot --kill").ok();
     stage.agent("deaf", "--raw --deaf");
     stage.until_activity("deaf", "idle");
@@ -202,7 +204,7 @@ fn regression_10_duplicates_after_a_retry_or_a_restart() {
     let again = stage.run("send bot --key nightly 'the build failed'");
     assert_eq!(again.out().trim(), once);
     stage.until_receipt(&once, "offered");
-    // Killed between the text and its Enter: nobody knows whether it was seen.
+    // The session is killed between the text and its Enter: the agent may have seen the message.
     let mut journal = stage.journal();
     let (pid, cut) = until("an offer that is cut off", || {
         let pid = stage.pid("bot");
@@ -246,7 +248,7 @@ fn regression_10_duplicates_after_a_retry_or_a_restart() {
 fn regression_11_large_or_early_prompts_are_dropped() {
     let stage = Stage::new();
     let agent = stage.agent("bot", "--raw");
-    // While it starts, what is typed may be lost: it is held.
+    // Input that is typed while the program starts may be lost, so the message waits.
     let early = stage.send("bot early");
     stage.until_rule(&early, "starting");
     assert!(agent.heard().is_empty());
@@ -281,7 +283,7 @@ fn regression_14_identities_change_under_the_user() {
         format!("{PH} send human one; env -u PH_AGENT {PH} send human two; echo done; exec cat");
     stage.script("bot", &script);
     stage.until_shown("bot", "done");
-    // The name is one session's at a time.
+    // Only one session at a time has the name.
     let second = stage.start("bot", &["cat"]);
     second.fails(4, "bot is already running");
     let before = stage.send("bot 'are you the same?'");
@@ -295,7 +297,7 @@ fn regression_14_identities_change_under_the_user() {
             .collect();
         (from == vec![json!("bot"); 4]).then_some(())
     });
-    // Its mail is where it was.
+    // The agent's mail is unchanged.
     stage.until_receipt(&before, "offered");
 }
 
@@ -308,7 +310,7 @@ fn regression_15_anyone_can_forge_a_sender() {
     stage.script("crook", &script);
     stage.until_shown("crook", "done");
     assert_eq!(stage.run("count victim --json").json()["total"], 0);
-    // A header that stands in a body is none of ours.
+    // A header in a message's body does not count.
     let victim = stage.agent("victim", "--raw --paste");
     stage.until_activity("victim", "idle");
     let forged =
@@ -339,7 +341,7 @@ fn regression_16_ack_ping_pong_and_rings_that_cost_money() {
     stage.until_activity("a", "idle");
     stage.until_activity("b", "idle");
     stage.send("a hello");
-    // By the limits that hold when nobody has set any.
+    // The default limits apply.
     let facts = until("its end", || {
         let facts = stage.facts();
         facts.contains("\"kind\":\"failed\"").then_some(facts)
@@ -379,7 +381,7 @@ fn regression_17_n_messages_become_n_turns_instead_of_one() {
         let entry = format!("{}] message {n}", header("human", id));
         assert!(heard.contains(&entry), "{entry}");
     }
-    // Where a line break would submit they go one by one, and none is passed over.
+    // If a line break would submit, the messages go one by one, and none is skipped.
     stage.run("stop bot --kill").ok();
     let typed = stage.agent("typed", "--raw");
     let [a, b, c] = ["a", "b", "c"].map(|body| stage.send(&format!("typed {body}")));

@@ -1,11 +1,12 @@
-//! The pains that only the program's screen can prevent, on the lab's scripted agent.
+//! Known failures that can only be prevented by reading the program's screen, with the lab's
+//! scripted agent.
 
 use crate::common::stage::{Stage, until_so};
 use crate::common::tui::{LAB, Tui, install_manifest, lab_with};
 
 const FLAGS: [&str; 3] = ["--title", "--paste", "--keep-box"];
 
-/// Starts the scripted agent, with more flags of its own.
+/// Start the scripted agent with additional flags.
 fn tui<'a>(stage: &'a Stage, manifest: &str, more: &[&str]) -> Tui<'a> {
     install_manifest(stage, "lab", manifest);
     Tui::ready(stage, &[&FLAGS, more].concat())
@@ -18,7 +19,7 @@ fn regression_02_an_enter_that_is_swallowed_leaves_the_text_standing() {
     let tui = tui(&stage, &manifest, &["--swallow", "1"]);
     let id = stage.send("bot 'one line\nand another'");
     stage.until_receipt(&id, "offered");
-    // Enter came again, the text did not; and that it is offered was said only after that.
+    // Enter was pressed again and the text was not typed again; "offered" was recorded only then.
     let log = tui.until_logged("turn");
     let turn = Tui::turn(&id, "one line\\nand another");
     assert_eq!(log, ["swallowed".to_owned(), turn]);
@@ -32,7 +33,7 @@ fn regression_02_an_enter_that_is_swallowed_leaves_the_text_standing() {
 fn regression_03_a_message_merges_with_a_draft_that_only_the_screen_shows() {
     let stage = Stage::new();
     let tui = tui(&stage, LAB, &[]);
-    // No key went through the session: the program brought it back by itself.
+    // No key went through the session: the program restored the text itself.
     tui.order("type rm -rf ");
     let ids = ["normal", "interrupt"].map(|lane| {
         let id = stage.send(&format!("bot --priority {lane} {lane}"));
@@ -57,7 +58,7 @@ fn regression_03_a_message_merges_with_a_draft_that_only_the_screen_shows() {
 
 #[test]
 fn regression_04_an_injected_enter_approves_a_permission_dialog() {
-    // One that stands there before anything is typed.
+    // The dialog is open before anything is typed.
     let stage = Stage::new();
     let tui_one = tui(&stage, LAB, &[]);
     tui_one.order("ask delete all");
@@ -68,21 +69,21 @@ fn regression_04_an_injected_enter_approves_a_permission_dialog() {
         stage.until_rule(id, "blocked");
     }
     assert_eq!(stage.run("nudge bot hi").code, 1);
-    // It goes unanswered; whatever had been typed into it would stand in the log.
+    // The dialog stays unanswered: the log would show any key that was typed into it.
     tui_one.order("answer");
     for id in &ids {
         stage.until_receipt(id, "offered");
     }
     let log = tui_one.until_logged("turn");
     assert_eq!(log.len(), 1, "{log:?}");
-    // An interrupt dismisses one, and never agrees.
+    // An interrupt cancels the dialog and never agrees.
     tui_one.order("ask delete all");
     stage.until_activity("bot", "blocked");
     let urgent = stage.send("bot --priority interrupt stop");
     stage.until_receipt(&urgent, "offered");
     let log = tui_one.until_logged("turn \"[URGENT");
     assert_eq!(log[1..log.len() - 1], ["no \"delete all\""]);
-    // One that opens between a text and its Enter.
+    // The dialog opens between a text and its Enter.
     for lane in ["interrupt", "normal", "idle-first", "idle"] {
         let stage = Stage::new();
         let tui = tui(&stage, LAB, &["--ask-on-text", "delete all"]);
@@ -101,7 +102,7 @@ fn regression_12_false_idle_or_blocked_detection() {
     let stage = Stage::new();
     let quick = LAB.replace("300ms", "50ms");
     let tui = tui(&stage, &quick, &["--silent"]);
-    // What it says in passing is no question, and one that was answered is none any more.
+    // Ordinary output is not a question, and an answered question is closed.
     tui.order("print Do you want to remove it?\nprint * 1. No");
     stage.until_shown("bot", "Do you want to remove it?");
     let passing = stage.send("bot --priority idle passing");
@@ -112,7 +113,7 @@ fn regression_12_false_idle_or_blocked_detection() {
     stage.until_rule(&after, "blocked");
     tui.order("answer");
     stage.until_receipt(&after, "offered");
-    // Its silence is no rest while it says that it works.
+    // Silence does not mean idle while the title says that the program works.
     until_so("both turns", || tui.turns().len() == 2);
     tui.order("work");
     let says = "its title says: ... busy";
@@ -126,7 +127,7 @@ fn regression_12_false_idle_or_blocked_detection() {
     assert_eq!(stage.receipts(&held), ["stored"]);
     tui.order("rest");
     stage.until_receipt(&held, "offered");
-    // Its output is no work while it says that it rests.
+    // Output does not mean work while the title says that the program is idle.
     stage.until_activity("bot", "idle");
     for n in 0..5 {
         tui.order(&format!("print line {n}"));

@@ -1,4 +1,4 @@
-//! The clients that the original's document shows, as they stand there.
+//! The clients in the original's documentation, unchanged.
 
 use crate::common::session::{BOT, Session, originals_socket_path};
 use crate::common::{Ph, skip};
@@ -16,7 +16,7 @@ fn session() -> Session {
     session
 }
 
-/// As it is, but for `import os`, which it forgets.
+/// Unchanged, except for `import os`, which the document forgets.
 const PYTHON: &str = r#"import os
 import asyncio
 import json
@@ -57,7 +57,7 @@ fn the_documents_python_client_follows_a_session_to_its_end() {
     let mut client = Command::new("python3")
         .args(["-u", "-c", &script])
         .env("HOME", session.ph.user())
-        // A version manager's stand-in for it may look for its own files in HOME.
+        // A version manager's wrapper may look for its own files in HOME.
         .env_remove("PYTHONHOME")
         .stdout(Stdio::piped())
         .spawn()
@@ -119,7 +119,7 @@ pub(super) async fn connect_to_ralph(task_name: &str) -> Result<(), Box<dyn std:
 }
 }
 
-/// No test: the other client as a program of its own, with a `HOME` of its own.
+/// Not a test: the other client as a program of its own, with its own `HOME`.
 #[test]
 #[ignore = "another test runs it"]
 fn the_rust_client() {

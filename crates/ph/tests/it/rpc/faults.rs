@@ -1,4 +1,4 @@
-//! What went wrong with the original, and must not here.
+//! Faults of the original that must not occur here.
 
 use crate::common::Ph;
 use crate::common::session::{Session, Wire, originals_socket_path, run};
@@ -6,17 +6,17 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 const QUIET: &str = "echo ready; exec cat";
-/// How many lines a flood has.
+/// Number of lines of a flood.
 const FLOOD: usize = 100_000;
 
-/// Output that comes only when somebody presses Enter, each line with its number.
+/// A program that prints a flood of numbered lines when Enter is pressed.
 fn flood() -> String {
     let fill = "x".repeat(90);
     format!("stty -echo; echo ready; read x; seq -f '%.0f {fill}' 1 {FLOOD}; echo over; exec cat")
 }
 
-/// The lines of a flood; what was missed is none of them. Reads as fast as can be, and looks at
-/// what it has read afterwards: who thinks about every line may fall behind.
+/// Return the received lines of a flood, without notices of missed lines. Reads as fast as possible
+/// and parses afterwards, so that it does not fall behind.
 fn hear_flood(wire: &mut Wire) -> Vec<String> {
     let lines = wire.lines_until(r#"{"line":"over"}"#);
     lines.iter().map(|line| output_of(line)).collect()
@@ -44,7 +44,7 @@ fn a_subscriber_that_never_reads_holds_nobody_back_and_costs_nothing() {
     assert!(numbers.iter().copied().eq(1..=FLOOD), "{}", numbers.len());
     let grown = session.memory().saturating_sub(before);
     assert!(grown < 8 << 10, "it has grown by {grown} KiB");
-    // Now it reads: what is still there, then how much it has missed.
+    // Now the client reads: first the buffered lines, then the number of missed lines.
     let mut heard = 0;
     let missed = loop {
         let event = stuck.event();
@@ -58,7 +58,7 @@ fn a_subscriber_that_never_reads_holds_nobody_back_and_costs_nothing() {
     };
     // The whole flood, `over` included.
     assert_eq!(heard + missed, FLOOD as u64 + 1, "{heard} and {missed}");
-    // From here on it is like everybody else.
+    // From here on, the client receives events like any other.
     stuck.result("set_interactive_mode", json!({"enabled": true}));
     stuck.result("write_pty", json!({"data": "again\n"}));
     let told = stuck.wait_for_event("output", "line");
@@ -67,7 +67,7 @@ fn a_subscriber_that_never_reads_holds_nobody_back_and_costs_nothing() {
 
 #[test]
 fn a_reader_that_keeps_up_hears_even_the_shortest_lines() {
-    // Lines of one byte are the most events for a byte of output.
+    // Lines of one byte are the most events per byte of output.
     let session = Session::sh(
         "stty -echo -opost; echo ready; read x; yes '' | head -n 200000; echo over; exec cat",
     );
@@ -89,7 +89,7 @@ fn output_is_told_line_by_line_while_the_agent_works_and_to_its_very_end() {
     session.wait_for_text("begun");
     let mut wire = session.wire();
     wire.subscribe(&["output"]);
-    // Each is heard before the next is asked for; the first had begun before anybody listened.
+    // Each line arrives before the next is requested. The first began before the client subscribed.
     for (typed, want) in [
         ("one", "begun one"),
         ("", ""),
@@ -106,7 +106,7 @@ fn output_is_told_line_by_line_while_the_agent_works_and_to_its_very_end() {
     assert_eq!(wire.wait_closed(), Vec::<Value>::new());
 }
 
-/// A line that was never finished, and of which somebody hears who came after it.
+/// The last line has no line end. A client that connects afterwards receives it too.
 #[test]
 fn the_last_line_is_told_to_late_listeners_too() {
     let session = Session::sh("stty -echo; echo first; printf 'a prompt> '; read x");
@@ -145,7 +145,7 @@ fn a_live_socket_is_left_alone_by_the_next_start() {
         .run()
         .fails(4, "is not a socket");
     assert_eq!(std::fs::read(&file).expect("a file"), b"mine");
-    // Both go when it ends.
+    // The socket and the session's record are removed when the session ends.
     ph.run("stop bot").ok();
     session.wait_gone();
     assert!(!Path::new(&chosen).exists());
@@ -174,7 +174,7 @@ fn a_bad_event_name_leaves_nothing_subscribed() {
     );
 }
 
-/// The original took these words in an agent's output for its failure, or its end.
+/// The original took these words in an agent's output for a failure or an exit.
 #[test]
 fn nothing_that_an_agent_prints_ends_it() {
     let session =

@@ -1,13 +1,13 @@
-//! What is answered to a line, to the state.
+//! Replies to request lines, valid and invalid.
 
 use crate::common::session::{Session, Wire};
 
 const QUIET: &str = "echo ready; exec cat";
 
-/// After every case: shows that nothing else was answered, and that the connection goes on.
+/// Sent after every case: shows that no other reply comes and that the connection still works.
 const MARK: &str = r#"{"jsonrpc":"2.0","id":"mark","method":"unsubscribe"}"#;
 
-/// Says a line, and gives back all that is answered to it.
+/// Send a line and return every reply to it.
 fn answers(wire: &mut Wire, line: &[u8]) -> Vec<String> {
     wire.send_line(line);
     wire.send_line(MARK);
@@ -34,7 +34,7 @@ fn result(id: &str, result: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_line_that_is_no_request_gets_an_error_and_the_connection_goes_on() {
+fn a_line_that_is_not_a_request_gets_an_error_and_the_connection_goes_on() {
     let session = Session::sh(QUIET);
     let mut wire = session.wire();
     let mut check = |line: &[u8], code: i32, text: &str| {
@@ -109,7 +109,7 @@ fn a_request_is_answered_under_its_id_as_it_came() {
 }
 
 #[test]
-fn without_an_id_it_is_done_and_nothing_is_said() {
+fn a_request_without_an_id_is_carried_out_without_a_reply() {
     let session = Session::sh(QUIET);
     let mut wire = session.wire();
     let mut check = |line: &str| {
@@ -133,7 +133,7 @@ fn without_an_id_it_is_done_and_nothing_is_said() {
 }
 
 #[test]
-fn methods_say_what_is_wrong_in_the_originals_words() {
+fn invalid_parameters_get_the_originals_errors() {
     let session = Session::sh(QUIET);
     let mut wire = session.wire();
     let prompt = "Missing or empty 'prompt' parameter";
@@ -154,7 +154,7 @@ fn methods_say_what_is_wrong_in_the_originals_words() {
         ("set_interactive_mode", r#"{"enabled":1}"#, enabled),
         ("set_interactive_mode", r#"{"enabled":"true"}"#, enabled),
         ("set_interactive_mode", r#"{"enabled":null}"#, enabled),
-        // Checked before the mode, which is not interactive.
+        // The parameter is checked before the mode, which is not interactive.
         ("write_pty", "{}", data),
         ("write_pty", r#"{"data":""}"#, data),
         ("write_pty", r#"{"data":[104]}"#, data),
@@ -187,7 +187,7 @@ fn subscriptions_are_listed_sorted() {
         let line = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"{events}}}"#);
         let want = result("1", &format!(r#"{{"subscribed":[{want}]}}"#));
         wire.send_line(&line);
-        // Events may come between, once they are wanted.
+        // Events may arrive between replies once they are subscribed.
         let mut got = wire.line();
         while got.contains(r#""method":"event""#) {
             got = wire.line();
@@ -277,7 +277,7 @@ fn batches_are_answered_in_one_line() {
 }
 
 #[test]
-fn a_batch_is_answered_before_what_it_causes_is_told() {
+fn a_batch_is_answered_before_the_events_that_it_causes() {
     let session = Session::sh(QUIET);
     let mut wire = session.wire();
     let call = |id: u32, method: &str, params: &str| {
@@ -317,7 +317,7 @@ fn ten_mebibytes_are_a_line_and_more_is_an_error() {
     assert_eq!(answers(&mut wire, line(most + 1).as_bytes()), too_long);
     assert_eq!(answers(&mut wire, line(3 * most).as_bytes()), too_long);
     assert_eq!(answers(&mut wire, line(most).as_bytes()), unknown);
-    // The last one is answered even if it never ends.
+    // The last line is answered even without a line end.
     wire.send_bytes(line(most + 1));
     wire.close_write();
     assert_eq!(vec![wire.line()], too_long);

@@ -1,4 +1,4 @@
-//! Our own methods, in the same style.
+//! Methods that the original does not have, in the same style.
 
 use crate::common::session::Session;
 use crate::common::wait_for;
@@ -33,7 +33,7 @@ fn mail_is_sent_shown_listed_and_marked() {
     ] {
         assert_eq!(sent[field], want, "{field}: {sent}");
     }
-    // On disk before the answer: a stranger to the socket sees it.
+    // The message is on disk before the reply, so other processes see it.
     let seen = session.ph.run(&format!("show {id} --json")).json();
     let shown = wire.result("show", json!({"id": &id[..8]}));
     let without_reason = |mut message: Value| {
@@ -47,7 +47,7 @@ fn mail_is_sent_shown_listed_and_marked() {
         "hello\nbot"
     );
 
-    // Without a name it is the person's; under the same id it is the same message.
+    // Without a sender name, the message is the person's. A repeated id is the same message.
     let again = json!({"id": id_of(&wire.result("send", json!({"body": "x"}))), "body": "x"});
     let repeated = wire.result("send", again);
     assert_eq!(
@@ -79,7 +79,7 @@ fn mail_is_sent_shown_listed_and_marked() {
 }
 
 #[test]
-fn what_cannot_be_done_is_said() {
+fn an_impossible_request_gets_an_error() {
     let session = Session::sh(QUIET);
     let mut wire = session.wire();
     let unknown = "00000000-0000-4000-8000-000000000000";
@@ -138,7 +138,7 @@ fn a_pause_holds_mail_and_says_why_until_it_is_resumed() {
     ] {
         assert_eq!(why[field], want, "{field}: {why}");
     }
-    // Listeners hear the same reason.
+    // Subscribers receive the same reason.
     let told = wire.wait_for_event("message", "receipt");
     assert_eq!(
         (&told["receipt"], &told["reason"]),
@@ -236,7 +236,7 @@ fn a_session_says_what_it_is_and_what_it_shows() {
     assert_eq!(wire.result("hook_event", hook), json!({"status": "noted"}));
 }
 
-/// The agent itself is known by its ancestry, and cannot be somebody else.
+/// The agent is identified by its ancestry, and cannot send under another name.
 #[test]
 fn the_agents_own_mail_is_known_as_its_own() {
     let session = Session::sh("echo ready; read x; eval \"$x\"; exec cat");

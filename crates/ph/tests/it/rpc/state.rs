@@ -1,4 +1,4 @@
-//! What a session says of itself, and how it is told what to do: the original's eight methods.
+//! A session's status and control: the original's eight methods.
 
 use crate::common::session::{BOT, Session, Wire, run};
 use crate::common::{Ph, wait_for};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 const QUIET: &str = "echo ready; exec cat";
 
-/// What `get_status` answers, with what changes from run to run taken out.
+/// Compares the reply to `get_status` without the parts that change from run to run.
 #[test]
 fn the_status_has_the_originals_fields_in_its_order() {
     let ph = Ph::new();
@@ -18,7 +18,7 @@ fn the_status_has_the_originals_fields_in_its_order() {
     let line = wire.line();
     let reply: Value = serde_json::from_str(&line).expect("JSON");
     let status = &reply["result"];
-    // The zone is the session's; its own record has the same moment in UTC.
+    // The time zone is the session's; the session's record has the same moment in UTC.
     let known = session.ask("session", json!({}));
     let began: jiff::Timestamp =
         serde_json::from_value(known["started_at"].clone()).expect("a time");
@@ -78,7 +78,7 @@ fn the_status_has_the_last_two_hundred_lines() {
 }
 
 #[test]
-fn who_has_heard_of_output_is_told_that_the_agent_works() {
+fn a_subscriber_that_has_received_output_learns_that_the_agent_works() {
     let session = Session::sh("stty -echo; echo ready; while read line; do echo got $line; done");
     session.wait_for_text("ready");
     let mut wire = session.wire();
@@ -93,7 +93,7 @@ fn who_has_heard_of_output_is_told_that_the_agent_works() {
     }
 }
 
-/// Longer than it would have to be silent to be idle.
+/// The program writes for longer than the silence that would make it idle.
 #[test]
 fn an_agent_that_goes_on_writing_goes_on_working() {
     let session = Session::sh(
@@ -120,7 +120,7 @@ fn an_agent_that_goes_on_writing_goes_on_working() {
     assert_eq!(then["activity"], "idle");
 }
 
-/// Nobody is told of each output, and a silence must not be seen between two.
+/// Single outputs are not reported, and a silence must not be detected between two of them.
 #[test]
 fn a_program_that_never_pauses_goes_on_starting() {
     let session = Session::sh(
@@ -143,7 +143,7 @@ fn a_program_that_never_pauses_goes_on_starting() {
     assert_eq!(then["activity"], "idle");
 }
 
-/// Also where it closes its terminal then, and lives on.
+/// The program may close its terminal at the end and go on running.
 #[test]
 fn the_last_output_is_told_as_soon_as_any() {
     let session = Session::sh(
@@ -159,7 +159,7 @@ fn the_last_output_is_told_as_soon_as_any() {
 }
 
 #[test]
-fn an_answer_comes_before_the_event_that_it_causes_and_what_is_unchanged_is_not_told() {
+fn a_reply_comes_before_its_event_and_an_unchanged_state_causes_none() {
     let session = Session::sh(QUIET);
     session.wait_for_activity("idle");
     let mut wire = session.wire();
@@ -172,7 +172,7 @@ fn an_answer_comes_before_the_event_that_it_causes_and_what_is_unchanged_is_not_
             r#"{{"jsonrpc":"2.0","id":{id},"method":"set_interactive_mode","params":{{"enabled":{enabled}}}}}"#
         )
     };
-    // The same twice, then back, then the same again: all without waiting.
+    // Sent without waiting: the mode twice, the other mode, and the first mode again.
     wire.send_line([call(1, true), call(2, true), call(3, false), call(4, false)].join("\n"));
     let mut heard = Vec::new();
     while heard.len() < 6 {
@@ -205,7 +205,7 @@ fn an_answer_comes_before_the_event_that_it_causes_and_what_is_unchanged_is_not_
     let sure = other.result("set_interactive_mode", json!({"enabled": false}));
     assert_eq!(sure, json!({"interactive_mode": false}));
     other.result("inject_prompt", json!({"prompt": "last"}));
-    // Nothing of the mode in between.
+    // No event about the mode comes in between.
     loop {
         let event = other.event();
         assert_eq!(event["data"].get("interactive_mode"), None, "{event}");
@@ -215,11 +215,11 @@ fn an_answer_comes_before_the_event_that_it_causes_and_what_is_unchanged_is_not_
     }
 }
 
-/// A line that a program writes for a person, as the original's protocol shows it, is submitted:
-/// nothing of it is left that would hold mail back.
+/// A complete line, as the original's protocol shows it, is submitted. No part of it stays behind
+/// as a draft that would delay mail.
 #[test]
 fn a_line_that_is_written_whole_leaves_no_draft() {
-    // One takes whole lines from the terminal, one reads key by key.
+    // One program reads whole lines from the terminal, the other reads key by key.
     for command in [&["/bin/cat"][..], &["/bin/bash", "--norc", "-i"]] {
         if !std::path::Path::new(command[0]).exists() {
             crate::common::skip(command[0]);
@@ -321,7 +321,7 @@ fn prompts_are_messages_from_the_person_and_none_is_lost() {
     let (session, tty) = Session::tty(true);
     let mut wire = session.wire();
     wire.subscribe(&["state_change", "message"]);
-    // Both before the agent is ready, the second on the heels of the first.
+    // Both arrive before the agent is ready, the second directly after the first.
     for (prompt, trimmed) in [
         ("  first thing \n", "first thing"),
         ("second\nthing", "second\nthing"),
@@ -367,7 +367,8 @@ fn a_checkpoint_pauses_after_the_turn_until_it_is_resumed() {
         wire.result("checkpoint", json!({})),
         json!({"status": "checkpoint_requested"})
     );
-    // It still works, so its turn is not over, and what goes in mid-turn still does.
+    // The agent still works, so its turn is not over, and messages that may join a turn still go
+    // in.
     assert_eq!(wire.result("get_status", json!({}))["status"], "running");
     let first = session.ph.send("bot --from alice first");
     let first = format!("[ph message from: alice id: {}] first\r", &first[..8]);
@@ -429,14 +430,14 @@ fn the_end_is_told_and_the_connection_closes() {
         );
     };
     check("stop", QUIET, "stopped");
-    // One that does not listen to the first signal.
+    // This program ignores the first signal.
     check("stop", "trap '' HUP; echo ready; exec cat", "stopped");
     check("kill", "trap '' HUP TERM; echo ready; exec cat", "stopped");
     check("", "echo ready; read x; exit 0", "completed");
     check("", "echo ready; read x; exit 3", "failed");
 }
 
-/// It sends both at once, and takes the first line for the status.
+/// The client sends both requests at once and takes the first line for the status.
 #[test]
 fn the_originals_attach_client_hears_its_status_first() {
     let session = Session::sh("while :; do echo noise; done");

@@ -30,7 +30,7 @@ pub(crate) enum TaskReport {
     Input(Input),
     /// The session has leased the keyboard.
     Leased(KeyboardUser, Lease),
-    /// What the agent's transcripts show as given to its model.
+    /// The prompts that the agent's transcripts show as given to its model.
     Transcripts(transcript::TranscriptRead),
 }
 
