@@ -71,7 +71,7 @@ impl DeliveryRecord {
         self.now = Some(now);
         match event {
             DeliveryEvent::DraftTyped => {
-                self.typed_draft_since = self.typed_draft_since.or(Some(now))
+                self.typed_draft_since = self.typed_draft_since.or(Some(now));
             }
             DeliveryEvent::DraftEnded => {
                 self.typed_draft_since = None;
@@ -105,7 +105,7 @@ impl DeliveryRecord {
                 }
             }
             DeliveryEvent::KeysDropped => {
-                self.interrupt_keys = self.interrupt_keys.saturating_sub(1)
+                self.interrupt_keys = self.interrupt_keys.saturating_sub(1);
             }
             DeliveryEvent::Resumed => self.is_resuming = false,
             DeliveryEvent::HookCalled(report) => self.record_hook(report),

@@ -87,10 +87,10 @@ pub(crate) struct Ledger {
 }
 
 impl KnownMessage {
-    /// Return the state of a new message, after `came` others.
-    fn of(fact: &Fact, envelope: &Envelope, came: usize) -> Self {
+    /// Return the state of a new message, after `position` others.
+    fn of(fact: &Fact, envelope: &Envelope, position: usize) -> Self {
         Self {
-            position: came,
+            position,
             to: fact.agent.clone(),
             from: envelope.from.clone(),
             sent: fact.at,
@@ -264,8 +264,8 @@ impl Ledger {
             }
         };
         let must_be = self.required_steps.pop_front();
-        let is_it = must_be.is_none_or(|step| step == (progress.message, progress.step));
-        Law::StormsAreCut.holds(is_it, || {
+        let is_required = must_be.is_none_or(|step| step == (progress.message, progress.step));
+        Law::StormsAreCut.holds(is_required, || {
             format!("{progress:?} is recorded instead of {must_be:?}")
         })?;
         self.check_step(fact, progress, must_be.is_some())

@@ -338,7 +338,7 @@ impl Simulation {
             session
                 .terminal
                 .queue
-                .push_back(KeyboardRequest::Piece(piece))
+                .push_back(KeyboardRequest::Piece(piece));
         };
         match action {
             PersonAction::Type => keys(Piece::Key),
@@ -400,7 +400,7 @@ impl Simulation {
         // The session awaits proof only after a hook call.
         let is_awaited = match self.profile.transcript_proves {
             true => session.is_transcript_named,
-            false => session.was_hook_heard,
+            false => session.has_hook_report,
         };
         if self.profile.hooks_report && is_awaited {
             for turns in session.program.queued() {

@@ -17,7 +17,7 @@ pub(crate) fn scene(random: &mut Random) -> Vec<Line> {
     }
 }
 
-fn run(random: &mut Random) -> Line {
+fn steps(random: &mut Random) -> Line {
     Line::Steps(1 + random.byte() % 24)
 }
 
@@ -66,13 +66,13 @@ fn draft(random: &mut Random) -> Vec<Line> {
         Line::Steps(16),
         Line::Wait(2_500),
         mail(random),
-        run(random),
+        steps(random),
         interruption(random),
-        run(random),
+        steps(random),
         Line::Wait(60),
-        run(random),
+        steps(random),
         interruption(random),
-        run(random),
+        steps(random),
         Line::Wait(2_000),
     ]
 }
@@ -85,16 +85,16 @@ fn question(random: &mut Random) -> Vec<Line> {
     };
     vec![
         mail(random),
-        run(random),
+        steps(random),
         Line::Program(ProgramAction::Ask),
         Line::Steps(12),
         Line::Post(answer),
-        run(random),
+        steps(random),
         interruption(random),
         Line::Program(ProgramAction::Ask),
-        run(random),
+        steps(random),
         Line::Wait(60),
-        run(random),
+        steps(random),
     ]
 }
 
@@ -102,15 +102,15 @@ fn question(random: &mut Random) -> Vec<Line> {
 fn unread_input(random: &mut Random) -> Vec<Line> {
     vec![
         mail(random),
-        run(random),
+        steps(random),
         Line::Wait(51),
-        run(random),
+        steps(random),
         Line::Program(ProgramAction::StopReading),
-        run(random),
+        steps(random),
         Line::Wait(1_000),
-        run(random),
+        steps(random),
         interruption(random),
-        run(random),
+        steps(random),
         Line::Program(ProgramAction::StartReading),
     ]
 }
@@ -128,7 +128,7 @@ fn owed_reply(random: &mut Random) -> Vec<Line> {
     };
     let mut lines = vec![Line::Post(asked)];
     for _ in 0..4 {
-        lines.extend([Line::Steps(24), Line::Wait(5_000), run(random)]);
+        lines.extend([Line::Steps(24), Line::Wait(5_000), steps(random)]);
         lines.push(interruption(random));
     }
     lines.push(Line::Post(answer));
@@ -147,7 +147,7 @@ fn storm(random: &mut Random) -> Vec<Line> {
             link: link.filter(|_| random.one_in(2)),
             ..post(Priority::Normal)
         };
-        lines.extend([Line::Post(post), run(random)]);
+        lines.extend([Line::Post(post), steps(random)]);
     }
     lines
 }

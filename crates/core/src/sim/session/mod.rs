@@ -159,6 +159,7 @@ pub(crate) fn turn_entry(state: &MessageState) -> turn::Entry<'_> {
     }
 }
 
+/// A session, its program, and the driver's actions that are under way.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) run: Uuid,
@@ -195,7 +196,7 @@ pub(crate) struct Session {
     /// Whether the processes left by the program are to be ended.
     pub(crate) is_ending_processes: bool,
     /// Whether a hook of the program has reported.
-    pub(crate) was_hook_heard: bool,
+    pub(crate) has_hook_report: bool,
     /// Whether a hook has named the transcript.
     pub(crate) is_transcript_named: bool,
     /// The program's conversation.
@@ -210,13 +211,21 @@ pub(crate) struct Session {
 /// A possible step of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SessionStep {
+    /// Carry out a commit, or report its result.
     Commit(usize),
+    /// Report the result of a keyboard request.
     ReportLease,
+    /// Handle the first request in the keyboard queue.
     UseKeyboard,
+    /// Type a part of the turn, or report the result.
     Type,
+    /// Let a hook pass its mail on or die.
     Hook(usize),
+    /// Read the mail, or report it.
     ReadMail,
+    /// Report whether a person has typed a draft.
     ReportKeys,
+    /// Report that the program has written output.
     ReportOutput,
     /// Report a question to the driver by other evidence than the screen.
     ReportQuestion,
@@ -224,10 +233,12 @@ pub(crate) enum SessionStep {
     LookAtScreen,
     /// Report the screen to the driver.
     ReportScreen,
+    /// Take a look that the driver requested, or report it.
     Look,
     Nudge(NudgeStep),
     /// Let the program read a piece of its input.
     ReadInput,
+    /// Notice that the program has ended.
     NoticeExit,
     /// End the processes left by the program.
     EndProcesses,
@@ -289,7 +300,7 @@ impl Session {
             reported_question: None,
             ended: None,
             is_ending_processes: false,
-            was_hook_heard: false,
+            has_hook_report: false,
             is_transcript_named: false,
             conversation,
             unwritten_rows: VecDeque::new(),

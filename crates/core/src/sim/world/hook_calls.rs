@@ -147,19 +147,19 @@ impl Simulation {
                     (manifest::PROMPT_SUBMITTED, Some(text + &typed))
                 }
             };
-            let called = PendingHookCall {
+            let call = PendingHookCall {
                 event,
                 run,
                 session: session.clone(),
                 prompt,
             };
-            self.calls.extend(std::iter::repeat_n(called, times));
+            self.calls.extend(std::iter::repeat_n(call, times));
         }
     }
 
     /// Call a hook that proves nothing: of a side session, or with a false header.
     pub(crate) fn call_misleading_hook(&mut self, n: u8) {
-        let Some(session) = self.session.as_ref().filter(|s| s.was_hook_heard) else {
+        let Some(session) = self.session.as_ref().filter(|s| s.has_hook_report) else {
             return;
         };
         let is_ours = |draft: &&Draft| draft.to == self.agent;
@@ -167,11 +167,11 @@ impl Simulation {
         let Some(draft) = nth(&ours, n / 4) else {
             return;
         };
-        let nobody = MessageId(Uuid::from_u128(u128::from(n) << 120 | 1 << 119));
+        let unknown = MessageId(Uuid::from_u128(u128::from(n) << 120 | 1 << 119));
         let right = header(&draft.from, draft.id);
         let (whose, prompt) = match n % 4 {
             0 => (SIDE_SESSION.to_owned(), right),
-            1 => (session.conversation.clone(), header(&draft.from, nobody)),
+            1 => (session.conversation.clone(), header(&draft.from, unknown)),
             2 => (session.conversation.clone(), header(&draft.to, draft.id)),
             _ => (session.conversation.clone(), format!("it said {right}")),
         };
@@ -185,29 +185,27 @@ impl Simulation {
 
     /// Deliver one hook call.
     pub(crate) fn deliver_hook_call(&mut self, n: usize) -> Checked {
-        let called = self.calls.remove(n);
+        let call = self.calls.remove(n);
         let profile = self.profile;
         match self.session() {
             // The program that started the side session has ended, and another runs.
-            Some((session, _)) if called.session == SIDE_SESSION && !session.was_hook_heard => {
+            Some((session, _)) if call.session == SIDE_SESSION && !session.has_hook_report => {
                 Ok(())
             }
             // A session ignores hook calls that name an earlier run.
-            Some((session, _)) if profile.resumes_conversation && called.run != session.run => {
-                Ok(())
-            }
+            Some((session, _)) if profile.resumes_conversation && call.run != session.run => Ok(()),
             Some((session, mut world)) if !session.is_ending() => {
-                let is_own = called.session == session.conversation;
-                session.was_hook_heard |= is_own;
-                session.is_transcript_named |= is_own && called.names_transcript(profile);
+                let is_own = call.session == session.conversation;
+                session.has_hook_report |= is_own;
+                session.is_transcript_named |= is_own && call.names_transcript(profile);
                 session.hook_calls += 1;
                 let input = Input::HookCalled {
                     call: HookCall(session.hook_calls),
-                    report: called.read(profile),
+                    report: call.read(profile),
                     takes_mail: false,
                 };
                 session.tell(input, &mut world)?;
-                if called.event == manifest::PROMPT_SUBMITTED {
+                if call.event == manifest::PROMPT_SUBMITTED {
                     session.program.report_idle_again(world.now.mono);
                 }
                 session.perform_actions(&mut world)
@@ -230,7 +228,7 @@ impl PendingHookCall {
 impl Session {
     /// Return the messages of these turns that the program received.
     pub(crate) fn received(turns: &[(TurnNo, bool)], all: &[WrittenText]) -> Vec<MessageId> {
-        let got = |(turn, is_whole): &(TurnNo, bool)| all[*turn].received(*is_whole);
-        turns.iter().flat_map(got).collect()
+        let received = |(turn, is_whole): &(TurnNo, bool)| all[*turn].received(*is_whole);
+        turns.iter().flat_map(received).collect()
     }
 }

@@ -100,10 +100,12 @@ pub(crate) struct Program {
 
 impl Program {
     pub(crate) fn new(profile: ProgramProfile, now: Duration) -> Self {
-        let boots = Duration::from_millis(profile.boot_millis.into());
+        let boot_time = Duration::from_millis(profile.boot_millis.into());
         Self {
             profile,
-            state: State::Booting { until: now + boots },
+            state: State::Booting {
+                until: now + boot_time,
+            },
             is_alive: true,
             is_reading: true,
             takes_pastes: false,
@@ -263,8 +265,8 @@ impl Program {
             .then_some(now + IDLE_REPEAT_INTERVAL);
     }
 
-    pub(crate) fn perform(&mut self, act: ProgramAction) {
-        match act {
+    pub(crate) fn perform(&mut self, action: ProgramAction) {
+        match action {
             ProgramAction::Output => self.draw(),
             ProgramAction::Ask => self.ask(),
             ProgramAction::CloseQuestion => {
@@ -272,8 +274,8 @@ impl Program {
                 self.draw();
             }
             ProgramAction::HideInputBox(on) => {
-                // The box stays visible while it holds a draft: nobody could know of a draft that
-                // was never seen.
+                // The box stays visible while it holds a draft, because the session cannot know of
+                // a draft that no look has shown.
                 self.is_hidden = on && self.draft_keys() == 0;
                 self.draw();
             }
@@ -311,8 +313,8 @@ impl Program {
         match piece {
             Piece::FirstHalf(turn) => self.input.turns.push((turn, false)),
             Piece::SecondHalf(turn) => {
-                let is_it = |(begun, _): &&mut (TurnNo, bool)| *begun == turn;
-                if let Some((_, whole)) = self.input.turns.iter_mut().find(is_it) {
+                let is_turn = |(number, _): &&mut (TurnNo, bool)| *number == turn;
+                if let Some((_, whole)) = self.input.turns.iter_mut().find(is_turn) {
                     *whole = true;
                 }
             }
@@ -398,8 +400,10 @@ impl Program {
     /// Give the model a prompt.
     fn work_on(&mut self, now: Duration, input: InputBox) {
         self.prompts = self.prompts.wrapping_add(1);
-        let works = Duration::from_millis(self.profile.work_millis.into());
-        self.state = State::Working { until: now + works };
+        let work_time = Duration::from_millis(self.profile.work_millis.into());
+        self.state = State::Working {
+            until: now + work_time,
+        };
         self.output_at = now + OUTPUT_INTERVAL;
         if is_nth(self.prompts, self.profile.asks_every) {
             self.ask();
