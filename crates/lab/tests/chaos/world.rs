@@ -37,6 +37,8 @@ struct Counts {
     readers: u32,
     stops: u32,
     freezes: u32,
+    /// Sends that were refused because a stopped session had the writers' lock.
+    refused: u32,
 }
 
 #[derive(Clone, Copy)]
@@ -115,10 +117,12 @@ impl World {
             readers,
             stops,
             freezes,
+            refused,
         } = self.counts;
         format!(
             "{} sends, {known} acknowledged; killed: {sessions} sessions, {programs} programs, \
-             {senders} senders, {hooks} hooks, {readers} readers; {stops} stops, {freezes} freezes; {} samples",
+             {senders} senders, {hooks} hooks, {readers} readers; {stops} stops, {freezes} freezes; \
+             {refused} sends refused by a stopped session's lock; {} samples",
             self.sent.len(),
             self.samples.count
         )
@@ -191,7 +195,7 @@ impl World {
     /// Carry out a random action.
     pub(crate) fn act(&mut self) {
         match self.random_below(100) {
-            0..60 => self.send(),
+            0..60 => self.send(None),
             60..70 => self.kill_agent(Target::Session),
             70..78 => self.kill_agent(Target::Program),
             78..88 => self.hook(),
@@ -202,7 +206,8 @@ impl World {
     }
 
     /// Send some messages at once, and kill some of the senders.
-    fn send(&mut self) {
+    /// Send some messages, while the session with the process id `stopped` is stopped.
+    fn send(&mut self, stopped: Option<i32>) {
         let mut sending: Vec<(Child, Sent)> = Vec::new();
         for _ in 0..=self.random_below(8) {
             let names = match self.random_below(6) {
@@ -229,8 +234,14 @@ impl World {
             if done.status.success() {
                 sent.id = Some(String::from_utf8(done.stdout).unwrap().trim().to_owned());
             } else if !is_killed {
-                let said = String::from_utf8_lossy(&done.stderr);
-                self.failed_sends.push(format!("a send failed: {said}"));
+                let error = String::from_utf8_lossy(&done.stderr);
+                // The session was stopped in the middle of a commit.
+                let is_locked =
+                    |pid| error.contains(&format!("busy: waited 10 s for process {pid} "));
+                match stopped.is_some_and(is_locked) {
+                    true => self.counts.refused += 1,
+                    false => self.failed_sends.push(format!("a send failed: {error}")),
+                }
             }
             self.sent.push(sent);
         }
@@ -285,7 +296,7 @@ impl World {
         if let Some((session, _)) = self.pids(&agent) {
             self.counts.freezes += 1;
             kill(session, Signal::STOP);
-            self.send();
+            self.send(Some(session));
             kill(session, Signal::CONT);
         }
     }
