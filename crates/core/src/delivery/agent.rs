@@ -78,7 +78,8 @@ impl AgentState {
     /// meanwhile. A sign on the screen counts even if a better source says "idle".
     pub(super) fn is_at_work(&self) -> bool {
         let is_forbidden = !self.harness.submit.while_working && self.harness.input_box.is_some();
-        is_forbidden && (self.work_sign.is_some() || self.judge.surely_works())
+        let is_working = self.work_sign.is_some() || self.judge.surely_works();
+        is_forbidden && is_working && !self.has_exited()
     }
 
     pub(super) fn is_handed_over(&self) -> bool {

@@ -69,6 +69,15 @@ fn the_keys_are_pressed_again_when_the_harness_says() {
     play(delivery, &works);
 }
 
+/// Otherwise `ph why` would explain a text that has no Enter yet by the agent's work.
+#[test]
+fn an_agent_that_has_exited_is_not_at_work() {
+    let mut delivery = play(with(|_| {}), &[seen(3_000, claims(Says::Working), "")]);
+    assert!(delivery.agent.is_at_work());
+    delivery.on(ms(3_100), DeliveryEvent::Exited(Ending::Exit(0)));
+    assert!(!delivery.agent.is_at_work());
+}
+
 /// Play an interrupt up to its key, which is pressed while the agent works.
 fn pressed(urgent: &[MessageState], change: impl FnOnce(&mut Manifest)) -> Delivery {
     let lines = [
