@@ -268,6 +268,8 @@ impl Wire {
                 }
                 Ok(count) => self.buffer.extend_from_slice(&piece[..count]),
                 Err(error) if error.kind() == ErrorKind::ConnectionReset => return None,
+                // A read with a timeout also ends if this process is stopped and continued.
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => panic!("no line: {error}"),
             }
         }
@@ -283,7 +285,10 @@ impl Wire {
         };
         let mut count = self.buffer.len();
         while !has_come(&self.buffer, count) {
-            count = self.stream.read(&mut piece).expect("a session");
+            count = match self.stream.read(&mut piece) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                read => read.expect("a session"),
+            };
             assert!(count > 0, "the end, and no {text}");
             self.buffer.extend_from_slice(&piece[..count]);
         }
@@ -451,6 +456,7 @@ impl Viewer {
                         continue;
                     }
                     Err(error) if error.kind() == ErrorKind::ConnectionReset => return false,
+                    Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                     Err(error) => panic!("no frame: {error}"),
                 },
             }
