@@ -41,7 +41,14 @@ lint:
 doc:
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 
+# Benchmark mail and sessions against limits and other programs; ph is built like a release
+[linux]
+bench:
+    rustup target add {{arch()}}-unknown-linux-musl
+    CARGO_BUILD_TARGET={{arch()}}-unknown-linux-musl cargo bench -p posthaste-lab --bench mail --bench session --locked
+
 # Benchmark mail and sessions against limits and other programs
+[macos]
 bench:
     cargo bench -p posthaste-lab --bench mail --bench session --locked
 
