@@ -6,7 +6,7 @@ use super::bare::Pty;
 use super::stage::{Connection, Player, Stage};
 use posthaste_core::{AgentName, Evidence, Priority};
 use posthaste_lab::bench::{BODY, Goal, Table, Unit, middle};
-use posthaste_wire::method::{Pause, Resume, Send, Subscribe};
+use posthaste_wire::method::{Pause, Resume, Send, Session, Subscribe};
 use posthaste_wire::param::Events;
 use posthaste_wire::topic::Interest;
 use std::time::Instant;
@@ -122,6 +122,13 @@ impl Agent {
         self.until_event(&format!("\"activity\":\"{activity}\""));
     }
 
+    /// Wait until the session has read the busy title. Output alone counts as work too, and the
+    /// title may be read later than that.
+    fn until_busy(&mut self) {
+        let is_busy = |session: &[u8]| memchr::memmem::find(session, b"title says: busy").is_some();
+        while !is_busy(self.connection.ask(&Session {})) {}
+    }
+
     /// Send a message that is held, and wait until the session knows it.
     fn send_held(&mut self, priority: Priority) {
         self.send(priority);
@@ -159,7 +166,7 @@ fn unpaused(agent: &mut Agent) -> f64 {
 /// Return the time from before the program reports that it is idle.
 fn at_rest(agent: &mut Agent) -> f64 {
     agent.player.play("title busy");
-    agent.until("working");
+    agent.until_busy();
     agent.send_held(Priority::Idle);
     let begun = Instant::now();
     agent.player.begin("title calm");

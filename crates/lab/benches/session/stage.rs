@@ -204,6 +204,11 @@ impl Connection {
 
     /// Make a call that must succeed.
     pub(crate) fn call<M: Method>(&mut self, params: &M) {
+        self.ask(params);
+    }
+
+    /// Make a call that must succeed, and return the response.
+    pub(crate) fn ask<M: Method>(&mut self, params: &M) -> &[u8] {
         self.asked += 1;
         let request = client::request(self.asked, params);
         let answer = self.round_trip(&request);
@@ -212,6 +217,7 @@ impl Connection {
             "{}",
             String::from_utf8_lossy(answer)
         );
+        answer
     }
 }
 
