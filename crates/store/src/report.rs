@@ -128,7 +128,9 @@ impl From<Error> for Report {
             Error::NotFound(_)
             | Error::Ambiguous { .. }
             | Error::NoTask(_)
-            | Error::AmbiguousTask { .. } => Code::NotFound,
+            | Error::AmbiguousTask { .. }
+            | Error::NoAsk(_)
+            | Error::AmbiguousAsk { .. } => Code::NotFound,
             Error::BadImport { .. } => Code::Usage,
             Error::Unsafe { .. } => Code::Refused,
             Error::Io { .. }
@@ -182,6 +184,9 @@ impl From<Denied> for Report {
                     posthaste_core::Refusal::NotTheirsToClose(_)
                     | posthaste_core::Refusal::NothingExpected(_) => {
                         Some("send it without --closes".to_owned())
+                    }
+                    posthaste_core::Refusal::Ask(_) => {
+                        Some("'ph asks --all' shows the questions and their answers".to_owned())
                     }
                 };
                 let message = match id {

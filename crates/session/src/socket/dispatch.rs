@@ -13,6 +13,7 @@ use crate::state::StateRequest;
 use posthaste_core::{IdPrefix, MessageState, Order};
 use posthaste_store::operation::ApplyOrder;
 use posthaste_store::{Denied, Error, Listing, files};
+use posthaste_wire::ask::Ask;
 use posthaste_wire::event::{Event, StateChange};
 use posthaste_wire::method::{self, Call, Method, MethodResult};
 use posthaste_wire::rpc::{self, Failure, Id, Request};
@@ -184,6 +185,7 @@ async fn carry_out(shared: &Rc<Shared>, outbox: &Rc<Outbox>, peer: &Peer, call: 
         Call::Show(show) => sink.outcome::<method::Show>(detail(shared, show.id).await),
         Call::Why(asked) => why(shared, asked.id, sink).await,
         Call::Inbox(inbox) => sink.outcome::<method::Inbox>(list(shared, inbox.all).await),
+        Call::Asks(asks) => sink.outcome::<method::Asks>(asks_of(shared, asks.all).await),
         Call::MarkRead(mark) => {
             sink.outcome::<method::MarkRead>(mark_read(shared, mark.ids).await);
         }
@@ -210,6 +212,19 @@ async fn carry_out(shared: &Rc<Shared>, outbox: &Rc<Outbox>, peer: &Peer, call: 
         Call::HookEvent(hook) => hook_event(shared, outbox.clone(), hook, sink).await,
         Call::HookTaken(taken) => hook_taken(shared, outbox, &taken, sink).await,
     }
+}
+
+/// Asks that a list contains at most, if it contains closed ones.
+const MAX_ASKS: u32 = 1_000;
+
+async fn asks_of(shared: &Shared, all: bool) -> Result<Vec<Ask>, Failure> {
+    let agent = shared.agent.clone();
+    let asks = shared.journal.ask(move |journal| match all {
+        true => journal.latest_asks(Some(&agent), MAX_ASKS),
+        false => journal.open_asks(Some(&agent)),
+    });
+    let asks = asks.await.map_err(|error| failure(&error))?;
+    Ok(asks.iter().map(Ask::new).collect())
 }
 
 async fn get_status(shared: &Shared, sink: Sink) {

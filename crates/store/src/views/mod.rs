@@ -3,6 +3,7 @@
 //! Applies every fact by the core's own rules, and only inside a writer's transaction. Never
 //! decides anything, and can be thrown away and derived again.
 
+mod asks;
 pub(crate) mod counts;
 pub(crate) mod inbox;
 mod loops;
@@ -140,7 +141,11 @@ impl<'c> Views<'c> {
     pub(crate) fn apply(self, seq: u64, fact: &Fact) -> rusqlite::Result<()> {
         let agent = fact.agent.as_str();
         match &fact.event {
-            Event::Message(_) => self.add_message(seq, fact),
+            Event::Message(_) => {
+                self.add_message(seq, fact)?;
+                self.apply_to_ask(seq, fact)
+            }
+            Event::Ask(_) => self.apply_to_ask(seq, fact),
             Event::Progress(progress) => self.apply_progress(seq, progress),
             Event::Started(_) => self.set_latest(Latest::Run, agent, seq, None),
             Event::Ended(_) => self.end_run(seq, fact),

@@ -3,6 +3,7 @@
 //! Times are strings, as [`crate::time::stamp`] writes them, so that a burst of lines formats each
 //! time once.
 
+use crate::ask::Ask;
 use crate::session::{Activity, Run, Status};
 use crate::topic::Topic;
 use posthaste_core::MessageId;
@@ -15,6 +16,8 @@ pub enum Event {
     },
     StateChange(StateChange),
     Message(MessageEvent),
+    /// An ask as it is now: opened, answered or closed.
+    Ask(Box<Ask>),
     /// Has no topic: sent to a subscriber that was too slow for the other events.
     Lagged {
         missed: u64,
@@ -28,6 +31,7 @@ impl Event {
             Self::Output { .. } => Some(Topic::Output),
             Self::StateChange(_) => Some(Topic::StateChange),
             Self::Message(_) => Some(Topic::Message),
+            Self::Ask(_) => Some(Topic::Ask),
             Self::Lagged { .. } => None,
         }
     }
@@ -127,6 +131,10 @@ pub fn append(out: &mut Vec<u8>, timestamp: &str, event: &Event) {
             open(out, "message", timestamp);
             write(out, message);
         }
+        Event::Ask(ask) => {
+            open(out, "ask", timestamp);
+            write(out, ask);
+        }
         Event::Lagged { missed } => {
             open(out, "lagged", timestamp);
             write(out, &Lagged { missed: *missed });
@@ -164,6 +172,7 @@ pub(crate) fn parse(kind: &str, data: &str) -> serde_json::Result<Option<Event>>
         },
         "state_change" => Event::StateChange(serde_json::from_str(data)?),
         "message" => Event::Message(serde_json::from_str(data)?),
+        "ask" => Event::Ask(serde_json::from_str(data)?),
         "lagged" => Event::Lagged {
             missed: serde_json::from_str::<Lagged>(data)?.missed,
         },

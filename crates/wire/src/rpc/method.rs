@@ -3,6 +3,7 @@
 //! Servers match on [`Call`], so a method without a handler does not compile. The first eight rows
 //! equal the original's; the others follow its style.
 
+use crate::ask::Ask;
 use crate::fields::Fields;
 use crate::param::{Dropped, Enabled, Events, Keys, Param, Payload, Prompt};
 use crate::rpc::Failure;
@@ -194,6 +195,12 @@ methods! {
         all: bool,
     } -> Vec<Message>;
 
+    /// Return the open asks of this agent, or the latest ones with the closed ones.
+    "asks" Asks {
+        /// Include closed asks.
+        all: bool,
+    } -> Vec<Ask>;
+
     "mark_read" MarkRead { ids: Vec<IdPrefix>, } -> Marked;
 
     /// Type a text without storing or retrying it.
@@ -286,6 +293,7 @@ impl Send {
             closes: resolved.closes,
             allow_self: self.allow_self,
             raw: self.raw,
+            answers: None,
             limits: resolved.limits,
         }
     }

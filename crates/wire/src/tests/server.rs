@@ -79,6 +79,7 @@ impl Server {
             Call::Inbox(call) => {
                 method::Inbox::answer(&if call.all { vec![message] } else { vec![] })
             }
+            Call::Asks(_) => method::Asks::answer(&vec![]),
             Call::MarkRead(_) => method::MarkRead::answer(&Marked { marked: vec![id()] }),
             Call::Nudge(call) if call.text.0 == "now" => method::Nudge::answer(&Nudged::Nudged),
             Call::Nudge(_) => method::Nudge::answer(&Nudged::Held {

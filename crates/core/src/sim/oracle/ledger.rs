@@ -259,7 +259,11 @@ impl Ledger {
             // A session that resumes a conversation settles the earlier offers itself.
             Event::Started(_) if self.is_resumed => return Ok(()),
             Event::Started(_) => return self.check_requeued(),
-            Event::Ended(_) | Event::Conversation(_) | Event::Work(_) | Event::Loop(_) => {
+            Event::Ended(_)
+            | Event::Conversation(_)
+            | Event::Work(_)
+            | Event::Loop(_)
+            | Event::Ask(_) => {
                 return Ok(());
             }
         };
@@ -436,7 +440,8 @@ impl Ledger {
             | Event::Ended(_)
             | Event::Conversation(_)
             | Event::Work(_)
-            | Event::Loop(_) => {}
+            | Event::Loop(_)
+            | Event::Ask(_) => {}
         }
     }
 

@@ -221,6 +221,7 @@ impl Journal {
             recent: all().filter(is_recent).count() as u32,
             same_key: all().filter(is_same).last().cloned(),
             same_id: state(Some(draft.id)).map(|state| state.message),
+            ..Correspondence::default()
         }
     }
 

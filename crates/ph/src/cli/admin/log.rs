@@ -1,5 +1,6 @@
 use crate::cli::names::{NameParser, complete_agents};
 use crate::context::Context;
+use posthaste_core::ask::AskFact;
 use posthaste_core::tasks::Deed;
 use posthaste_core::{AgentName, LoopFact, Record, text};
 use posthaste_store::Journal;
@@ -151,8 +152,30 @@ fn summary(record: &Record, id8: &str) -> String {
             }
             posthaste_core::Event::Work(deed) => work_summary(&deed, id8),
             posthaste_core::Event::Loop(happened) => loop_summary(&happened, id8),
+            posthaste_core::Event::Ask(ask) => ask_summary(&ask, id8),
         },
         Err(odd) => format!("{id8}  ({odd})"),
+    }
+}
+
+fn ask_summary(ask: &AskFact, id8: &str) -> String {
+    match ask {
+        AskFact::Opened(opened) => {
+            let summary = text::one_line(&opened.summary, 80);
+            format!("{id8}  {}: {summary}", opened.kind)
+        }
+        AskFact::Closed(closed) => {
+            let by = closed.by.as_ref().map(|by| format!(" by {by}"));
+            let choice = closed.choice.as_ref();
+            let choice = choice.map(|choice| format!(": {}", text::one_line(choice, 60)));
+            format!(
+                "{}  {}{}{}",
+                closed.ask.id8(),
+                closed.how,
+                by.unwrap_or_default(),
+                choice.unwrap_or_default()
+            )
+        }
     }
 }
 

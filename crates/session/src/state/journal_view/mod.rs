@@ -259,7 +259,8 @@ fn steps_since(
                 | Fact::Ended(_)
                 | Fact::Conversation(_)
                 | Fact::Work(_)
-                | Fact::Loop(_) => continue,
+                | Fact::Loop(_)
+                | Fact::Ask(_) => continue,
             };
             if let Some(mut message_state) = journal.state(id)? {
                 message_state.message.envelope.body = Body::Inline(String::new());
