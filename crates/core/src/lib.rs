@@ -10,6 +10,7 @@
 mod sim;
 
 pub mod ask;
+pub mod board;
 pub mod delivery;
 pub mod driver;
 pub mod harness;
