@@ -1,6 +1,6 @@
 //! Asks: questions of an agent's program that wait for a person.
 //!
-//! An ask is a pair of facts, `ask_opened` and `ask_closed`. An answer is a raw message that names its
+//! An ask of an agent's program is a pair of facts, `ask_opened` and `ask_closed`. An answer is a raw message that names its
 //! ask ([`AskAnswer`]), so its receipts say how far it came. Never reads a screen and types nothing.
 
 mod choice;
@@ -22,6 +22,7 @@ use uuid::Uuid;
 
 pub const OPENED_KIND: &str = "ask_opened";
 pub const CLOSED_KIND: &str = "ask_closed";
+pub const SEEN_KIND: &str = "ask_seen";
 
 /// Limit for the text of an ask. A longer text is cut, and the ask is partial.
 pub const MAX_TEXT_BYTES: usize = 32 * 1024;
@@ -184,11 +185,21 @@ impl fmt::Display for AskEnd {
     }
 }
 
+/// Data of `ask_seen`: a person has put something aside that waits without being an ask, such as a
+/// failed message or a crashed run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskSeen {
+    /// The id of the message or of the run.
+    pub what: Uuid,
+    pub by: AgentName,
+}
+
 /// A change of an ask.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AskFact {
     Opened(AskOpened),
     Closed(AskClosed),
+    Seen(AskSeen),
 }
 
 impl AskFact {
@@ -196,6 +207,7 @@ impl AskFact {
         match self {
             Self::Opened(_) => OPENED_KIND,
             Self::Closed(_) => CLOSED_KIND,
+            Self::Seen(_) => SEEN_KIND,
         }
     }
 
@@ -203,6 +215,7 @@ impl AskFact {
         match self {
             Self::Opened(opened) => serde_json::to_string(opened),
             Self::Closed(closed) => serde_json::to_string(closed),
+            Self::Seen(seen) => serde_json::to_string(seen),
         }
     }
 
@@ -211,6 +224,7 @@ impl AskFact {
         match kind {
             OPENED_KIND => Some(parse_data("ask", data).map(Self::Opened)),
             CLOSED_KIND => Some(parse_data("end of an ask", data).map(Self::Closed)),
+            SEEN_KIND => Some(parse_data("seen ask", data).map(Self::Seen)),
             _ => None,
         }
     }

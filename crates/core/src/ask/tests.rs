@@ -50,6 +50,10 @@ pub(crate) fn every_fact() -> Vec<AskFact> {
             kind: AskKind::Limited,
             ..permission(1)
         }),
+        AskFact::Seen(AskSeen {
+            what: Uuid::from_u128(5),
+            by: name("human"),
+        }),
         AskFact::Closed(closed(AskEnd::Answered)),
         AskFact::Closed(closed(AskEnd::Withdrawn)),
         AskFact::Closed(AskClosed {

@@ -3,7 +3,7 @@
 use super::{Decided, Operation};
 use crate::journal::transaction::Transaction;
 use jiff::Timestamp;
-use posthaste_core::ask::{self, AskFact, AskOpened, CloseReason};
+use posthaste_core::ask::{self, AskFact, AskOpened, AskSeen, CloseReason};
 use posthaste_core::{AgentName, AskId, Event, Fact};
 use uuid::Uuid;
 
@@ -58,6 +58,24 @@ impl Operation for CloseAsk {
         let is_new = event.is_some();
         tx.append_events(self.now, &known.agent, event.into_iter().collect())?;
         Ok(Ok(is_new))
+    }
+}
+
+/// Put aside something that waits for a person without being an ask.
+#[derive(Debug, Clone)]
+pub struct MarkSeen {
+    pub now: Timestamp,
+    /// The agent that it is about.
+    pub agent: AgentName,
+    pub seen: AskSeen,
+}
+
+impl Operation for MarkSeen {
+    type Output = ();
+
+    fn run(&self, tx: &mut Transaction<'_>) -> rusqlite::Result<Decided<()>> {
+        let event = Event::Ask(AskFact::Seen(self.seen.clone()));
+        tx.append_events(self.now, &self.agent, vec![event]).map(Ok)
     }
 }
 

@@ -11,7 +11,7 @@ mod post;
 mod run;
 mod work;
 
-pub use ask::{CloseAsk, OpenAsk};
+pub use ask::{CloseAsk, MarkSeen, OpenAsk};
 pub use delivery::{
     Expire, Expired, Inject, Injection, MarkUncertain, OpenOffers, RecordDelivery, RecordedDelivery,
 };

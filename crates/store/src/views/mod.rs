@@ -4,6 +4,7 @@
 //! decides anything, and can be thrown away and derived again.
 
 mod asks;
+mod board;
 pub(crate) mod counts;
 pub(crate) mod inbox;
 mod loops;
@@ -19,6 +20,7 @@ mod tasks;
 use crate::error::{Error, Result, sqlite};
 use crate::journal::Journal;
 use marks::{Kind, Mark};
+use posthaste_core::ask::AskFact;
 use posthaste_core::{AgentName, Event, Fact, IdPrefix, Record};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Params, Row, params};
 use schema::versioned;
@@ -144,6 +146,9 @@ impl<'c> Views<'c> {
             Event::Message(_) => {
                 self.add_message(seq, fact)?;
                 self.apply_to_ask(seq, fact)
+            }
+            Event::Ask(AskFact::Seen(seen)) => {
+                self.mark(seq, &Mark::new(Kind::Seen, seen.what.to_string()))
             }
             Event::Ask(_) => self.apply_to_ask(seq, fact),
             Event::Progress(progress) => self.apply_progress(seq, progress),

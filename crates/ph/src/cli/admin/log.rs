@@ -164,6 +164,10 @@ fn ask_summary(ask: &AskFact, id8: &str) -> String {
             let summary = text::one_line(&opened.summary, 80);
             format!("{id8}  {}: {summary}", opened.kind)
         }
+        AskFact::Seen(seen) => {
+            let what: String = seen.what.to_string().chars().take(8).collect();
+            format!("{what}  by {}", seen.by)
+        }
         AskFact::Closed(closed) => {
             let by = closed.by.as_ref().map(|by| format!(" by {by}"));
             let choice = closed.choice.as_ref();
