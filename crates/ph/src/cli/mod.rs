@@ -9,6 +9,7 @@ mod help;
 pub(crate) mod loop_;
 mod mail;
 mod names;
+mod prelude;
 mod session;
 
 pub(crate) use mail::check::{Caller, reminder};

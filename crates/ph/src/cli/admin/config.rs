@@ -1,7 +1,5 @@
-use crate::context::Context;
+use crate::cli::prelude::*;
 use posthaste_client::settings::{NamedSetting, SettingSource};
-use posthaste_core::text;
-use posthaste_store::report::{Code, Result};
 
 /// Show the settings and the source of each value
 #[derive(Debug, clap::Args)]

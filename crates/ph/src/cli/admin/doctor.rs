@@ -1,16 +1,13 @@
-use crate::context::{Context, GlobalOptions};
+use crate::cli::prelude::*;
 use crate::output::{Output, counted, progress, progress_done};
 use anstream::ColorChoice;
 use anstyle::AnsiColor;
 use posthaste_client::session::sessions;
 use posthaste_core::harness::version;
-use posthaste_core::text;
 use posthaste_session::harness::{Catalogue, installed};
 use posthaste_store::health::Health;
 use posthaste_store::live::process::is_program;
-use posthaste_store::report::{Code, Report, Result};
 use posthaste_store::{Error, Hint, Home, Journal};
-use serde::Serialize;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 

@@ -1,11 +1,6 @@
-use crate::cli::names::NameParser;
-use crate::context::Context;
+use crate::cli::prelude::*;
 use crate::hook_install::{self, State, Target};
-use crate::output::note;
 use anstyle::{AnsiColor, Style};
-use posthaste_core::{AgentName, text};
-use posthaste_store::report::{Code, Report, Result};
-use serde::Serialize;
 use std::io::{BufRead, IsTerminal};
 use std::path::PathBuf;
 

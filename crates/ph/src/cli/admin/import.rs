@@ -1,6 +1,5 @@
-use crate::context::Context;
-use crate::output::{counted, note, progress, progress_done};
-use posthaste_store::report::{Code, Report, Result};
+use crate::cli::prelude::*;
+use crate::output::{counted, progress, progress_done};
 use posthaste_store::transfer;
 use std::fs::File;
 use std::io::{BufRead, BufReader};

@@ -1,10 +1,8 @@
-use crate::cli::names::{NameParser, complete_agents};
-use crate::context::Context;
+use crate::cli::prelude::*;
 use posthaste_core::tasks::Deed;
-use posthaste_core::{AgentName, LoopFact, Record, text};
+use posthaste_core::{LoopFact, Record};
 use posthaste_store::Journal;
 use posthaste_store::follow::{Followed, Follower};
-use posthaste_store::report::{Code, Report, Result};
 use posthaste_store::times;
 use posthaste_store::transfer::to_line;
 

@@ -1,12 +1,10 @@
-use crate::context::GlobalOptions;
+use crate::cli::prelude::*;
 use crate::output::Output;
 use anstream::ColorChoice;
-use posthaste_core::text;
 use posthaste_store::Home;
 use posthaste_store::home::find as home;
 use posthaste_store::live::place::{self, Launch, Place};
 use posthaste_store::live::process;
-use posthaste_store::report::{Code, Report, Result};
 use std::path::Path;
 
 /// Accept a project's home that was copied, cloned or unpacked

@@ -1,7 +1,6 @@
-use crate::context::GlobalOptions;
+use crate::cli::prelude::*;
 use crate::output::Output;
 use clap_complete::env::Shells;
-use posthaste_store::report::{Code, Report, Result};
 
 /// Print a shell completion script
 ///

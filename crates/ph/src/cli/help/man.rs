@@ -1,7 +1,7 @@
-use crate::context::GlobalOptions;
-use crate::output::{Output, note};
+use crate::cli::prelude::*;
+use crate::output::Output;
 use clap::CommandFactory;
-use posthaste_store::report::{Code, EXIT_CODES, Report, Result};
+use posthaste_store::report::EXIT_CODES;
 use std::path::PathBuf;
 
 /// Print a manual page, or write all of them to a directory

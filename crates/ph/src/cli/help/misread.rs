@@ -1,12 +1,11 @@
 //! Invalid command lines: the error to print and the exit code.
 
+use crate::cli::prelude::*;
 use crate::output;
 use anstream::ColorChoice;
 use anstream::adapter::strip_str;
 use anstyle::AnsiColor;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use posthaste_core::text;
-use posthaste_store::report::{Code, Report};
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::process::ExitCode;

@@ -3,12 +3,12 @@ pub(crate) mod groups;
 pub(crate) mod man;
 pub(crate) mod misread;
 
-use crate::context::GlobalOptions;
+use crate::cli::prelude::*;
 use crate::output::Output;
 use anstream::ColorChoice;
 use clap::CommandFactory;
 use clap::builder::StyledStr;
-use posthaste_store::report::{Code, EXIT_CODES, Report, Result};
+use posthaste_store::report::EXIT_CODES;
 
 /// Explain a verb or a topic
 ///

@@ -1,14 +1,10 @@
 //! `checkpoint` and `resume`.
 
-use crate::cli::names::{NameParser, complete_agents};
+use crate::cli::prelude::*;
 use crate::cli::session::pause::ask;
-use crate::context::Context;
-use posthaste_core::AgentName;
 use posthaste_core::loop_::LoopPhase;
 use posthaste_store::live::place::Place;
-use posthaste_store::report::{Code, Result};
 use posthaste_wire::method;
-use serde::Serialize;
 
 /// Pause a loop after its current iteration
 ///

@@ -1,13 +1,10 @@
 //! Arguments and output that the verbs for tasks and notes share.
 
 use crate::cli::loop_::worklist;
-use crate::context::Context;
+use crate::cli::prelude::*;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use posthaste_client::mail;
-use posthaste_core::AgentName;
 use posthaste_store::Journal;
-use posthaste_store::report::{Code, Result};
-use serde::Serialize;
 use std::fmt::Display;
 use std::str::FromStr;
 

@@ -1,8 +1,5 @@
-use crate::cli::names::{NameParser, complete_agents};
+use crate::cli::prelude::*;
 use crate::cli::session::pause::ask;
-use crate::context::Context;
-use posthaste_core::{AgentName, text};
-use posthaste_store::report::{Code, Report, Result};
 use posthaste_wire::method::{self, Injected};
 use posthaste_wire::param::Prompt;
 

@@ -1,10 +1,7 @@
-use crate::cli::names::{NameParser, complete_agents};
+use crate::cli::prelude::*;
 use crate::cli::session::pause::ask;
 use crate::cli::session::status;
-use crate::context::Context;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use posthaste_core::AgentName;
-use posthaste_store::report::{Code, Report, Result};
 use posthaste_wire::method;
 use posthaste_wire::param::Enabled;
 

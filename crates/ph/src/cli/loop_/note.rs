@@ -1,11 +1,9 @@
 use crate::cli::loop_::entries::{self, IterationArgs};
 use crate::cli::loop_::worklist;
-use crate::cli::names::{NameParser, complete_agents};
-use crate::context::Context;
+use crate::cli::prelude::*;
 use anstyle::{AnsiColor, Style};
 use clap::builder::TypedValueParser;
-use posthaste_core::{AgentName, Note, NoteType, text};
-use posthaste_store::report::{Code, Result};
+use posthaste_core::{Note, NoteType};
 use posthaste_wire as wire;
 use std::slice;
 

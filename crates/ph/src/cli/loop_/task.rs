@@ -1,14 +1,11 @@
 use crate::cli::loop_::entries::{self, IterationArgs};
 use crate::cli::loop_::worklist;
-use crate::cli::names::{NameParser, TaskIdParser, complete_agents, complete_tasks};
-use crate::context::Context;
+use crate::cli::prelude::*;
 use anstyle::{AnsiColor, Style};
 use clap::builder::TypedValueParser;
-use posthaste_core::{AgentName, IdPrefix, Task, TaskStatus, text};
+use posthaste_core::{IdPrefix, Task, TaskStatus};
 use posthaste_store::Error;
-use posthaste_store::report::{Code, Report, Result};
 use posthaste_wire as wire;
-use serde::Serialize;
 use std::slice;
 
 /// Manage an agent's task list

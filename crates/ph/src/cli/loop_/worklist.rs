@@ -3,11 +3,10 @@
 //! The core decides what is allowed. Tasks and notes are always in the journal, even if a script keeps
 //! the mail.
 
-use crate::context::Context;
+use crate::cli::prelude::*;
 use posthaste_core::tasks::{NewNote, NewTask, TaskCounts};
-use posthaste_core::{AgentName, IdPrefix, Note, NoteId, NoteType, Task, TaskId, TaskStatus};
+use posthaste_core::{IdPrefix, Note, NoteId, NoteType, Task, TaskId, TaskStatus};
 use posthaste_store::operation::{AddNote, AddTask, MoveTask, RecordCompletion, TaskChange};
-use posthaste_store::report::{Report, Result};
 use posthaste_store::{Denied, Journal};
 use uuid::Uuid;
 

@@ -1,11 +1,9 @@
 //! The verbs that change messages without writing one.
 
 use crate::cli::mail::mailbox::Mailbox;
-use crate::cli::names::{NameParser, TypedId, complete_agents, complete_ids};
-use crate::context::Context;
-use posthaste_core::{AgentName, Order};
+use crate::cli::prelude::*;
+use posthaste_core::Order;
 use posthaste_store::operation::OrderEffect;
-use posthaste_store::report::{Code, Report, Result};
 
 /// Archive messages
 ///

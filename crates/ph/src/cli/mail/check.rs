@@ -1,15 +1,13 @@
 use crate::cli::loop_::worklist;
 use crate::cli::mail::mailbox::{self, Mailbox};
-use crate::cli::names::{AddressParser, complete_agents};
-use crate::context::{Context, GlobalOptions};
-use crate::output::{self, note};
+use crate::cli::prelude::*;
+use crate::output;
 use posthaste_client::mail;
 use posthaste_client::roster::Address;
 use posthaste_core::inject::{self, Entry, MAX_BYTES};
 use posthaste_core::offer;
-use posthaste_core::{AgentName, Body, MessageId, MessageState, text};
+use posthaste_core::{Body, MessageId, MessageState};
 use posthaste_store::operation::{Inject, Injection, RecordDelivery};
-use posthaste_store::report::{Code, Report, Result};
 use posthaste_store::{InjectLock, Journal, Patience, files};
 
 /// Evidence recorded when a hook has printed a message.

@@ -1,8 +1,6 @@
 use crate::cli::mail::mailbox::Mailbox;
-use crate::cli::names::{AddressParser, complete_agents};
-use crate::context::Context;
+use crate::cli::prelude::*;
 use posthaste_client::roster::Address;
-use posthaste_store::report::{Code, Result};
 use posthaste_wire::Count;
 
 /// Count the messages in an inbox

@@ -1,8 +1,6 @@
 use crate::cli::mail::mailbox::{self, Mailbox, Part};
-use crate::cli::names::{AddressParser, complete_agents};
-use crate::context::Context;
+use crate::cli::prelude::*;
 use posthaste_client::roster::Address;
-use posthaste_store::report::{Code, Result};
 
 /// List an agent's unread messages
 ///

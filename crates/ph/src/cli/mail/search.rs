@@ -1,9 +1,6 @@
 use crate::cli::mail::mailbox::{self, Entry, Mailbox};
-use crate::cli::names::{NameParser, complete_agents};
-use crate::context::Context;
+use crate::cli::prelude::*;
 use crate::output::{progress, progress_done};
-use posthaste_core::AgentName;
-use posthaste_store::report::{Code, Report, Result};
 use posthaste_store::search::{Order, Query};
 
 /// Search messages for words

@@ -1,10 +1,8 @@
 use crate::cli::mail::mailbox::{Entry, EntryJson, Located, Mailbox};
-use crate::cli::names::{TypedId, complete_ids};
-use crate::context::Context;
-use crate::output::message_text::{self, field};
+use crate::cli::prelude::*;
+use crate::output::message_text;
 use posthaste_client::mail;
 use posthaste_store::files;
-use posthaste_store::report::{Code, Result};
 use posthaste_wire::{Detail, Receipt};
 
 /// Show a message and all its receipts

@@ -1,9 +1,6 @@
 use crate::cli::mail::mailbox::{self, Mailbox};
-use crate::cli::names::{TypedId, complete_ids};
-use crate::context::Context;
-use crate::output::message_text::field;
+use crate::cli::prelude::*;
 use posthaste_client::mail;
-use posthaste_store::report::{Code, Result};
 
 /// Explain what holds a message and what will release it
 ///

@@ -2,12 +2,10 @@ use crate::cli::mail::compose::body::not_empty;
 use crate::cli::mail::compose::send::{self, Outgoing, SentFormat};
 use crate::cli::mail::compose::wait::WaitArgs;
 use crate::cli::mail::mailbox::Mailbox;
-use crate::cli::names::{NameParser, complete_agents};
+use crate::cli::prelude::*;
 use crate::cli::session::status;
-use crate::context::Context;
 use posthaste_client::session::client::{CallError, Client, TYPING_TIMEOUT};
-use posthaste_core::{AgentName, MessageId};
-use posthaste_store::report::{Code, Report, Result};
+use posthaste_core::MessageId;
 use posthaste_wire::method::{self, GOOD_FOR};
 
 /// Answer an agent's question or permission request

@@ -1,8 +1,5 @@
 use crate::attach::{self, AttachEnd, Key, Options};
-use crate::cli::names::{NameParser, complete_agents};
-use crate::context::Context;
-use posthaste_core::AgentName;
-use posthaste_store::report::{Code, Report, Result};
+use crate::cli::prelude::*;
 use std::path::{Path, PathBuf};
 
 /// Attach this terminal to a session

@@ -1,10 +1,8 @@
-use crate::context::Context;
-use crate::output::note;
+use crate::cli::prelude::*;
 use anstyle::{AnsiColor, Style};
 use posthaste_client::session::sessions;
+use posthaste_core::Timestamp;
 use posthaste_core::harness::version;
-use posthaste_core::{Timestamp, text};
-use posthaste_store::report::{Code, Result};
 use posthaste_wire::{Activity, Session};
 use unicode_width::UnicodeWidthStr;
 

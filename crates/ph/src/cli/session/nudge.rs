@@ -1,16 +1,11 @@
-use crate::cli::names::{AddressParser, complete_agents};
+use crate::cli::prelude::*;
 use crate::cli::session::status;
-use crate::context::Context;
-use crate::output::note;
 use posthaste_client::roster::{self, Address};
 use posthaste_client::session::client::{CallError, Client, TYPING_TIMEOUT};
 use posthaste_client::session::sessions::NO_RESPONSE;
-use posthaste_core::AgentName;
-use posthaste_store::report::{Code, Report, Result};
 use posthaste_wire::Activity;
 use posthaste_wire::method::{self, Nudged};
 use posthaste_wire::param::Keys;
-use serde::Serialize;
 
 /// Type a line into an agent's terminal without storing a message
 ///

@@ -1,14 +1,10 @@
 //! `pause` and `unpause`.
 
-use crate::cli::names::{NameParser, complete_agents};
+use crate::cli::prelude::*;
 use crate::cli::session::status;
-use crate::context::Context;
 use posthaste_client::session::client::{CallError, Client, TYPING_TIMEOUT};
 use posthaste_client::session::sessions::NO_RESPONSE;
-use posthaste_core::AgentName;
-use posthaste_store::report::{Code, Report, Result};
 use posthaste_wire::method::{self, Method, Paused};
-use serde::Serialize;
 
 /// Hold an agent's mail
 ///

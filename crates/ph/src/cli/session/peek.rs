@@ -1,13 +1,10 @@
-use crate::cli::names::{NameParser, complete_agents};
+use crate::cli::prelude::*;
 use crate::cli::session::status;
-use crate::context::Context;
 use posthaste_client::session::client::{CallError, Client, REQUEST_TIMEOUT};
 use posthaste_client::session::sessions::NO_RESPONSE;
-use posthaste_core::AgentName;
 use posthaste_screen as screen;
 use posthaste_session::host::program_io::{RECORDING_STEM, SCROLLBACK_LINES};
 use posthaste_store::live::place::Place;
-use posthaste_store::report::{Code, Report, Result};
 use posthaste_wire::method::{self, Screen};
 
 /// Print an agent's screen, or its last one if the session has ended

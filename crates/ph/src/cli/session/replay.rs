@@ -1,12 +1,9 @@
 use crate::attach::{NextLine, reset_sequence};
-use crate::cli::names::{NameParser, complete_agents};
+use crate::cli::prelude::*;
 use crate::cli::session::status;
-use crate::context::Context;
-use posthaste_core::AgentName;
 use posthaste_screen::{self as screen, Drawing, ReplayEvent, ReplayedChange};
 use posthaste_session::host::program_io::RECORDING_STEM;
 use posthaste_store::live::place::Place;
-use posthaste_store::report::{Code, Report, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

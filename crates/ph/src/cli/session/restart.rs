@@ -1,14 +1,10 @@
-use crate::cli::names::{NameParser, complete_agents};
+use crate::cli::prelude::*;
 use crate::cli::session::run::{is_on_terminal, start_and_show, terminal_size};
 use crate::cli::session::status;
 use crate::cli::session::stop::{self, StopMode, StopOutcome};
-use crate::context::Context;
-use crate::output::note;
-use posthaste_core::AgentName;
 use posthaste_session::harness::Catalogue;
 use posthaste_session::host::start::{self, Resumption};
 use posthaste_store::live::place::{Launch, Place, Record};
-use posthaste_store::report::{Code, Result};
 
 /// Restart a session with the same command
 ///

@@ -1,15 +1,11 @@
 use crate::attach::{Key, Options};
-use crate::cli::names::{NameParser, complete_harnesses};
-use crate::context::Context;
+use crate::cli::prelude::*;
 use crate::hook_install;
-use crate::output::note;
 use posthaste_client::session::sessions;
-use posthaste_core::{AgentName, text};
 use posthaste_session::harness::Catalogue;
 use posthaste_session::host::start::{self, Audience, Resumption, StartedSession};
 use posthaste_session::socket::listen::check_length;
 use posthaste_store::live::place::{Launch, Place, Record};
-use posthaste_store::report::{Code, Report, Result};
 use posthaste_wire::Activity;
 use std::ffi::OsString;
 use std::io::IsTerminal;

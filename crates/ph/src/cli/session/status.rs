@@ -1,12 +1,8 @@
-use crate::cli::names::{AddressParser, complete_agents};
+use crate::cli::prelude::*;
 use crate::cli::session::ls;
-use crate::context::Context;
-use crate::output::message_text::field;
 use posthaste_client::roster::Address;
 use posthaste_client::session::sessions;
-use posthaste_core::AgentName;
 use posthaste_core::harness::version;
-use posthaste_store::report::{Code, Report, Result};
 use posthaste_wire::{LoopStatus, Session};
 
 /// Show a session's status

@@ -1,19 +1,16 @@
-use crate::cli::names::{NameParser, complete_agents};
+use crate::cli::prelude::*;
 use crate::cli::session::ls;
 use crate::cli::session::status;
-use crate::context::Context;
-use crate::output::{note, progress, progress_done};
+use crate::output::{progress, progress_done};
 use posthaste_client::session::client::{
     CallError, Client, FALLBACK_TIMEOUT, LIVENESS_TIMEOUT, TYPING_TIMEOUT,
 };
 use posthaste_client::session::sessions::NO_RESPONSE;
-use posthaste_core::AgentName;
 use posthaste_core::session::{self, Ended};
 use posthaste_store::live;
 use posthaste_store::live::place::{Place, Record};
 use posthaste_store::live::process;
 use posthaste_store::operation::EndRun;
-use posthaste_store::report::{Code, Report, Result};
 use posthaste_wire::{Session, method};
 use rustix::process::Signal;
 use std::time::{Duration, Instant};

@@ -1,8 +1,7 @@
 mod stage;
 
 use crate::attach::die_of;
-use crate::context::GlobalOptions;
-use posthaste_store::report::{Code, Report, Result};
+use crate::cli::prelude::*;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use stage::Stage;
 use std::sync::Arc;

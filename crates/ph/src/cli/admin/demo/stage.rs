@@ -2,15 +2,14 @@
 //! time; a signal ends every wait.
 
 use crate::cli::help;
+use crate::cli::prelude::*;
 use crate::config::SETTINGS;
-use crate::context::GlobalOptions;
 use crate::output::Output;
 use anstyle::AnsiColor;
 use posthaste_client::session::client::{Client, REQUEST_TIMEOUT};
 use posthaste_core::receipt::End;
-use posthaste_core::{AgentName, IdPrefix, MessageState};
+use posthaste_core::{IdPrefix, MessageState};
 use posthaste_store::bell::Ear;
-use posthaste_store::report::{Report, Result};
 use posthaste_store::times;
 use posthaste_store::{Journal, Listing, Patience};
 use posthaste_wire::Activity;

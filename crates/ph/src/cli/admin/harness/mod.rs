@@ -1,17 +1,14 @@
 mod recognition;
 
-use crate::cli::names::complete_harnesses;
+use crate::cli::prelude::*;
 use crate::cli::session::run::terminal_size;
-use crate::context::Context;
 use anstyle::Style;
 use posthaste_core::harness::Manifest;
-use posthaste_core::{AgentName, text};
 use posthaste_session::harness::catalogue::CatalogueEntry;
 use posthaste_session::harness::trial::{self, Observation, Readiness};
 use posthaste_session::harness::{Catalogue, GENERIC};
 use posthaste_store::live::place::Launch;
 use posthaste_store::live::process::is_program;
-use posthaste_store::report::{Code, Report, Result};
 use posthaste_store::times::parse_duration;
 use std::ffi::OsString;
 use std::time::Duration;

@@ -3,13 +3,9 @@
 //! Draws the capture on a screen like that of a session, so that both recognise the same. Starts no
 //! program.
 
-use super::complete_harnesses;
-use crate::context::Context;
-use crate::output::message_text::field;
+use crate::cli::prelude::*;
 use posthaste_core::harness::{BoxState, Glance, Manifest, Says, Sighting, version};
-use posthaste_core::text;
 use posthaste_screen::{Screen, Size};
-use posthaste_store::report::{Code, Report, Result};
 use serde_json::{Value, json};
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Read};

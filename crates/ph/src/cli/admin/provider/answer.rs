@@ -3,13 +3,13 @@
 //! Parses its arguments itself, because they may be empty or look like flags, and because exit status 2
 //! means only "unknown operation". Always reads the journal, so that it cannot call itself.
 
-use crate::context::{Context, GlobalOptions, agent_name};
+use crate::cli::prelude::*;
+use crate::context::agent_name;
 use crate::output::message_text;
 use posthaste_client::mail;
-use posthaste_core::{AgentName, Draft, IdPrefix, MessageId, MessageState, Order, ReceiptState};
+use posthaste_core::{Draft, IdPrefix, MessageId, MessageState, Order, ReceiptState};
 use posthaste_provider::{import, recursion_guard};
 use posthaste_store::operation::{OrderEffect, Post};
-use posthaste_store::report::{Code, Report, Result};
 use posthaste_store::{Listing, files};
 use posthaste_wire::provider::{ALREADY_ARCHIVED, Message, NOT_FOUND, Op, Text, UNKNOWN};
 use posthaste_wire::{Count, Why};

@@ -1,15 +1,12 @@
 pub(crate) mod answer;
 
-use crate::context::GlobalOptions;
+use crate::cli::prelude::*;
 use crate::output::Output;
 use anstyle::AnsiColor;
 use jiff::SignedDuration;
-use posthaste_core::text;
 use posthaste_provider::suite;
 use posthaste_session::pty::child::kill_with_parent;
-use posthaste_store::report::{Code, Report, Result};
 use posthaste_store::times::parse_duration;
-use serde::Serialize;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -2,16 +2,12 @@
 //! before anything is sent.
 
 use crate::cli::mail::compose::body::BodyArgs;
-use crate::cli::names::complete_agents;
+use crate::cli::prelude::*;
 use crate::cli::session::nudge;
-use crate::context::Context;
-use crate::output::note;
 use posthaste_client::roster::Address;
 use posthaste_client::session::sessions;
-use posthaste_core::{AgentName, text};
 use posthaste_store::Journal;
 use posthaste_store::live::place::Place;
-use posthaste_store::report::{Report, Result};
 use posthaste_wire::Activity;
 
 #[derive(Debug, clap::Args)]

@@ -1,19 +1,16 @@
 //! Waits until messages reach a state. Reads the journal only after the bell has rung.
 
-use crate::context::Context;
+use crate::cli::prelude::*;
 use crate::output::message_text;
-use crate::output::note;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use jiff::{SignedDuration, Timestamp};
 use posthaste_client::mail;
 use posthaste_core::goal::{Goal, Progress};
-use posthaste_core::{AgentName, MessageId, MessageState};
+use posthaste_core::{MessageId, MessageState};
 use posthaste_store::Journal;
 use posthaste_store::bell::{Ear, TICK};
-use posthaste_store::report::{Code, Result};
 use posthaste_store::times::{self, parse_duration};
 use posthaste_wire as wire;
-use serde::Serialize;
 use std::time::{Duration, Instant};
 
 #[derive(Debug, Default, clap::Args)]

@@ -1,12 +1,10 @@
 //! A message as the verbs print it, from the journal or from a script.
 
-use crate::context::Context;
-use crate::output::message_text::{self, Row, field};
-use posthaste_core::{Message, MessageState, Timestamp, prompt, text};
+use crate::cli::prelude::*;
+use crate::output::message_text::{self, Row};
+use posthaste_core::{Message, MessageState, Timestamp, prompt};
 use posthaste_store::Home;
-use posthaste_store::report::Result;
 use posthaste_wire::{self as wire, provider};
-use serde::Serialize;
 
 #[derive(Debug)]
 pub(crate) enum Entry {

@@ -5,12 +5,10 @@
 use super::Located;
 use super::local_copies::{self, Copies};
 use super::script_message::ScriptMessage;
-use crate::cli::names::TypedId;
-use crate::context::Context;
-use posthaste_core::{AgentName, MessageState};
+use crate::cli::prelude::*;
+use posthaste_core::MessageState;
 use posthaste_provider::import;
 use posthaste_provider::script::Script;
-use posthaste_store::report::Result;
 use posthaste_store::{Journal, Listing};
 use posthaste_wire::provider::Message;
 use std::collections::BTreeSet;

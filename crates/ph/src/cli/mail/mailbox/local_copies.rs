@@ -1,18 +1,15 @@
 //! The journal's copies of a script's messages: imports messages, and finds the copy of one.
 
 use super::Entry;
-use crate::cli::names::TypedId;
-use crate::context::Context;
-use crate::output::note;
+use crate::cli::prelude::*;
 use posthaste_client::mail;
 use posthaste_client::session::client::Client;
-use posthaste_core::{AgentName, IdPrefix, MessageState, Order};
+use posthaste_core::{IdPrefix, MessageState, Order};
 use posthaste_provider::import::{self, ImportState};
 use posthaste_provider::recursion_guard;
 use posthaste_provider::script::Script;
 use posthaste_session::pty::child::kill_with_parent;
 use posthaste_store::operation::Post;
-use posthaste_store::report::Result;
 use posthaste_store::{Journal, Patience};
 use posthaste_wire::provider::{Message, Op};
 use std::time::Duration;

@@ -2,15 +2,12 @@
 
 use super::local_copies::{Copies, apply_order};
 use super::{Located, Mailbox, ScriptMessage, cannot};
-use crate::cli::names::TypedId;
-use crate::context::Context;
+use crate::cli::prelude::*;
 use posthaste_client::mail;
-use posthaste_core::{Order, text};
+use posthaste_core::Order;
 use posthaste_provider::script::Script;
 use posthaste_store::operation::OrderEffect;
-use posthaste_store::report::{Code, Report, Result};
 use posthaste_wire::provider::{Message, Op};
-use serde::Serialize;
 
 /// The outcome of an order on one message.
 struct Ordered {

@@ -2,13 +2,10 @@
 
 use super::local_copies::{self, Copies};
 use super::{Located, Mailbox};
-use crate::cli::names::TypedId;
-use crate::context::Context;
-use crate::output::message_text::field;
+use crate::cli::prelude::*;
 use posthaste_client::session::client::{Client, FALLBACK_TIMEOUT};
-use posthaste_core::{AgentName, MessageState, Timestamp};
+use posthaste_core::{MessageState, Timestamp};
 use posthaste_provider::script::Script;
-use posthaste_store::report::Result;
 use posthaste_wire::method;
 use posthaste_wire::provider::Message;
 use serde_json::json;
