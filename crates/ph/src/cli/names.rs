@@ -110,8 +110,8 @@ impl TypedId {
 }
 
 impl From<String> for TypedId {
-    fn from(said: String) -> Self {
-        Self(said)
+    fn from(text: String) -> Self {
+        Self(text)
     }
 }
 
@@ -133,7 +133,7 @@ fn error(
 /// Parse a priority.
 pub(super) fn priority() -> impl TypedValueParser<Value = Priority> {
     PossibleValuesParser::new(Priority::ALL.map(Priority::as_str))
-        .try_map(|said| said.parse::<Priority>())
+        .try_map(|word| word.parse::<Priority>())
 }
 
 /// Complete the name of a harness.

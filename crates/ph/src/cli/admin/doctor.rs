@@ -103,13 +103,13 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
 }
 
 /// Report that the home cannot be used. Read nothing in it.
-pub(crate) fn report_unusable_home(said: &GlobalOptions, report: &Report) -> Result<Code> {
+pub(crate) fn report_unusable_home(options: &GlobalOptions, report: &Report) -> Result<Code> {
     let findings = [
         ok("version", format!("ph {}", env!("CARGO_PKG_VERSION"))),
         failed("home", report),
     ];
     let mut out = Output::new(ColorChoice::Auto);
-    print(&mut out, said.json, &findings)?;
+    print(&mut out, options.json, &findings)?;
     out.flush()?;
     Ok(Code::No)
 }

@@ -16,7 +16,7 @@ pub(crate) struct Args {
     shell: String,
 }
 
-pub(crate) fn run(args: &Args, said: &GlobalOptions) -> Result<Code> {
+pub(crate) fn run(args: &Args, options: &GlobalOptions) -> Result<Code> {
     let shells = Shells::builtins();
     let shell = shells
         .completer(&args.shell)
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &Args, said: &GlobalOptions) -> Result<Code> {
     shell
         .write_registration(crate::cli::COMPLETE, "ph", "ph", "ph", &mut script)
         .map_err(failed)?;
-    let mut out = Output::new(crate::cli::help::color(said));
+    let mut out = Output::new(crate::cli::help::color(options));
     out.bytes(&script)?;
     out.flush()?;
     Ok(Code::Ok)

@@ -27,7 +27,7 @@ pub(crate) fn one_of<T>(words: Vec<&'static str>) -> impl TypedValueParser<Value
 where
     T: FromStr<Err = String> + Clone + Send + Sync + 'static,
 {
-    PossibleValuesParser::new(words).try_map(|said| said.parse::<T>())
+    PossibleValuesParser::new(words).try_map(|word| word.parse::<T>())
 }
 
 /// Print an entry that was stored.
@@ -37,27 +37,21 @@ pub(crate) fn print_stored(
     json: &impl Serialize,
     line: impl Display,
 ) -> Result<Code> {
-    if context.json {
-        context.out.json(json)?;
-    } else {
-        context.out.line(line)?;
-    }
+    context.print(json, line)?;
     context.out.flush()?;
     mail::leave(journal);
     Ok(Code::Ok)
 }
 
 /// Print entries, one per line, or a note that there are none.
-pub(crate) fn print_list<T, J: Serialize>(
+pub(crate) fn print_list<T: Serialize>(
     context: &mut Context,
     entries: &[T],
-    json: impl Fn(&T) -> J,
     line: impl Fn(&T) -> String,
     if_empty: impl Display,
 ) -> Result<Code> {
     if context.json {
-        let json: Vec<J> = entries.iter().map(json).collect();
-        context.out.json(&json)?;
+        context.out.json(&entries)?;
         return Ok(Code::Ok);
     }
     if entries.is_empty() {

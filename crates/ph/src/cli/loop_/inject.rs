@@ -1,6 +1,6 @@
 use crate::cli::prelude::*;
-use crate::cli::session::pause::ask;
-use posthaste_wire::method::{self, Injected};
+use crate::cli::session::call_session;
+use posthaste_wire::method;
 use posthaste_wire::param::Prompt;
 
 /// Add instructions to a loop's next prompt
@@ -27,14 +27,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
             .hint("for example: ph inject NAME 'Fix the type errors first'"));
     }
     let prompt = Prompt(args.text.trim().to_owned());
-    let injected = ask(context, name, &method::InjectPrompt { prompt })?;
-    if context.json {
-        context.out.json(&injected)?;
-    } else {
-        let Injected::PromptInjected { .. } = injected;
-        context
-            .out
-            .line(format!("added to the next prompt of {name}"))?;
-    }
+    let injected = call_session(context, name, &method::InjectPrompt { prompt })?;
+    context.print(&injected, format!("added to the next prompt of {name}"))?;
     Ok(Code::Ok)
 }

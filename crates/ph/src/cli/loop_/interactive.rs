@@ -1,14 +1,14 @@
 use crate::cli::prelude::*;
-use crate::cli::session::pause::ask;
-use crate::cli::session::status;
+use crate::cli::session::{call_session, find_session};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use posthaste_wire::method;
 use posthaste_wire::param::Enabled;
 
 /// Turn a loop's interactive mode on or off
 ///
-/// While interactive mode is on, the loop ignores completion, does not start the next iteration, and
-/// lets clients of its socket type (write_pty). Keys of an attached terminal always reach the agent.
+/// While interactive mode is on, the loop ignores completion, does not start the next iteration,
+/// and lets clients of its socket type (write_pty). Keys of an attached terminal always reach the
+/// agent.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -25,7 +25,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let name = &args.name;
-    let session = status::find(context, name)?;
+    let session = find_session(context, name)?;
     if session.socket.is_some() && session.build.is_none() {
         return Err(Report::refused(format!("{name} is not a loop"))
             .hint(format!("'ph attach --take {name}' takes its keyboard")));
@@ -33,14 +33,8 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let request = method::SetInteractiveMode {
         enabled: Enabled(args.mode),
     };
-    let answer = ask(context, name, &request)?;
-    if context.json {
-        context.out.json(&answer)?;
-    } else {
-        let word = if answer.interactive_mode { "on" } else { "off" };
-        context
-            .out
-            .line(format!("interactive mode of {name} is {word}"))?;
-    }
+    let mode = call_session(context, name, &request)?;
+    let word = if mode.interactive_mode { "on" } else { "off" };
+    context.print(&mode, format!("interactive mode of {name} is {word}"))?;
     Ok(Code::Ok)
 }

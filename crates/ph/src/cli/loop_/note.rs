@@ -4,7 +4,6 @@ use crate::cli::prelude::*;
 use anstyle::{AnsiColor, Style};
 use clap::builder::TypedValueParser;
 use posthaste_core::{Note, NoteType};
-use posthaste_wire as wire;
 use std::slice;
 
 /// Manage an agent's notes for its later iterations
@@ -74,22 +73,21 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
 }
 
 fn add(context: &mut Context, args: AddArgs) -> Result<Code> {
-    let agent = worklist::whose(context, args.agent.as_ref())?;
-    let note = worklist::new_note(context, args.kind, args.text, args.when.number()?)?;
-    let mut journal = context.journal()?;
-    let note = worklist::add_note(context, &mut journal, agent, note)?;
-    entries::print_stored(context, journal, &wire::Note::new(&note), note.id)
+    let agent = worklist::owner(context, args.agent.as_ref())?;
+    let iteration = args.when.number()?;
+    let (journal, note) = worklist::add_note(context, agent, args.kind, args.text, iteration)?;
+    entries::print_stored(context, journal, &note, note.id)
 }
 
 fn list(context: &mut Context, args: &LsArgs) -> Result<Code> {
-    let agent = worklist::whose(context, args.agent.as_ref())?;
+    let agent = worklist::owner(context, args.agent.as_ref())?;
     let kinds = args
         .kind
         .as_ref()
         .map_or(&NoteType::ALL[..], slice::from_ref);
     let notes = worklist::notes(context, &agent, kinds)?;
     let if_empty = entries::no_entries(args.kind, "notes", &agent);
-    entries::print_list(context, &notes, wire::Note::new, line, if_empty)
+    entries::print_list(context, &notes, line, if_empty)
 }
 
 fn line(note: &Note) -> String {

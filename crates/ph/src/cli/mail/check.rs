@@ -53,8 +53,8 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
 }
 
 /// Run `ph check --inject` for a hook. Always succeeds: an agent must never fail because of its mail.
-pub(crate) fn inject(args: &Args, said: &GlobalOptions) -> Code {
-    if let Err(report) = try_inject(args, said)
+pub(crate) fn inject(args: &Args, options: &GlobalOptions) -> Code {
+    if let Err(report) = try_inject(args, options)
         && report.is_failure()
     {
         note(format!("no mail was shown: {}", report.message()));
@@ -62,8 +62,8 @@ pub(crate) fn inject(args: &Args, said: &GlobalOptions) -> Code {
     Code::Ok
 }
 
-fn try_inject(args: &Args, said: &GlobalOptions) -> Result<()> {
-    let mut context = Context::new(said)?;
+fn try_inject(args: &Args, options: &GlobalOptions) -> Result<()> {
+    let mut context = Context::new(options)?;
     let name = context.owner(args.name.as_ref())?;
     let Some(reminder) = reminder(&mut context, &name, Caller::Anybody, note)? else {
         return Ok(());

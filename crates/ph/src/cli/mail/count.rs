@@ -1,7 +1,6 @@
 use crate::cli::mail::mailbox::Mailbox;
 use crate::cli::prelude::*;
 use posthaste_client::roster::Address;
-use posthaste_wire::Count;
 
 /// Count the messages in an inbox
 #[derive(Debug, clap::Args)]
@@ -17,13 +16,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let name = context.owner(args.name.as_ref())?;
-    let Count { total, unread } = Mailbox::open(context)?.count(context, &name)?;
-    if context.json {
-        context.out.json(&Count { total, unread })?;
-    } else {
-        context
-            .out
-            .line(format!("{total} in total, {unread} unread"))?;
-    }
+    let count = Mailbox::open(context)?.count(context, &name)?;
+    let line = format!("{} in total, {} unread", count.total, count.unread);
+    context.print(&count, line)?;
     Ok(Code::Ok)
 }

@@ -3,7 +3,7 @@ use crate::cli::mail::compose::send::{self, Outgoing, SentFormat};
 use crate::cli::mail::compose::wait::WaitArgs;
 use crate::cli::mail::mailbox::Mailbox;
 use crate::cli::prelude::*;
-use crate::cli::session::status;
+use crate::cli::session::is_silent;
 use posthaste_client::session::client::{CallError, Client, TYPING_TIMEOUT};
 use posthaste_core::MessageId;
 use posthaste_wire::method::{self, GOOD_FOR};
@@ -81,7 +81,7 @@ pub(crate) fn hand_over(
 
 /// Return the error for an agent whose session cannot be reached.
 fn unreachable(context: &Context, name: &AgentName) -> Report {
-    match status::is_silent(context, name) {
+    match is_silent(context, name) {
         true => Report::storage(format!("the session of {name} does not answer")).hint(format!(
             "nothing was stored; 'ph status {name}' shows more, 'ph stop {name}' ends it"
         )),

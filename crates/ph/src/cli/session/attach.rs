@@ -1,5 +1,6 @@
 use crate::attach::{self, AttachEnd, Key, Options};
 use crate::cli::prelude::*;
+use crate::cli::session::find_session;
 use std::path::{Path, PathBuf};
 
 /// Attach this terminal to a session
@@ -46,32 +47,23 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
 /// Attach to a session until the person detaches or the session ends, and print which it was.
 pub(crate) fn show(context: &mut Context, socket: &Path, options: Options) -> Result<Code> {
     let name = options.name.clone();
-    match attach::attach(socket, options)? {
-        AttachEnd::Detached => {
-            context.out.line(format!("detached from {name}"))?;
-            Ok(Code::Ok)
-        }
-        AttachEnd::Ended { how } => {
-            context.out.line(format!("{name} ended: {how}"))?;
-            Ok(Code::Ok)
-        }
-        AttachEnd::LostSession => {
-            context
-                .out
-                .line(format!("the connection to {name} is lost"))?;
-            Ok(Code::No)
-        }
+    let (line, code) = match attach::attach(socket, options)? {
+        AttachEnd::Detached => (format!("detached from {name}"), Code::Ok),
+        AttachEnd::Ended { how } => (format!("{name} ended: {how}"), Code::Ok),
+        AttachEnd::LostSession => (format!("the connection to {name} is lost"), Code::No),
         AttachEnd::Killed(signal) => {
             attach::die_of(signal);
-            Ok(Code::No)
+            return Ok(Code::No);
         }
-    }
+    };
+    context.out.line(line)?;
+    Ok(code)
 }
 
 /// Return the socket of an agent's live session.
 fn socket_of(context: &Context, name: &AgentName) -> Result<PathBuf> {
     // A session that is ending still holds its lock, but has no socket.
-    match crate::cli::session::status::find(context, name)?.socket {
+    match find_session(context, name)?.socket {
         Some(socket) => Ok(PathBuf::from(socket)),
         None => Err(
             Report::refused(format!("no session of {name} is running")).hint(format!(

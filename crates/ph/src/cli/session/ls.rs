@@ -157,7 +157,7 @@ fn command_or_progress(session: &Session, now: Timestamp) -> String {
     let subject = subject.map_or(String::new(), |subject| {
         format!("; now {}", text::one_line(subject, 30))
     });
-    format!("loop: {}{subject}", looped.told(now))
+    format!("loop: {}{subject}", looped.describe(now))
 }
 
 fn colour(activity: Activity) -> Style {

@@ -1,6 +1,6 @@
 use crate::attach::{NextLine, reset_sequence};
 use crate::cli::prelude::*;
-use crate::cli::session::status;
+use crate::cli::session::find_session;
 use posthaste_screen::{self as screen, Drawing, ReplayEvent, ReplayedChange};
 use posthaste_session::host::program_io::RECORDING_STEM;
 use posthaste_store::live::place::Place;
@@ -41,7 +41,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let files = screen::recording_files(&dir, RECORDING_STEM);
     if files.is_empty() {
         // For a name that never ran, this returns the error.
-        status::find(context, &args.name)?;
+        find_session(context, &args.name)?;
         return Err(Report::not_found(format!("{} has no recording", args.name)));
     }
     if args.cast || context.json || !context.out.is_terminal() {

@@ -1,6 +1,6 @@
 use crate::cli::prelude::*;
+use crate::cli::session::never_ran;
 use crate::cli::session::run::{is_on_terminal, start_and_show, terminal_size};
-use crate::cli::session::status;
 use crate::cli::session::stop::{self, StopMode, StopOutcome};
 use posthaste_session::harness::Catalogue;
 use posthaste_session::host::start::{self, Resumption};
@@ -33,8 +33,8 @@ pub(crate) struct Args {
     fresh: bool,
 }
 
-/// Return the record of the agent's latest session, if the journal knows that session: a record that
-/// was copied into the home must not start a program.
+/// Return the record of the agent's latest session, if the journal knows that session: a record
+/// that was copied into the home must not start a program.
 fn latest_record(context: &Context, name: &AgentName) -> Result<Option<Record>> {
     let Some(mut journal) = context.reader()? else {
         return Ok(None);
@@ -49,7 +49,7 @@ fn latest_record(context: &Context, name: &AgentName) -> Result<Option<Record>> 
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let name = &args.name;
     let Some(record) = latest_record(context, name)? else {
-        return Err(status::never_ran(name));
+        return Err(never_ran(name));
     };
     // A failed restart leaves the old session running.
     let check = || -> Result<()> {

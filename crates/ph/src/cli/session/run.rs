@@ -1,5 +1,7 @@
 use crate::attach::{Key, Options};
 use crate::cli::prelude::*;
+use crate::cli::session::stop::wait_until;
+use crate::cli::session::{attach, status};
 use crate::hook_install;
 use posthaste_client::session::sessions;
 use posthaste_session::harness::Catalogue;
@@ -166,7 +168,7 @@ pub(crate) fn start_and_show(
     }
     if context.json {
         // The session was started, even if it has ended already.
-        return crate::cli::session::status::print(context, &name);
+        return status::print(context, &name);
     }
     context
         .out
@@ -182,7 +184,7 @@ fn show(context: &mut Context, record: &Record) -> Result<Code> {
         name: record.launch.name.to_string(),
         prefix: Key::CTRL_BACKSLASH,
     };
-    crate::cli::session::attach::show(context, &record.socket, options)
+    attach::show(context, &record.socket, options)
 }
 
 /// Start a new conversation in place of one that could not be resumed.
@@ -225,11 +227,8 @@ fn await_startup(context: &Context, record: &Record, timeout: Duration) -> Resul
 
 /// Wait until a session whose program has ended gives up its name.
 fn await_end(context: &Context, name: &AgentName) -> Result<()> {
-    let deadline = Instant::now() + END_TIMEOUT;
-    while Place::of(&context.home, name).is_held()? && Instant::now() < deadline {
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    Ok(())
+    let place = Place::of(&context.home, name);
+    wait_until(END_TIMEOUT, || Ok(!place.is_held()?)).map(drop)
 }
 
 /// Start a session, and print the note about the previous session, if any.

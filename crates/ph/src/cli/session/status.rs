@@ -1,9 +1,8 @@
 use crate::cli::prelude::*;
-use crate::cli::session::ls;
+use crate::cli::session::{find_session, ls};
 use posthaste_client::roster::Address;
-use posthaste_client::session::sessions;
 use posthaste_core::harness::version;
-use posthaste_wire::{LoopStatus, Session};
+use posthaste_wire::LoopStatus;
 
 /// Show a session's status
 #[derive(Debug, clap::Args)]
@@ -23,7 +22,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
 }
 
 pub(crate) fn print(context: &mut Context, name: &AgentName) -> Result<Code> {
-    let session = find(context, name)?;
+    let session = find_session(context, name)?;
     if context.json {
         context.out.json(&session)?;
         return Ok(Code::Ok);
@@ -82,7 +81,7 @@ pub(crate) fn print(context: &mut Context, name: &AgentName) -> Result<Code> {
 
 /// Print the status of a loop, with the prd as it is on disk.
 fn print_loop(context: &mut Context, looped: &LoopStatus) -> Result<()> {
-    field(context, "loop", &looped.told(context.now))?;
+    field(context, "loop", &looped.describe(context.now))?;
     if let Some(began) = looped.began_at {
         let at = context.config.time.show(began, context.now);
         let ago = posthaste_wire::time::length(context.now.duration_since(began));
@@ -110,25 +109,4 @@ fn print_loop(context: &mut Context, looped: &LoopStatus) -> Result<()> {
         Err(why) => field(context, "stories", &why)?,
     }
     Ok(())
-}
-
-/// Find the latest session of an agent, running or ended. Return an error if it has never run.
-pub(crate) fn find(context: &Context, name: &AgentName) -> Result<Session> {
-    let patience = context.config.patience;
-    sessions::latest(&context.home, patience, name, context.now)?.ok_or_else(|| never_ran(name))
-}
-
-/// Return whether a session is alive, for an agent whose session has just failed to reply.
-pub(crate) fn is_silent(context: &Context, name: &AgentName) -> bool {
-    let patience = context.config.patience;
-    sessions::is_silent(&context.home, patience, name, context.now).unwrap_or(false)
-}
-
-pub(crate) fn never_ran(name: &AgentName) -> Report {
-    let report = Report::not_found(format!("{name} has never run"));
-    if name.is_human() {
-        return report
-            .hint("'human' is the person, and has no session; 'ph ls' lists running sessions");
-    }
-    report.hint(format!("'ph run --name {name} COMMAND' starts it"))
 }

@@ -40,14 +40,14 @@ pub(super) struct Stage<'a> {
 
 impl<'a> Stage<'a> {
     pub(super) fn new(
-        said: &GlobalOptions,
+        options: &GlobalOptions,
         home: &'a Path,
         stop_signal: Arc<AtomicUsize>,
     ) -> Result<Self> {
         let ph = std::env::current_exe()
             .map_err(|error| Report::storage(format!("cannot find ph itself: {error}")))?;
         Ok(Self {
-            out: Output::new(help::color(said)),
+            out: Output::new(help::color(options)),
             ph,
             home,
             stop_signal,

@@ -32,8 +32,8 @@ pub(crate) fn is_called(name: &OsStr) -> bool {
 }
 
 /// Run the operation in the arguments after the program's name, or after `ph provider`.
-pub(crate) fn main(words: &[OsString], said: &GlobalOptions) -> ExitCode {
-    match run(words, said) {
+pub(crate) fn main(words: &[OsString], options: &GlobalOptions) -> ExitCode {
+    match run(words, options) {
         Ok(code) => code,
         Err(report) if !report.is_failure() => ExitCode::SUCCESS,
         Err(report) => {
@@ -47,7 +47,7 @@ pub(crate) fn main(words: &[OsString], said: &GlobalOptions) -> ExitCode {
     }
 }
 
-fn run(words: &[OsString], said: &GlobalOptions) -> Result<ExitCode> {
+fn run(words: &[OsString], options: &GlobalOptions) -> Result<ExitCode> {
     let [op, args @ ..] = words else {
         return Err(Report::usage("no operation was given").hint(operations()));
     };
@@ -63,7 +63,7 @@ fn run(words: &[OsString], said: &GlobalOptions) -> Result<ExitCode> {
         (_, []) => return Err(Report::usage(format!("'{op}' takes an argument"))),
         (_, _) => return Err(Report::usage(format!("'{op}' takes one argument"))),
     };
-    let mut context = Context::new(said)?;
+    let mut context = Context::new(options)?;
     let context = &mut context;
     recursion_guard::refuse(&context.home)?;
     match op {
@@ -173,12 +173,12 @@ fn post(
     };
     let mut journal = context.journal()?;
     let posted = mail::post(&mut journal, post)?;
-    let told = posted
+    let printed = posted
         .iter()
         .try_for_each(|posted| tell(context, &posted.state));
     context.out.flush()?;
     mail::leave(journal);
-    told
+    printed
 }
 
 /// Print a stored message. A message that will never be delivered is an error, because a printed

@@ -47,20 +47,20 @@ impl RecipientArgs {
         from: &AgentName,
         allow_self: bool,
     ) -> Result<Agents> {
-        let Some(said) = self.to.as_deref().filter(|_| !self.all) else {
+        let Some(typed) = self.to.as_deref().filter(|_| !self.all) else {
             let names = running_agents(context, from)?;
             return Ok(Agents {
                 names,
                 is_list: true,
             });
         };
-        resolve(context, &addresses(said)?, from, allow_self)
+        resolve(context, &addresses(typed)?, from, allow_self)
     }
 
     /// Check the arguments before anything is read or opened.
     pub(crate) fn check(&self) -> Result<()> {
         match self.to.as_deref().filter(|_| !self.all) {
-            Some(said) => addresses(said).map(drop),
+            Some(typed) => addresses(typed).map(drop),
             None => Ok(()),
         }
     }
@@ -82,18 +82,18 @@ impl RecipientArgs {
     }
 }
 
-fn addresses(said: &str) -> Result<Vec<Address>> {
-    said.split(',').map(address).collect()
+fn addresses(typed: &str) -> Result<Vec<Address>> {
+    typed.split(',').map(address).collect()
 }
 
-fn address(said: &str) -> Result<Address> {
-    let name = said.strip_prefix('@');
+fn address(typed: &str) -> Result<Address> {
+    let name = typed.strip_prefix('@');
     let is_listed = name.is_some();
-    let name = name.unwrap_or(said);
+    let name = name.unwrap_or(typed);
     match AgentName::parse(name) {
         Ok(name) => Ok(Address { name, is_listed }),
         Err(error) => {
-            let shown = text::one_line(said, 80);
+            let shown = text::one_line(typed, 80);
             let report = Report::usage(format!("invalid value '{shown}' for '<TO>': {error}"));
             Err(match AgentName::suggestion(name) {
                 Some(name) => report.hint(format!("'{name}' is a valid name")),
@@ -115,9 +115,9 @@ pub(crate) fn resolve(
     for address in addresses {
         refuse_typo(context, address)?;
     }
-    let said: Vec<_> = addresses.iter().map(|address| &address.name).collect();
-    let is_list = names.len() != 1 || said.iter().any(|name| roster.is_group(name));
-    let is_in_group = |name: &AgentName| name == from && !said.contains(&name);
+    let typed: Vec<_> = addresses.iter().map(|address| &address.name).collect();
+    let is_list = names.len() != 1 || typed.iter().any(|name| roster.is_group(name));
+    let is_in_group = |name: &AgentName| name == from && !typed.contains(&name);
     if !allow_self {
         names.retain(|name| !is_in_group(name));
     }

@@ -25,7 +25,7 @@ pub(crate) struct WaitArgs {
 }
 
 fn goal() -> impl TypedValueParser<Value = Goal> {
-    PossibleValuesParser::new(Goal::ALL.map(Goal::as_str)).try_map(|said| said.parse::<Goal>())
+    PossibleValuesParser::new(Goal::ALL.map(Goal::as_str)).try_map(|word| word.parse::<Goal>())
 }
 
 impl WaitArgs {
@@ -114,7 +114,7 @@ fn tell(
     is_list: bool,
 ) -> Result<Code> {
     let goal = wait.goal;
-    let (mut told, mut is_reached) = (Vec::new(), true);
+    let (mut printed, mut is_reached) = (Vec::new(), true);
     for message_state in messages {
         let progress = progress(wait, message_state, context.now);
         let why = mail::why(
@@ -138,11 +138,11 @@ fn tell(
             let body = message_text::text_or_loss(&context.home, message_state)?;
             let mut message = wire::Message::new(message_state, body, context.now);
             message.reason = why.reason;
-            told.push(Waited { message, reached });
+            printed.push(Waited { message, reached });
         }
     }
     if context.json {
-        match told.as_slice() {
+        match printed.as_slice() {
             [one] if !is_list => context.out.json(one)?,
             several => context.out.json(&several)?,
         }
