@@ -1,7 +1,7 @@
 //! Prints messages: rows of a list, fields, receipts and texts.
 
 use crate::context::Context;
-use crate::output::note;
+use crate::output::{note, table};
 use anstyle::{AnsiColor, Style};
 use jiff::Timestamp;
 use posthaste_core::{Body, MessageState, Priority, pending_replies, text};
@@ -25,9 +25,9 @@ pub(crate) fn text_or_loss(home: &Home, message_state: &MessageState) -> Result<
     }
 }
 
-/// A row of a list.
+/// A row of a list of messages.
 #[derive(Debug)]
-pub(crate) struct Row {
+pub(crate) struct MessageRow {
     pub(crate) id: String,
     pub(crate) from: String,
     pub(crate) to: String,
@@ -38,9 +38,9 @@ pub(crate) struct Row {
     pub(crate) body: String,
 }
 
-pub(crate) fn row(message_state: &MessageState, now: Timestamp) -> Row {
+pub(crate) fn row(message_state: &MessageState, now: Timestamp) -> MessageRow {
     let message = &message_state.message;
-    Row {
+    MessageRow {
         id: message.id.id8(),
         from: message.envelope.from.to_string(),
         to: message.to.to_string(),
@@ -55,46 +55,30 @@ pub(crate) fn row(message_state: &MessageState, now: Timestamp) -> Row {
     }
 }
 
-pub(crate) fn rows(context: &mut Context, rows: &[Row]) -> Result<()> {
-    let now = context.now;
+pub(crate) fn rows(context: &mut Context, rows: &[MessageRow]) -> Result<()> {
     let cells: Vec<[String; 4]> = rows
         .iter()
         .map(|row| {
             [
                 row.id.clone(),
                 format!("{} → {}", row.from, row.to),
-                context.config.time.show(row.created_at, now),
+                context.config.time.show(row.created_at, context.now),
                 row.status.clone(),
             ]
         })
         .collect();
-    let widths: [usize; 4] = std::array::from_fn(|column| {
-        cells
-            .iter()
-            .map(|row| row[column].width())
-            .max()
-            .unwrap_or(0)
-    });
-    let used: usize = widths.iter().sum::<usize>() + 2 * widths.len();
-    let room = screen_width().map_or(DEFAULT_TEXT_COLUMNS, |width| {
-        width.saturating_sub(used).max(16)
-    });
-    for (row, cells) in rows.iter().zip(&cells) {
-        let style = if row.is_waiting {
-            Style::new().bold()
-        } else {
-            Style::new()
+    for (row, cells) in rows.iter().zip(table::align(&cells)) {
+        let style = match row.is_waiting {
+            true => Style::new().bold(),
+            false => Style::new(),
         };
-        let cells: Vec<String> = cells
-            .iter()
-            .zip(widths)
-            .map(|(cell, width)| format!("{cell}{}", " ".repeat(width - cell.width())))
-            .collect();
-        context.out.line(format!(
-            "{style}{}{style:#}  {}",
-            cells.join("  "),
-            summary(row, room)
-        ))?;
+        let room = screen_width().map_or(DEFAULT_TEXT_COLUMNS, |width| {
+            width.saturating_sub(cells.width() + 2).max(16)
+        });
+        let summary = summary(row, room);
+        context
+            .out
+            .line(format!("{style}{cells}{style:#}  {summary}"))?;
     }
     Ok(())
 }
@@ -116,7 +100,7 @@ fn status_word(message_state: &MessageState, now: Timestamp) -> String {
     }
 }
 
-fn summary(row: &Row, room: usize) -> String {
+fn summary(row: &MessageRow, room: usize) -> String {
     let body = text::head(&row.body, 4 * DEFAULT_TEXT_COLUMNS);
     let line = match &row.subject {
         Some(subject) => text::one_line(&format!("[{subject}] {body}"), room.saturating_sub(1)),

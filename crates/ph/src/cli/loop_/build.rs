@@ -53,7 +53,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 5)]
     failures: u32,
     /// Treat an agent without output for this long as hanging
-    #[arg(long, value_name = "TIME", default_value = "30m", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "30m", value_parser = parse_duration, allow_hyphen_values = true)]
     idle: SignedDuration,
     /// Instructions that replace the built-in ones
     #[arg(long, short, value_name = "TEXT")]

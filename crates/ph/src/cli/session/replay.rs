@@ -4,6 +4,7 @@ use crate::cli::session::find_session;
 use posthaste_screen::{self as screen, Drawing, ReplayEvent, ReplayedChange};
 use posthaste_session::host::program_io::RECORDING_STEM;
 use posthaste_store::live::place::Place;
+use posthaste_store::times::parse_duration;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,7 +30,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = speed)]
     speed: f64,
     /// Shorten longer pauses to this time
-    #[arg(long, value_name = "D", default_value = "2s", value_parser = posthaste_store::times::parse_duration)]
+    #[arg(long, value_name = "D", default_value = "2s", value_parser = parse_duration, allow_hyphen_values = true)]
     max_pause: jiff::SignedDuration,
     /// Print the recording as an asciicast
     #[arg(long)]

@@ -205,7 +205,7 @@ impl<'a> Stage<'a> {
             // processes.
             .process_group(0)
             .stdin(Stdio::null());
-        for setting in &SETTINGS {
+        for setting in SETTINGS {
             command.env_remove(setting.env);
         }
         command

@@ -114,13 +114,7 @@ pub(super) fn run(context: &mut Context, manifest: &Manifest, args: &MatchArgs) 
         columns: capture.columns.into(),
         output: 0,
     });
-    let version = manifest.version.on_screen(&capture.rows);
-    if context.json {
-        let value = as_json(manifest, &capture, &sighting, version.as_deref());
-        context.out.json(&value)?;
-    } else {
-        print(context, manifest, &capture, &sighting, version.as_deref())?;
-    }
+    print(context, manifest, &capture, &sighting)?;
     Ok(match sighting.input_box {
         BoxState::Empty => Code::Ok,
         BoxState::Undescribed | BoxState::Unrecognised(_) | BoxState::Holds(_) => Code::No,
@@ -271,30 +265,37 @@ fn print(
     manifest: &Manifest,
     capture: &Capture,
     sighting: &Sighting,
-    shown: Option<&str>,
 ) -> Result<()> {
+    let (input_box, input_box_json) = describe_box(&sighting.input_box);
     let Cursor { column, row } = capture.cursor;
-    let assumed = match capture.is_cursor_assumed {
-        true => " (assumed)",
-        false => "",
-    };
-    let input_box = match &sighting.input_box {
-        BoxState::Undescribed => "undescribed: the harness has no [input_box]".to_owned(),
-        BoxState::Unrecognised(mismatch) => format!("unrecognised: {mismatch}"),
-        BoxState::Empty => "empty".to_owned(),
-        BoxState::Holds(held) => {
-            let start = if held.is_scrolled { "… " } else { "" };
-            let text = text::one_line(&held.text, MAX_SHOWN_CHARS);
-            format!("holds: {start}{text}")
+    let is_assumed = capture.is_cursor_assumed;
+    let version = manifest.version.on_screen(&capture.rows);
+    if context.json {
+        let claims = sighting.claims.iter().map(|claim| {
+            json!({
+                "source": claim.source.as_str(), "says": activity_name(claim.says),
+                "evidence": claim.evidence,
+            })
+        });
+        let mut value = json!({
+            "harness": manifest.name,
+            "columns": capture.columns,
+            "cursor": { "column": column, "row": row, "assumed": is_assumed },
+            "input_box": input_box_json,
+            "dialog": sighting.dialog,
+            "claims": claims.collect::<Vec<_>>(),
+            "version": version,
+        });
+        if version.is_some_and(|version| manifest.version.is_untested(&version)) {
+            value["untested"] = json!(true);
         }
-    };
+        return context.out.json(&value);
+    }
+    let assumed = if is_assumed { " (assumed)" } else { "" };
     field(context, "input box", &input_box)?;
     field(context, "cursor", &format!("{column},{row}{assumed}"))?;
-    field(
-        context,
-        "dialog",
-        sighting.dialog.as_deref().unwrap_or("none"),
-    )?;
+    let dialog = sighting.dialog.as_deref().unwrap_or("none");
+    field(context, "dialog", dialog)?;
     for claim in &sighting.claims {
         let activity = format!("{}: {}", activity_name(claim.says), claim.evidence);
         field(context, "activity", &activity)?;
@@ -302,47 +303,34 @@ fn print(
     if sighting.claims.is_empty() {
         field(context, "activity", "no claim")?;
     }
-    let version = match shown {
+    let version = match &version {
         Some(shown) => version::described(shown, manifest.version.tested_instead(Some(shown))),
         None => "not shown".to_owned(),
     };
     field(context, "version", &version)
 }
 
-fn as_json(
-    manifest: &Manifest,
-    capture: &Capture,
-    sighting: &Sighting,
-    version: Option<&str>,
-) -> Value {
-    let input_box = match &sighting.input_box {
-        BoxState::Undescribed => json!({ "state": "undescribed" }),
-        BoxState::Unrecognised(mismatch) => json!({
-            "state": "unrecognised", "expected": mismatch.expected, "found": mismatch.found,
-        }),
-        BoxState::Empty => json!({ "state": "empty" }),
-        BoxState::Holds(held) => json!({
-            "state": "holds", "text": held.text, "scrolled": held.is_scrolled,
-        }),
-    };
-    let claims = sighting.claims.iter().map(|claim| {
-        json!({
-            "source": claim.source.as_str(), "says": activity_name(claim.says),
-            "evidence": claim.evidence,
-        })
-    });
-    let Cursor { column, row } = capture.cursor;
-    let mut value = json!({
-        "harness": manifest.name,
-        "columns": capture.columns,
-        "cursor": { "column": column, "row": row, "assumed": capture.is_cursor_assumed },
-        "input_box": input_box,
-        "dialog": sighting.dialog,
-        "claims": claims.collect::<Vec<_>>(),
-        "version": version,
-    });
-    if version.is_some_and(|version| manifest.version.is_untested(version)) {
-        value["untested"] = json!(true);
+/// Describe the state of the input box in words and as JSON.
+fn describe_box(state: &BoxState) -> (String, Value) {
+    match state {
+        BoxState::Undescribed => (
+            "undescribed: the harness has no [input_box]".to_owned(),
+            json!({ "state": "undescribed" }),
+        ),
+        BoxState::Unrecognised(mismatch) => (
+            format!("unrecognised: {mismatch}"),
+            json!({
+                "state": "unrecognised", "expected": mismatch.expected, "found": mismatch.found,
+            }),
+        ),
+        BoxState::Empty => ("empty".to_owned(), json!({ "state": "empty" })),
+        BoxState::Holds(held) => {
+            let start = if held.is_scrolled { "… " } else { "" };
+            let text = text::one_line(&held.text, MAX_SHOWN_CHARS);
+            (
+                format!("holds: {start}{text}"),
+                json!({ "state": "holds", "text": held.text, "scrolled": held.is_scrolled }),
+            )
+        }
     }
-    value
 }

@@ -68,7 +68,7 @@ struct TestArgs {
     #[arg(value_name = "SCRIPT", value_hint = clap::ValueHint::ExecutablePath)]
     script: PathBuf,
     /// Timeout of each call
-    #[arg(long, value_name = "D", default_value = "10s", value_parser = parse_duration)]
+    #[arg(long, value_name = "D", default_value = "10s", value_parser = parse_duration, allow_hyphen_values = true)]
     timeout: SignedDuration,
 }
 

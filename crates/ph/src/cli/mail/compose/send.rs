@@ -57,16 +57,16 @@ pub(crate) struct Args {
     #[arg(long, value_name = "KEY", value_parser = one_line("key"))]
     key: Option<String>,
     /// Discard the message if nobody has seen it within this time
-    #[arg(long, value_name = "D", value_parser = parse_duration)]
+    #[arg(long, value_name = "D", value_parser = parse_duration, allow_hyphen_values = true)]
     ttl: Option<SignedDuration>,
     /// Earliest time of delivery
     #[arg(long, value_name = "T", conflicts_with = "after")]
     at: Option<String>,
     /// Delay before delivery
-    #[arg(long = "in", value_name = "D", id = "after", value_parser = parse_duration)]
+    #[arg(long = "in", value_name = "D", id = "after", value_parser = parse_duration, allow_hyphen_values = true)]
     after: Option<SignedDuration>,
     /// Maximum wait for an idle agent; after that, the message is delivered as a normal one
-    #[arg(long, value_name = "D", value_parser = parse_duration)]
+    #[arg(long, value_name = "D", value_parser = parse_duration, allow_hyphen_values = true)]
     deadline: Option<SignedDuration>,
     /// Remind the recipient, each time it becomes idle, until it has replied
     #[arg(long)]

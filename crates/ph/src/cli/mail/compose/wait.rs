@@ -20,7 +20,7 @@ pub(crate) struct WaitArgs {
     #[arg(long, value_name = "RECEIPT", value_parser = goal(), hide_possible_values = true)]
     wait: Option<Goal>,
     /// Maximum time to wait [default: no limit]
-    #[arg(long, value_name = "D", requires = "wait", value_parser = parse_duration)]
+    #[arg(long, value_name = "D", requires = "wait", value_parser = parse_duration, allow_hyphen_values = true)]
     timeout: Option<SignedDuration>,
 }
 

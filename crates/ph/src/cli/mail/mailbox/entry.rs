@@ -1,7 +1,7 @@
 //! A message as the verbs print it, from the journal or from a script.
 
 use crate::cli::prelude::*;
-use crate::output::message_text::{self, Row};
+use crate::output::message_text::{self, MessageRow};
 use posthaste_core::{Message, MessageState, Timestamp, prompt};
 use posthaste_store::Home;
 use posthaste_wire::{self as wire, provider};
@@ -63,10 +63,10 @@ impl Entry {
         }
     }
 
-    fn to_row(&self, now: Timestamp) -> Row {
+    fn to_row(&self, now: Timestamp) -> MessageRow {
         match self {
             Self::Journal(state) => message_text::row(state, now),
-            Self::Script { message, copy } => Row {
+            Self::Script { message, copy } => MessageRow {
                 id: text::one_line(&message.id, usize::MAX),
                 from: text::one_line(&message.from, 80),
                 to: text::one_line(&message.to, 80),
