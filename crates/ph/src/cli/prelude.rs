@@ -1,8 +1,8 @@
 //! Names that nearly every verb uses.
 
 pub(super) use crate::cli::names::{
-    AddressParser, IdParser, NameParser, TaskIdParser, TypedId, complete_agents,
-    complete_harnesses, complete_ids, complete_tasks, priority,
+    TypedId, complete_agents, complete_harnesses, complete_ids, complete_tasks, one_of,
+    parse_address, parse_id, parse_name, parse_task_id, priority,
 };
 pub(super) use crate::context::{Context, GlobalOptions};
 pub(super) use crate::output::message_text::field;

@@ -31,7 +31,7 @@ enum HooksVerb {
         #[arg(value_name = "HARNESS", value_parser = harness())]
         harness: String,
         /// Agent whose mail is shown if PH_AGENT is not set
-        #[arg(long, value_name = "NAME", value_parser = NameParser)]
+        #[arg(long, value_name = "NAME", value_parser = parse_name)]
         agent: Option<AgentName>,
         /// Do not ask for confirmation
         #[arg(long)]

@@ -24,7 +24,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SEQ", default_value_t = 0)]
     after: u64,
     /// Print only facts about this agent's inbox
-    #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    #[arg(long, value_name = "NAME", value_parser = parse_name, add = complete_agents())]
     agent: Option<AgentName>,
 }
 

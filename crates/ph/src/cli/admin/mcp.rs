@@ -41,7 +41,7 @@ struct ConfigArgs {
     #[arg(value_name = "HARNESS", add = complete_harnesses())]
     harness: String,
     /// Agent to serve outside of 'ph run' [default: the session's agent]
-    #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    #[arg(long, value_name = "NAME", value_parser = parse_name, add = complete_agents())]
     agent: Option<AgentName>,
 }
 

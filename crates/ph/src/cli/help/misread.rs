@@ -53,16 +53,15 @@ pub(crate) fn tell(error: &clap::Error, words: &[OsString]) -> ExitCode {
 /// Convert the error to a report, for a caller in this process.
 pub(crate) fn report(error: &clap::Error) -> Report {
     // The invalid value may be long and have several lines: the parser's message is enough.
-    if let Some(complaint) = std::error::Error::source(error) {
-        return Report::usage(complaint);
-    }
-    let message = error.render().to_string();
-    let mut parts = message.split("\n\n").map(str::trim);
-    let first = parts.next().unwrap_or_default();
+    let message = match std::error::Error::source(error) {
+        Some(complaint) => complaint.to_string(),
+        None => error.render().to_string(),
+    };
+    let (first, rest) = message.split_once("\n\n").unwrap_or((&message, ""));
     let first = first.strip_prefix("error: ").unwrap_or(first);
     let report = Report::usage(text::one_line(first, 300));
-    match parts.find_map(|part| part.strip_prefix("tip: ")) {
-        Some(tip) => report.hint(tip),
+    match rest.trim_start().strip_prefix("tip: ") {
+        Some(rest) => report.hint(rest.lines().next().unwrap_or_default()),
         None => report,
     }
 }

@@ -32,7 +32,7 @@ its name is part of its next prompt."
 )]
 pub(crate) struct Args {
     /// The agent's name [default: the spec's file name without extension, else the prd's directory]
-    #[arg(long, short, value_name = "NAME", value_parser = NameParser)]
+    #[arg(long, short, value_name = "NAME", value_parser = parse_name)]
     name: Option<AgentName>,
     /// Specification of what to build
     #[arg(long, short, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]

@@ -2,11 +2,9 @@
 
 use crate::cli::loop_::worklist;
 use crate::cli::prelude::*;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use posthaste_client::mail;
 use posthaste_store::Journal;
 use std::fmt::Display;
-use std::str::FromStr;
 
 /// The iteration to which a task's status or a note belongs.
 #[derive(Debug, clap::Args)]
@@ -20,14 +18,6 @@ impl IterationArgs {
     pub(crate) fn number(&self) -> Result<Option<u32>> {
         worklist::iteration(self.iteration)
     }
-}
-
-/// Return a parser that accepts `words` only.
-pub(crate) fn one_of<T>(words: Vec<&'static str>) -> impl TypedValueParser<Value = T>
-where
-    T: FromStr<Err = String> + Clone + Send + Sync + 'static,
-{
-    PossibleValuesParser::new(words).try_map(|word| word.parse::<T>())
 }
 
 /// Print an entry that was stored.

@@ -13,7 +13,7 @@ Examples:
   ph inject login 'Fix the type errors first'")]
 pub(crate) struct Args {
     /// The agent's name
-    #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    #[arg(value_name = "NAME", value_parser = parse_name, add = complete_agents())]
     name: AgentName,
     /// Instructions
     #[arg(value_name = "TEXT")]

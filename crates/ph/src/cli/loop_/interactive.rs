@@ -16,7 +16,7 @@ Examples:
   ph interactive login off")]
 pub(crate) struct Args {
     /// The agent's name
-    #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    #[arg(value_name = "NAME", value_parser = parse_name, add = complete_agents())]
     name: AgentName,
     /// on or off
     #[arg(value_name = "on|off", action = clap::ArgAction::Set, value_parser = PossibleValuesParser::new(["on", "off"]).map(|word| word == "on"))]

@@ -42,7 +42,7 @@ struct AddArgs {
     #[arg(value_name = "TEXT")]
     text: String,
     /// Agent that the note belongs to [default: PH_AGENT, else human]
-    #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    #[arg(long, value_name = "NAME", value_parser = parse_name, add = complete_agents())]
     agent: Option<AgentName>,
     /// Type of the note: learning, stuck, tip or decision
     #[arg(long = "type", value_name = "T", default_value = "learning", value_parser = kind(), hide_possible_values = true)]
@@ -54,7 +54,7 @@ struct AddArgs {
 #[derive(Debug, clap::Args)]
 struct LsArgs {
     /// Agent that the notes belong to [default: PH_AGENT, else human]
-    #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    #[arg(long, value_name = "NAME", value_parser = parse_name, add = complete_agents())]
     agent: Option<AgentName>,
     /// List only notes of this type: learning, stuck, tip or decision
     #[arg(long = "type", value_name = "T", value_parser = kind(), hide_possible_values = true)]
@@ -62,7 +62,7 @@ struct LsArgs {
 }
 
 fn kind() -> impl TypedValueParser<Value = NoteType> {
-    entries::one_of(NoteType::ALL.map(NoteType::as_str).to_vec())
+    one_of(NoteType::ALL.map(NoteType::as_str))
 }
 
 pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {

@@ -50,7 +50,7 @@ struct AddArgs {
     #[arg(value_name = "TEXT")]
     text: String,
     /// Agent whose list it is [default: PH_AGENT, else human]
-    #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    #[arg(long, value_name = "NAME", value_parser = parse_name, add = complete_agents())]
     agent: Option<AgentName>,
     /// Status: remaining or blocked
     #[arg(long, value_name = "S", default_value = "remaining", value_parser = status(&TaskStatus::FIRST), hide_possible_values = true)]
@@ -62,7 +62,7 @@ struct AddArgs {
 #[derive(Debug, clap::Args)]
 struct LsArgs {
     /// Agent whose list it is [default: PH_AGENT, else human]
-    #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    #[arg(long, value_name = "NAME", value_parser = parse_name, add = complete_agents())]
     agent: Option<AgentName>,
     /// List only tasks with this status: in_progress, blocked, remaining or completed
     #[arg(long, value_name = "S", value_parser = status(&TaskStatus::ALL), hide_possible_values = true)]
@@ -72,20 +72,21 @@ struct LsArgs {
 #[derive(Debug, clap::Args)]
 struct StatusArgs {
     /// Task id or id prefix
-    #[arg(value_name = "ID", value_parser = TaskIdParser, add = complete_tasks())]
+    #[arg(value_name = "ID", value_parser = parse_task_id, add = complete_tasks())]
     id: IdPrefix,
     /// New status: in_progress, blocked, remaining or completed
     #[arg(value_name = "STATUS", value_parser = status(&TaskStatus::ALL), hide_possible_values = true)]
     status: TaskStatus,
     /// Change the task only if it is on this agent's list [default: any]
-    #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    #[arg(long, value_name = "NAME", value_parser = parse_name, add = complete_agents())]
     agent: Option<AgentName>,
     #[command(flatten)]
     when: IterationArgs,
 }
 
 fn status(which: &[TaskStatus]) -> impl TypedValueParser<Value = TaskStatus> {
-    entries::one_of(which.iter().map(|status| status.as_str()).collect())
+    let words = which.iter().map(|status| status.as_str());
+    one_of(words.collect::<Vec<_>>())
 }
 
 pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {

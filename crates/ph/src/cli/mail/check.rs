@@ -31,7 +31,7 @@ Examples:
   ph check --inject")]
 pub(crate) struct Args {
     /// Owner of the inbox [default: PH_AGENT, else human]
-    #[arg(value_name = "NAME", add = complete_agents(), value_parser = AddressParser)]
+    #[arg(value_name = "NAME", add = complete_agents(), value_parser = parse_address)]
     name: Option<Address>,
     /// Print new mail as a reminder for the calling agent
     #[arg(long, conflicts_with = "json")]

@@ -10,7 +10,7 @@ Examples:
   ph count --json | jq .unread")]
 pub(crate) struct Args {
     /// Owner of the inbox [default: PH_AGENT, else human]
-    #[arg(value_name = "NAME", value_parser = AddressParser, add = complete_agents())]
+    #[arg(value_name = "NAME", value_parser = parse_address, add = complete_agents())]
     name: Option<Address>,
 }
 

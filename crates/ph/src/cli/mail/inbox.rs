@@ -14,7 +14,7 @@ Examples:
   ph inbox coder-1 --prompt >> prompt.md")]
 pub(crate) struct Args {
     /// Owner of the inbox [default: PH_AGENT, else human]
-    #[arg(value_name = "NAME", value_parser = AddressParser, add = complete_agents())]
+    #[arg(value_name = "NAME", value_parser = parse_address, add = complete_agents())]
     name: Option<Address>,
     /// Include messages that were read but not archived, and messages that failed
     #[arg(long)]

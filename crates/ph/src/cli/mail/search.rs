@@ -18,10 +18,10 @@ pub(crate) struct Args {
     #[arg(value_name = "QUERY", required = true)]
     words: Vec<String>,
     /// Find only messages from this agent
-    #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    #[arg(long, value_name = "NAME", value_parser = parse_name, add = complete_agents())]
     from: Option<AgentName>,
     /// Find only messages to this agent
-    #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    #[arg(long, value_name = "NAME", value_parser = parse_name, add = complete_agents())]
     to: Option<AgentName>,
     /// Print the best matches first, instead of the newest
     #[arg(long)]

@@ -22,13 +22,13 @@ Examples:
   ph answer coder-1 2 --wait offered --timeout 5s")]
 pub(crate) struct Args {
     /// The agent's name
-    #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    #[arg(value_name = "NAME", value_parser = parse_name, add = complete_agents())]
     name: AgentName,
     /// Text to type
     #[arg(value_name = "TEXT")]
     text: String,
     /// Sender [default: PH_AGENT, else human]
-    #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    #[arg(long, value_name = "NAME", value_parser = parse_name, add = complete_agents())]
     from: Option<AgentName>,
     #[command(flatten)]
     wait: WaitArgs,

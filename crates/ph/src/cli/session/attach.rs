@@ -17,7 +17,7 @@ Examples:
   ph attach coder-1 --read-only")]
 pub(crate) struct Args {
     /// The agent's name
-    #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    #[arg(value_name = "NAME", value_parser = parse_name, add = complete_agents())]
     name: AgentName,
     /// Show the screen only: send no keys to the program
     #[arg(long, conflicts_with = "take")]

@@ -19,7 +19,7 @@ Examples:
   ph nudge coder-1")]
 pub(crate) struct Args {
     /// The agent's name, an alias or a group
-    #[arg(value_name = "NAME", value_parser = AddressParser, add = complete_agents())]
+    #[arg(value_name = "NAME", value_parser = parse_address, add = complete_agents())]
     name: Address,
     /// Line to type [default: the setting agents.NAME.nudge]
     #[arg(value_name = "TEXT")]

@@ -16,7 +16,7 @@ Examples:
   ph unpause coder-1")]
 pub(crate) struct PauseArgs {
     /// The agent's name
-    #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    #[arg(value_name = "NAME", value_parser = parse_name, add = complete_agents())]
     name: AgentName,
 }
 
@@ -29,7 +29,7 @@ Examples:
   ph unpause coder-1")]
 pub(crate) struct UnpauseArgs {
     /// The agent's name
-    #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    #[arg(value_name = "NAME", value_parser = parse_name, add = complete_agents())]
     name: AgentName,
 }
 

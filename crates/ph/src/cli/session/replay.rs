@@ -24,7 +24,7 @@ Examples:
   ph replay coder-1 --cast > coder-1.cast")]
 pub(crate) struct Args {
     /// The agent's name
-    #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    #[arg(value_name = "NAME", value_parser = parse_name, add = complete_agents())]
     name: AgentName,
     /// Playback speed, as a factor
     #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = speed)]

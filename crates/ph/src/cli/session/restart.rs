@@ -20,7 +20,7 @@ Examples:
   ph restart coder-1 --fresh")]
 pub(crate) struct Args {
     /// The agent's name
-    #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    #[arg(value_name = "NAME", value_parser = parse_name, add = complete_agents())]
     name: AgentName,
     /// Run it in the background
     #[arg(long, short)]

@@ -28,7 +28,7 @@ Examples:
   ph run --name bot --detach -- python3 agent.py")]
 pub(crate) struct Args {
     /// The agent's name [default: the command's name]
-    #[arg(long, short, value_name = "NAME", value_parser = NameParser)]
+    #[arg(long, short, value_name = "NAME", value_parser = parse_name)]
     name: Option<AgentName>,
     /// Run it in the background
     #[arg(long, short)]

@@ -12,7 +12,7 @@ Examples:
   ph status coder-1 --json")]
 pub(crate) struct Args {
     /// The agent's name or alias
-    #[arg(value_name = "NAME", value_parser = AddressParser, add = complete_agents())]
+    #[arg(value_name = "NAME", value_parser = parse_address, add = complete_agents())]
     name: Address,
 }
 

@@ -27,7 +27,7 @@ Examples:
   ph stop coder-1 --kill")]
 pub(crate) struct Args {
     /// The agent's name
-    #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    #[arg(value_name = "NAME", value_parser = parse_name, add = complete_agents())]
     name: AgentName,
     /// Stop a loop without waiting for its iteration
     #[arg(long)]

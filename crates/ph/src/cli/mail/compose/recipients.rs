@@ -2,6 +2,7 @@
 //! before anything is sent.
 
 use crate::cli::mail::compose::body::BodyArgs;
+use crate::cli::names::InvalidArgument;
 use crate::cli::prelude::*;
 use crate::cli::session::nudge;
 use posthaste_client::roster::Address;
@@ -87,20 +88,11 @@ fn addresses(typed: &str) -> Result<Vec<Address>> {
 }
 
 fn address(typed: &str) -> Result<Address> {
-    let name = typed.strip_prefix('@');
-    let is_listed = name.is_some();
-    let name = name.unwrap_or(typed);
-    match AgentName::parse(name) {
-        Ok(name) => Ok(Address { name, is_listed }),
-        Err(error) => {
-            let shown = text::one_line(typed, 80);
-            let report = Report::usage(format!("invalid value '{shown}' for '<TO>': {error}"));
-            Err(match AgentName::suggestion(name) {
-                Some(name) => report.hint(format!("'{name}' is a valid name")),
-                None => report.hint("for example 'coder-1'"),
-            })
-        }
-    }
+    parse_address(typed).map_err(|InvalidArgument { why, tip }| {
+        let shown = text::one_line(typed, 80);
+        Report::usage(format!("invalid value '{shown}' for '<TO>': {why}"))
+            .hint(tip.unwrap_or_else(|| "for example 'coder-1'".to_owned()))
+    })
 }
 
 /// Resolve addresses to agents. A sender that writes to its own group gets no copy.

@@ -31,7 +31,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "P", value_parser = priority(), hide_possible_values = true)]
     priority: Option<Priority>,
     /// Sender [default: PH_AGENT, else human]
-    #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    #[arg(long, value_name = "NAME", value_parser = parse_name, add = complete_agents())]
     from: Option<AgentName>,
     /// Remind the recipient, each time it becomes idle, until it has replied
     #[arg(long)]

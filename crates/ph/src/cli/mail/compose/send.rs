@@ -47,10 +47,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "P", value_parser = priority(), hide_possible_values = true)]
     priority: Option<Priority>,
     /// Sender [default: PH_AGENT, else human]
-    #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    #[arg(long, value_name = "NAME", value_parser = parse_name, add = complete_agents())]
     from: Option<AgentName>,
     /// Message that this one replies to
-    #[arg(long, value_name = "ID", value_parser = IdParser, add = complete_ids())]
+    #[arg(long, value_name = "ID", value_parser = parse_id, add = complete_ids())]
     reply_to: Option<IdPrefix>,
     /// Send only once with this key: a repeat stores nothing and prints the first message's id,
     /// unless that message was cancelled or has expired
@@ -72,7 +72,7 @@ pub(crate) struct Args {
     #[arg(long)]
     expects_reply: bool,
     /// Stop expecting a reply to this message
-    #[arg(long, value_name = "ID", value_parser = IdParser, add = complete_ids())]
+    #[arg(long, value_name = "ID", value_parser = parse_id, add = complete_ids())]
     closes: Option<IdPrefix>,
     /// Type the text as an answer to the program's question, without a header (like 'ph answer')
     #[arg(long, conflicts_with_all = ["subject", "priority", "reply_to", "ttl", "at", "after", "deadline", "expects_reply", "closes"])]

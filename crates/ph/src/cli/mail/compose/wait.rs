@@ -2,7 +2,7 @@
 
 use crate::cli::prelude::*;
 use crate::output::message_text;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::TypedValueParser;
 use jiff::{SignedDuration, Timestamp};
 use posthaste_client::mail;
 use posthaste_core::goal::{Goal, Progress};
@@ -25,7 +25,7 @@ pub(crate) struct WaitArgs {
 }
 
 fn goal() -> impl TypedValueParser<Value = Goal> {
-    PossibleValuesParser::new(Goal::ALL.map(Goal::as_str)).try_map(|word| word.parse::<Goal>())
+    one_of(Goal::ALL.map(Goal::as_str))
 }
 
 impl WaitArgs {
