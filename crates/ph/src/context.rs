@@ -112,9 +112,17 @@ impl Context {
         Ok(Journal::open(self.home.clone(), self.config.patience)?)
     }
 
-    /// Open the journal for reading. Return `None` if nothing has been stored yet.
+    /// Open the journal if it exists.
+    pub(crate) fn existing_journal(&self) -> Result<Option<Journal>> {
+        Ok(Journal::open_existing(
+            self.home.clone(),
+            self.config.patience,
+        )?)
+    }
+
+    /// Open the journal for reading. If it does not exist, return `None` and tell the person.
     pub(crate) fn reader(&self) -> Result<Option<Journal>> {
-        let journal = Journal::open_existing(self.home.clone(), self.config.patience)?;
+        let journal = self.existing_journal()?;
         if journal.is_none() && matches!(self.home_source, HomeSource::Flag | HomeSource::Env) {
             note(format!(
                 "nothing has been stored in {} yet",
@@ -157,17 +165,14 @@ impl Context {
     /// Return the sender: `--from`, unless the caller is an agent, which can only send as itself.
     pub(crate) fn sender(&self, from: Option<&AgentName>) -> Result<(AgentName, Evidence)> {
         let (me, evidence) = self.me()?;
+        let refusal = |from| Report::refused(format!("this is {me}; it cannot send as {from}"));
         match (from, evidence) {
             (None, _) => Ok((me, evidence)),
             (Some(from), _) if *from == me => Ok((me, evidence)),
-            (Some(from), Evidence::Env) => Err(Report::refused(format!(
-                "this is {me}; it cannot send as {from}"
-            ))
-            .hint("omit --from, or unset PH_AGENT if you are not that agent")),
-            (Some(from), Evidence::Ancestry) => Err(Report::refused(format!(
-                "this is {me}; it cannot send as {from}"
-            ))
-            .hint("omit --from")),
+            (Some(from), Evidence::Env) => {
+                Err(refusal(from).hint("omit --from, or unset PH_AGENT if you are not that agent"))
+            }
+            (Some(from), Evidence::Ancestry) => Err(refusal(from).hint("omit --from")),
             (Some(from), Evidence::Flag | Evidence::Default | Evidence::Provider) => {
                 Ok((from.clone(), Evidence::Flag))
             }

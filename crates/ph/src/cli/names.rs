@@ -65,6 +65,16 @@ fn parse_id_of(text: &str, tip: &str) -> Parsed<IdPrefix> {
     })
 }
 
+/// Minimum length of an id prefix beside ids of scripts, which may be short.
+const MIN_PREFIX_DIGITS: usize = 8;
+
+/// Parse an id of ours that cannot be mistaken for the id of a script.
+pub(super) fn long_prefix(id: &str) -> Option<IdPrefix> {
+    let prefix = IdPrefix::parse(id).ok()?;
+    let digits = prefix.as_str().chars().filter(|c| *c != '-').count();
+    (digits >= MIN_PREFIX_DIGITS).then_some(prefix)
+}
+
 /// An id as it was typed. If a script keeps the mail, an id may be any text.
 #[derive(Debug, Clone)]
 pub(super) struct TypedId(pub(super) String);

@@ -50,6 +50,7 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
             raw: true,
             ..method::Send::new(text)
         },
+        notifies: false,
     };
     let mailbox = Mailbox::Journal;
     send::post(context, &mailbox, &outgoing, SentFormat::Id, &args.wait)

@@ -81,9 +81,7 @@ pub(crate) fn describe_pids(pids: &[u32]) -> String {
 /// Add sessions that are not running. Return the names of those that crashed.
 fn add_ended(context: &Context, sessions: &mut Vec<Session>, all: bool) -> Result<Vec<String>> {
     let mut crashed = Vec::new();
-    let Some(mut journal) =
-        posthaste_store::Journal::open_existing(context.home.clone(), context.config.patience)?
-    else {
+    let Some(mut journal) = context.existing_journal()? else {
         return Ok(crashed);
     };
     for run in journal.sessions()? {

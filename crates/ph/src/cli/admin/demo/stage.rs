@@ -4,6 +4,7 @@
 use crate::cli::help;
 use crate::cli::prelude::*;
 use crate::config::SETTINGS;
+use crate::hook_install::quoted;
 use crate::output::Output;
 use anstyle::AnsiColor;
 use posthaste_client::session::client::{Client, REQUEST_TIMEOUT};
@@ -237,16 +238,6 @@ fn with_ph_first(ph: &Path) -> std::ffi::OsString {
     let before = std::env::var_os("PATH").unwrap_or_default();
     let dirs = ph.parent().map(Path::to_owned).into_iter();
     std::env::join_paths(dirs.chain(std::env::split_paths(&before))).unwrap_or(before)
-}
-
-/// Quote a word for a shell.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ',');
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
 }
 
 /// Break a paragraph into lines between words.

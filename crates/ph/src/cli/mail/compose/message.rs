@@ -46,6 +46,7 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
             priority: Some(context.config.priority),
             ..Send::new(body)
         },
+        notifies: false,
     };
     let wait = WaitArgs::default();
     post(context, &mailbox, &outgoing, SentFormat::Sentence, &wait)

@@ -7,7 +7,6 @@ use crate::cli::prelude::*;
 use crate::cli::session::nudge;
 use posthaste_client::roster::Address;
 use posthaste_client::session::sessions;
-use posthaste_store::Journal;
 use posthaste_store::live::place::Place;
 use posthaste_wire::Activity;
 
@@ -22,7 +21,7 @@ pub(crate) struct RecipientArgs {
     all: bool,
     /// Nudge each recipient once when the message is stored
     #[arg(long)]
-    notify: bool,
+    pub(crate) notify: bool,
 }
 
 /// The agents that get a copy, and whether the address can have several agents.
@@ -65,20 +64,17 @@ impl RecipientArgs {
             None => Ok(()),
         }
     }
+}
 
-    /// Nudge the recipients if --notify is set, and print whether each was nudged.
-    pub(crate) fn notify(&self, context: &Context, from: &AgentName, names: &[AgentName]) {
-        if !self.notify {
-            return;
-        }
-        for name in names {
-            let usual = format!("You have mail from {from}");
-            let text = context.config.roster.nudge(name).unwrap_or(&usual);
-            match nudge::nudge(context, name, text) {
-                Ok(None) => note(format!("nudged {name}")),
-                Ok(Some(reason)) => note(format!("{name} was not nudged: {reason}")),
-                Err(report) => note(format!("{name} was not nudged: {}", report.message())),
-            }
+/// Nudge agents that have got a message, and print whether each was nudged.
+pub(crate) fn notify(context: &Context, from: &AgentName, names: &[AgentName]) {
+    let usual = format!("You have mail from {from}");
+    for name in names {
+        let text = context.config.roster.nudge(name).unwrap_or(&usual);
+        match nudge::nudge(context, name, text) {
+            Ok(None) => note(format!("nudged {name}")),
+            Ok(Some(reason)) => note(format!("{name} was not nudged: {reason}")),
+            Err(report) => note(format!("{name} was not nudged: {}", report.message())),
         }
     }
 }
@@ -130,8 +126,7 @@ fn refuse_typo(context: &Context, address: &Address) -> Result<()> {
     if context.config.roster.has(name) || Place::of(&context.home, name).record().is_some() {
         return Ok(());
     }
-    let journal = Journal::open_existing(context.home.clone(), context.config.patience)?;
-    let known = match journal {
+    let known = match context.existing_journal()? {
         Some(mut journal) => journal.agents()?,
         None => Vec::new(),
     };
