@@ -6,6 +6,7 @@ use etcetera::BaseStrategy;
 use jiff::Timestamp;
 use posthaste_client::roster::Address;
 use posthaste_core::{AgentName, Evidence, IdPrefix, MessageState};
+use posthaste_session::harness::Catalogue;
 use posthaste_store::home::find::{self as home, Found, HomeSource};
 use posthaste_store::live::place;
 use posthaste_store::report::{Report, Result};
@@ -105,6 +106,16 @@ impl Context {
             true => self.out.json(json),
             false => self.out.line(line),
         }
+    }
+
+    /// Format a time as the settings demand.
+    pub(crate) fn shown_time(&self, time: Timestamp) -> String {
+        self.config.time.show(time, self.now)
+    }
+
+    /// Load all harness manifests.
+    pub(crate) fn catalogue(&self) -> Result<Catalogue> {
+        Catalogue::load(&self.home, &self.config.harnesses.status_rows())
     }
 
     /// Open the journal for writing. Creates it if it does not exist.

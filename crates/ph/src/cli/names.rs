@@ -5,7 +5,6 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use posthaste_client::roster::Address;
 use posthaste_core::{AgentName, IdPrefix, MessageState, Priority, TaskStatus, text};
-use posthaste_session::harness::Catalogue;
 use posthaste_store::report::{Report, Result};
 use posthaste_store::{Journal, Listing, Patience};
 use std::ffi::OsStr;
@@ -124,8 +123,7 @@ pub(super) fn priority() -> impl TypedValueParser<Value = Priority> {
 pub(super) fn complete_harnesses() -> ArgValueCompleter {
     complete(|| {
         let context = Context::with_any_settings(&GlobalOptions::default()).ok()?;
-        let status_rows = context.config.harnesses.status_rows();
-        let catalogue = Catalogue::load(&context.home, &status_rows).ok()?;
+        let catalogue = context.catalogue().ok()?;
         let names = catalogue.entries().iter().map(|entry| entry.name.clone());
         Some(names.map(CompletionCandidate::new).collect())
     })

@@ -5,7 +5,7 @@ pub(super) use crate::cli::names::{
     parse_address, parse_id, parse_name, parse_task_id, priority,
 };
 pub(super) use crate::context::{Context, GlobalOptions};
-pub(super) use crate::output::message_text::field;
+pub(super) use crate::output::message_text::fields;
 pub(super) use crate::output::note;
 pub(super) use posthaste_core::{AgentName, text};
 pub(super) use posthaste_store::report::{Code, Report, Result};

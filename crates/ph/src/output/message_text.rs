@@ -62,7 +62,7 @@ pub(crate) fn rows(context: &mut Context, rows: &[MessageRow]) -> Result<()> {
             [
                 row.id.clone(),
                 format!("{} → {}", row.from, row.to),
-                context.config.time.show(row.created_at, context.now),
+                context.shown_time(row.created_at),
                 row.status.clone(),
             ]
         })
@@ -141,31 +141,22 @@ pub(crate) fn text(context: &mut Context, body: &str, indent: &str) -> Result<()
     Ok(())
 }
 
-pub(crate) fn head(context: &mut Context, message_state: &MessageState) -> Result<()> {
+/// Return the fields above a message's text.
+pub(crate) fn head(context: &Context, message_state: &MessageState) -> Vec<Field> {
     let message = &message_state.message;
     let envelope = &message.envelope;
-    let when = context.config.time.show(message.created_at, context.now);
-    field(context, "message", &message.id.to_string())?;
-    field(
-        context,
-        "from",
-        &format!("{} ({})", envelope.from, envelope.from_evidence),
-    )?;
-    field(context, "to", message.to.as_str())?;
-    field(context, "sent", &when)?;
-    if let Some(subject) = &envelope.subject {
-        field(context, "subject", subject)?;
-    }
-    if envelope.priority != Priority::Normal {
-        field(context, "priority", envelope.priority.as_str())?;
-    }
-    if let Some(parent) = envelope.reply_to {
-        field(context, "reply to", &parent.to_string())?;
-    }
-    if let Some(reply) = pending_replies::told(message_state, context.now) {
-        field(context, "reply", &reply)?;
-    }
-    Ok(())
+    let from = format!("{} ({})", envelope.from, envelope.from_evidence);
+    let priority = Some(envelope.priority).filter(|priority| *priority != Priority::Normal);
+    vec![
+        ("message", Some(message.id.to_string())),
+        ("from", Some(from)),
+        ("to", Some(message.to.to_string())),
+        ("sent", Some(context.shown_time(message.created_at))),
+        ("subject", envelope.subject.clone()),
+        ("priority", priority.map(|priority| priority.to_string())),
+        ("reply to", envelope.reply_to.map(|id| id.to_string())),
+        ("reply", pending_replies::told(message_state, context.now)),
+    ]
 }
 
 /// Print one line per receipt.
@@ -174,7 +165,7 @@ pub(crate) fn receipts(context: &mut Context, receipts: Vec<wire::Receipt>) -> R
         context.out.line("")?;
     }
     for receipt in receipts {
-        let when = context.config.time.show(receipt.at, context.now);
+        let when = context.shown_time(receipt.at);
         let details = [
             receipt.route.map(|route| format!("by way of {route}")),
             receipt.evidence,
@@ -190,10 +181,17 @@ pub(crate) fn receipts(context: &mut Context, receipts: Vec<wire::Receipt>) -> R
     Ok(())
 }
 
-pub(crate) fn field(context: &mut Context, name: &str, value: &str) -> Result<()> {
+/// The name and value of a line. A line without a value is not printed.
+pub(crate) type Field = (&'static str, Option<String>);
+
+pub(crate) fn fields(context: &mut Context, fields: impl IntoIterator<Item = Field>) -> Result<()> {
     let label = AnsiColor::Cyan.on_default();
-    let value = text::visible(value).replace('\n', "\u{240a}");
-    context
-        .out
-        .line(format!("{label}{name:<11}{label:#}{value}"))
+    for (name, value) in fields {
+        let Some(value) = value else { continue };
+        let value = text::visible(&value).replace('\n', "\u{240a}");
+        context
+            .out
+            .line(format!("{label}{name:<11}{label:#}{value}"))?;
+    }
+    Ok(())
 }

@@ -4,7 +4,7 @@ use anstream::ColorChoice;
 use anstyle::AnsiColor;
 use posthaste_client::session::sessions;
 use posthaste_core::harness::version;
-use posthaste_session::harness::{Catalogue, installed};
+use posthaste_session::harness::installed;
 use posthaste_store::health::Health;
 use posthaste_store::live::process::is_program;
 use posthaste_store::{Error, Hint, Home, Journal};
@@ -231,7 +231,8 @@ fn optional_program(context: &Context, program: &'static str) -> Finding {
         return info(program, "not installed");
     };
     let shown = found.display().to_string();
-    let harness = Catalogue::load(&context.home, &context.config.harnesses.status_rows())
+    let harness = context
+        .catalogue()
         .and_then(|catalogue| catalogue.take(program));
     let known = harness.ok().map(|harness| harness.version);
     let version = known.and_then(|known| {

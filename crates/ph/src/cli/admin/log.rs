@@ -98,7 +98,7 @@ fn print(context: &mut Context, record: &Record) -> Result<()> {
         return context.out.json_text(&to_line(record));
     }
     let when = match record.at.parse() {
-        Ok(at) => context.config.time.show(at, context.now),
+        Ok(at) => context.shown_time(at),
         Err(_) => text::one_line(&record.at, 40),
     };
     let agent = text::one_line(&record.agent, 64);

@@ -36,7 +36,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     } else if args.body {
         context.out.bytes(body.as_bytes())?;
     } else {
-        entry.print_head(context)?;
+        fields(context, entry.head(context))?;
         message_text::text(context, &body, "")?;
     }
     context.out.flush()?;

@@ -2,7 +2,6 @@ use crate::cli::prelude::*;
 use crate::cli::session::never_ran;
 use crate::cli::session::run::{is_on_terminal, start_and_show, terminal_size};
 use crate::cli::session::stop::{self, StopMode, StopOutcome};
-use posthaste_session::harness::Catalogue;
 use posthaste_session::host::start::{self, Resumption};
 use posthaste_store::live::place::{Launch, Place, Record};
 
@@ -53,8 +52,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     };
     // A failed restart leaves the old session running.
     let check = || -> Result<()> {
-        let harness = Catalogue::load(&context.home, &context.config.harnesses.status_rows())?
-            .take(&record.launch.harness)?;
+        let harness = context.catalogue()?.take(&record.launch.harness)?;
         match &record.launch.build {
             Some(settings) => {
                 let Launch { cwd, env, .. } = &record.launch;

@@ -4,7 +4,6 @@ use crate::cli::session::stop::wait_until;
 use crate::cli::session::{attach, status};
 use crate::hook_install;
 use posthaste_client::session::sessions;
-use posthaste_session::harness::Catalogue;
 use posthaste_session::host::start::{self, Audience, Resumption, StartedSession};
 use posthaste_session::socket::listen::check_length;
 use posthaste_store::live::place::{Launch, Place, Record};
@@ -269,7 +268,7 @@ fn launch(context: &Context, args: Args) -> Result<Launch> {
         command,
     } = args;
     let command = words(command)?;
-    let catalogue = Catalogue::load(&context.home, &context.config.harnesses.status_rows())?;
+    let catalogue = context.catalogue()?;
     let program = command.first().map_or("", String::as_str);
     let harness = harness.unwrap_or_else(|| catalogue.default_for(program).to_owned());
     catalogue.take(&harness)?;

@@ -67,7 +67,7 @@ enum HarnessVerb {
 }
 
 pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
-    let catalogue = Catalogue::load(&context.home, &context.config.harnesses.status_rows())?;
+    let catalogue = context.catalogue()?;
     match args.verb {
         HarnessVerb::Ls => list(context, &catalogue),
         HarnessVerb::Show { name } => {

@@ -292,22 +292,26 @@ fn print(
         return context.out.json(&value);
     }
     let assumed = if is_assumed { " (assumed)" } else { "" };
-    field(context, "input box", &input_box)?;
-    field(context, "cursor", &format!("{column},{row}{assumed}"))?;
-    let dialog = sighting.dialog.as_deref().unwrap_or("none");
-    field(context, "dialog", dialog)?;
-    for claim in &sighting.claims {
+    let mut lines = vec![
+        ("input box", input_box),
+        ("cursor", format!("{column},{row}{assumed}")),
+        (
+            "dialog",
+            sighting.dialog.clone().unwrap_or_else(|| "none".to_owned()),
+        ),
+    ];
+    lines.extend(sighting.claims.iter().map(|claim| {
         let activity = format!("{}: {}", activity_name(claim.says), claim.evidence);
-        field(context, "activity", &activity)?;
-    }
+        ("activity", activity)
+    }));
     if sighting.claims.is_empty() {
-        field(context, "activity", "no claim")?;
+        lines.push(("activity", "no claim".to_owned()));
     }
-    let version = match &version {
-        Some(shown) => version::described(shown, manifest.version.tested_instead(Some(shown))),
-        None => "not shown".to_owned(),
-    };
-    field(context, "version", &version)
+    let tested = manifest.version.tested_instead(version.as_deref());
+    let version = version.map(|version| version::described(&version, tested));
+    lines.push(("version", version.unwrap_or_else(|| "not shown".to_owned())));
+    let lines = lines.into_iter().map(|(name, value)| (name, Some(value)));
+    fields(context, lines)
 }
 
 /// Describe the state of the input box in words and as JSON.
