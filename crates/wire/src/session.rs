@@ -227,7 +227,7 @@ impl LoopStatus {
     }
 
     /// Describe the state in a few words.
-    pub fn told(&self, now: Timestamp) -> String {
+    pub fn describe(&self, now: Timestamp) -> String {
         let number = match (self.iteration, self.max_iterations) {
             (0, _) => "no iteration has begun".to_owned(),
             (iteration, 0) => format!("iteration {iteration}"),

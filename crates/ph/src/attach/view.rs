@@ -197,8 +197,8 @@ impl View {
             match self.decoder.next_frame() {
                 Ok(None) => return None,
                 Ok(Some(Frame::Data(output))) => self.output(&output),
-                Ok(Some(Frame::Control(said))) => {
-                    if let Some(left) = self.handle_control(now, &said) {
+                Ok(Some(Frame::Control(message))) => {
+                    if let Some(left) = self.handle_control(now, &message) {
                         return Some(left);
                     }
                 }
@@ -223,9 +223,9 @@ impl View {
         }
     }
 
-    fn handle_control(&mut self, now: Instant, said: &[u8]) -> Option<AttachEnd> {
+    fn handle_control(&mut self, now: Instant, message: &[u8]) -> Option<AttachEnd> {
         // A newer session may send types that this version does not know.
-        match serde_json::from_slice(said).ok()? {
+        match serde_json::from_slice(message).ok()? {
             ToClient::Ended { how } => {
                 return Some(AttachEnd::Ended {
                     how: text::one_line(&how, 200),
@@ -340,8 +340,8 @@ mod tests {
         frames
     }
 
-    fn says(said: &ToClient) -> Vec<u8> {
-        encode(CONTROL, &serde_json::to_vec(said).unwrap())
+    fn says(message: &ToClient) -> Vec<u8> {
+        encode(CONTROL, &serde_json::to_vec(message).unwrap())
     }
 
     #[test]
@@ -401,7 +401,7 @@ mod tests {
         let (mut view, now) = view(options());
         view.typed(now, b"\x1ct");
         assert_eq!(sent(&mut view), [r#"{"type":"take"}"#]);
-        for (taken, yours, said, next) in [
+        for (taken, yours, message, next) in [
             (true, true, "you have the keyboard", "release"),
             (true, false, "another viewer has taken", "take"),
             (false, false, "the keyboard is free again", "take"),
@@ -409,7 +409,7 @@ mod tests {
             view.received(now, &says(&ToClient::Keyboard { taken, yours }));
             view.update_line(now);
             let drawn = drain(&mut view.to_screen);
-            assert!(drawn.contains(said), "{drawn:?}");
+            assert!(drawn.contains(message), "{drawn:?}");
             view.typed(now, b"\x1ct");
             assert_eq!(sent(&mut view), [format!(r#"{{"type":"{next}"}}"#)]);
         }

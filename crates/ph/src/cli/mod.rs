@@ -9,6 +9,7 @@ mod help;
 pub(crate) mod loop_;
 mod mail;
 mod names;
+mod prelude;
 mod session;
 
 pub(crate) use mail::check::{Caller, reminder};
@@ -157,7 +158,7 @@ pub(crate) fn parse() -> std::result::Result<Cli, ExitCode> {
 }
 
 pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
-    let said = GlobalOptions {
+    let options = GlobalOptions {
         home: cli.global.home,
         json: cli.global.json,
         color: cli.global.color,
@@ -165,39 +166,39 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
     };
     match cli.verb {
         // Bare `ph` prints its help.
-        None => help::print(&Cli::command().render_help(), &said).map(Into::into),
+        None => help::print(&Cli::command().render_help(), &options).map(Into::into),
         // The exit codes of this verb belong to a protocol.
-        Some(Verb::Provider(args)) => provider::run(args, &said),
-        Some(verb) => run_verb(verb, &said).map(Into::into),
+        Some(Verb::Provider(args)) => provider::run(args, &options),
+        Some(verb) => run_verb(verb, &options).map(Into::into),
     }
 }
 
-fn run_verb(verb: Verb, said: &GlobalOptions) -> Result<Code> {
+fn run_verb(verb: Verb, options: &GlobalOptions) -> Result<Code> {
     if let Verb::Hook(args) = verb {
         return Ok(hook::run(args));
     }
     // These verbs read neither the settings nor the home.
     match &verb {
-        Verb::Completions(args) => return completions::run(args, said),
-        Verb::Man(args) => return man::run(args, said),
-        Verb::Help(args) => return help::run(args, said),
-        Verb::Demo(args) => return demo::run(args, said),
-        Verb::Trust(args) => return trust::run(args, said),
-        Verb::Check(args) if args.inject => return Ok(check::inject(args, said)),
+        Verb::Completions(args) => return completions::run(args, options),
+        Verb::Man(args) => return man::run(args, options),
+        Verb::Help(args) => return help::run(args, options),
+        Verb::Demo(args) => return demo::run(args, options),
+        Verb::Trust(args) => return trust::run(args, options),
+        Verb::Check(args) if args.inject => return Ok(check::inject(args, options)),
         // Standard output belongs to the protocol.
-        Verb::Mcp(args) if args.is_server() => return crate::mcp::serve(said),
+        Verb::Mcp(args) if args.is_server() => return crate::mcp::serve(options),
         _ => {}
     }
     let mut context = match &verb {
         // The doctor reports invalid settings itself.
-        Verb::Doctor(_) => match Context::with_any_settings(said) {
+        Verb::Doctor(_) => match Context::with_any_settings(options) {
             Ok(context) => context,
-            Err(report) => return doctor::report_unusable_home(said, &report),
+            Err(report) => return doctor::report_unusable_home(options, &report),
         },
-        _ => Context::new(said)?,
+        _ => Context::new(options)?,
     };
-    for said in crate::config::misspelt_variables() {
-        note(said);
+    for notice in crate::config::misspelt_variables() {
+        note(notice);
     }
     let code = carry_out(&mut context, verb)?;
     context.out.flush()?;
@@ -211,12 +212,12 @@ pub(crate) struct Captured {
 }
 
 /// Run the command line `ph WORDS` in this process and return its output.
-pub(crate) fn capture(words: &[String], said: &GlobalOptions) -> Result<Captured> {
-    let words = std::iter::once("ph").chain(words.iter().map(String::as_str));
+pub(crate) fn capture(words: &[impl AsRef<str>], options: &GlobalOptions) -> Result<Captured> {
+    let words = std::iter::once("ph").chain(words.iter().map(AsRef::as_ref));
     let cli = Cli::try_parse_from(words).map_err(|error| misread::report(&error))?;
     let mut context = Context::new(&GlobalOptions {
         sink: Sink::Memory,
-        ..said.clone()
+        ..options.clone()
     })?;
     let code = match cli.verb {
         Some(verb) => carry_out(&mut context, verb)?,

@@ -6,7 +6,6 @@ use crate::cli::{self, Caller};
 use crate::context::{Context, GlobalOptions};
 use crate::output;
 use posthaste_core::AgentName;
-use posthaste_session::harness::Catalogue;
 use posthaste_store::report::Report;
 
 pub(super) fn inject(call: &Call, event: &str, payload: &str) -> Result<(), String> {
@@ -30,8 +29,7 @@ fn agent_name(call: &Call) -> Result<Option<AgentName>, String> {
 
 fn try_inject(call: &Call, agent: &AgentName, event: &str, payload: &str) -> Result<(), Report> {
     let mut context = Context::new(&GlobalOptions::default())?;
-    let manifest = Catalogue::load(&context.home, &context.config.harnesses.status_rows())?
-        .take(&call.harness)?;
+    let manifest = context.catalogue()?.take(&call.harness)?;
     let hooks = &manifest.hook;
     if !hooks.read(event, payload).is_prompt_that_takes() {
         return Ok(());

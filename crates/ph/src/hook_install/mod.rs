@@ -236,12 +236,12 @@ pub(crate) fn has_any_installed(harness: &str) -> bool {
 }
 
 /// Quote a word for a shell.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
+pub(crate) fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%,".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
     }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// Return whether a command runs `ph hook` for this harness.

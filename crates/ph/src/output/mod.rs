@@ -3,6 +3,7 @@
 //! Colour is only written to terminals. If the reader closes the pipe, the command ends silently.
 
 pub(crate) mod message_text;
+pub(crate) mod table;
 
 use anstream::adapter::strip_str;
 use anstream::{AutoStream, ColorChoice};

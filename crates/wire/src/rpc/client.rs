@@ -1,7 +1,7 @@
 //! Client side of the JSON-RPC dialect: writes requests and reads the lines of a session.
 
 use crate::event::{self, Event};
-use crate::fields::{self, Fields};
+use crate::fields::{self, Fields, RawJson};
 use crate::method::{EncodedReply, Method, MethodResult};
 use crate::rpc::{self, Failure, Id};
 use serde::Serialize;
@@ -85,7 +85,7 @@ pub fn hear(line: &[u8]) -> Result<Heard, Garbled> {
         return Ok(Heard::Reply(Reply { id, outcome }));
     }
     if let Some(result) = fields.raw("result") {
-        let outcome = Ok(EncodedReply(result.to_owned()));
+        let outcome = Ok(EncodedReply(RawJson::keep(result)));
         return Ok(Heard::Reply(Reply { id, outcome }));
     }
     match (

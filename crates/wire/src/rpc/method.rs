@@ -4,7 +4,7 @@
 //! equal the original's; the others follow its style.
 
 use crate::ask::Ask;
-use crate::fields::Fields;
+use crate::fields::{Fields, RawJson};
 use crate::param::{Dropped, Enabled, Events, Keys, Param, Payload, Prompt};
 use crate::rpc::Failure;
 use crate::topic::Interest;
@@ -13,7 +13,7 @@ use jiff::{SignedDuration, Timestamp};
 use posthaste_core::storm::Limits;
 use posthaste_core::{AgentName, Body, Draft, Evidence, IdPrefix, MessageId, Priority};
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ pub trait Method: Serialize {
     /// Encode a result.
     fn answer(answer: &Self::Reply) -> MethodResult {
         match serde_json::value::to_raw_value(answer) {
-            Ok(json) => Ok(EncodedReply(json)),
+            Ok(json) => Ok(EncodedReply(RawJson(json))),
             Err(error) => Err(Failure::internal(error.to_string())),
         }
     }
@@ -35,26 +35,13 @@ pub trait Method: Serialize {
 pub type MethodResult = Result<EncodedReply, Failure>;
 
 /// Encoded result of a method.
-#[derive(Debug, Clone)]
-pub struct EncodedReply(pub(crate) Box<RawValue>);
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct EncodedReply(pub(crate) RawJson);
 
 impl EncodedReply {
     pub fn get(&self) -> &str {
         self.0.get()
-    }
-}
-
-impl PartialEq for EncodedReply {
-    fn eq(&self, other: &Self) -> bool {
-        self.get() == other.get()
-    }
-}
-
-impl Eq for EncodedReply {}
-
-impl Serialize for EncodedReply {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(to)
     }
 }
 

@@ -9,10 +9,10 @@ pub mod method;
 pub mod param;
 pub mod topic;
 
-use crate::fields::{Fields, Items};
+use crate::fields::{Fields, Items, RawJson};
 use crate::method::{Call, MethodResult};
 use crate::plain;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 /// Maximum length of a line without its line break. Readers keep no more, and reply
@@ -52,12 +52,13 @@ impl Request {
 }
 
 /// Id of a request in its original form: 1 and 1.0 differ for some clients.
-#[derive(Debug, Clone)]
-pub struct Id(Box<RawValue>);
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Id(RawJson);
 
 impl Id {
     pub fn null() -> Self {
-        Self(RawValue::NULL.to_owned())
+        Self::keep(RawValue::NULL)
     }
 
     pub fn get(&self) -> &str {
@@ -65,21 +66,7 @@ impl Id {
     }
 
     pub(crate) fn keep(value: &RawValue) -> Self {
-        Self(value.to_owned())
-    }
-}
-
-impl PartialEq for Id {
-    fn eq(&self, other: &Self) -> bool {
-        self.get() == other.get()
-    }
-}
-
-impl Eq for Id {}
-
-impl Serialize for Id {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(to)
+        Self(RawJson::keep(value))
     }
 }
 

@@ -2,12 +2,12 @@
 //!
 //! The named types are those for which the original has its own rule or error text.
 
-use crate::fields::{self, Items};
+use crate::fields::{self, Items, RawJson};
 use crate::rpc::Failure;
 use crate::topic::Interest;
 use posthaste_core::IdPrefix;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Serialize, Serializer};
 use serde_json::error::Category;
 use serde_json::value::RawValue;
 
@@ -33,41 +33,19 @@ fn decode<T: DeserializeOwned>(field: &'static str, value: &RawValue) -> Result<
     })
 }
 
-fn required<T: DeserializeOwned>(
-    field: &'static str,
-    value: Option<&RawValue>,
-) -> Result<T, Failure> {
-    match value {
-        Some(value) => decode(field, value),
-        None => Err(Failure::invalid_params(format!(
-            "Missing '{field}' parameter"
-        ))),
-    }
+macro_rules! required_params {
+    ($($type:ty),*) => {
+        $(impl Param for $type {
+            fn read(field: &'static str, value: Option<&RawValue>) -> Result<Self, Failure> {
+                let missing = || format!("Missing '{field}' parameter");
+                let value = value.ok_or_else(|| Failure::invalid_params(missing()))?;
+                decode(field, value)
+            }
+        })*
+    };
 }
 
-impl Param for String {
-    fn read(field: &'static str, value: Option<&RawValue>) -> Result<Self, Failure> {
-        required(field, value)
-    }
-}
-
-impl Param for u64 {
-    fn read(field: &'static str, value: Option<&RawValue>) -> Result<Self, Failure> {
-        required(field, value)
-    }
-}
-
-impl Param for IdPrefix {
-    fn read(field: &'static str, value: Option<&RawValue>) -> Result<Self, Failure> {
-        required(field, value)
-    }
-}
-
-impl Param for Vec<IdPrefix> {
-    fn read(field: &'static str, value: Option<&RawValue>) -> Result<Self, Failure> {
-        required(field, value)
-    }
-}
+required_params!(String, u64, IdPrefix, Vec<IdPrefix>);
 
 /// Null counts as missing.
 impl<T: DeserializeOwned> Param for Option<T> {
@@ -150,15 +128,16 @@ impl Param for Enabled {
 }
 
 /// A hook's JSON payload in its original form; only its harness interprets it.
-#[derive(Debug, Clone)]
-pub struct Payload(Box<RawValue>);
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Payload(RawJson);
 
 impl Payload {
     /// Replace line breaks by spaces, so that the payload fits into a line. JSON has line breaks
     /// only between tokens.
     pub fn new(json: &str) -> serde_json::Result<Self> {
         let line = json.trim().replace(['\n', '\r'], " ");
-        RawValue::from_string(line).map(Self)
+        RawValue::from_string(line).map(|value| Self(RawJson(value)))
     }
 
     /// Payload of a hook without data.
@@ -167,25 +146,11 @@ impl Payload {
     }
 
     pub(crate) fn keep(value: &RawValue) -> Self {
-        Self(value.to_owned())
+        Self(RawJson::keep(value))
     }
 
     pub fn get(&self) -> &str {
         self.0.get()
-    }
-}
-
-impl PartialEq for Payload {
-    fn eq(&self, other: &Self) -> bool {
-        self.get() == other.get()
-    }
-}
-
-impl Eq for Payload {}
-
-impl Serialize for Payload {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(to)
     }
 }
 
@@ -196,7 +161,7 @@ impl Param for Payload {
     }
 
     fn is_absent(&self) -> bool {
-        fields::is_null(&self.0)
+        *self == Self::null()
     }
 }
 

@@ -32,7 +32,10 @@ fn a_loop_is_described_by_its_state() {
     let check = |change: &dyn Fn(&mut LoopStatus), want: &str| {
         let mut looped = status();
         change(&mut looped);
-        assert_eq!(looped.told(now), format!("{want}; tasks 1 done, 2 open"));
+        assert_eq!(
+            looped.describe(now),
+            format!("{want}; tasks 1 done, 2 open")
+        );
     };
     check(&|_| {}, "iteration 3 of 9 runs");
     check(&|l| l.max_iterations = 0, "iteration 3 runs");

@@ -1,6 +1,5 @@
-use crate::context::Context;
-use crate::output::{counted, note};
-use posthaste_store::report::{Code, Report, Result};
+use crate::cli::prelude::*;
+use crate::output::counted;
 use posthaste_store::transfer::{self, Exported};
 use posthaste_store::{Error, Journal};
 use std::fs::OpenOptions;

@@ -1,11 +1,6 @@
-use crate::cli::names::NameParser;
-use crate::context::Context;
+use crate::cli::prelude::*;
 use crate::hook_install::{self, State, Target};
-use crate::output::note;
 use anstyle::{AnsiColor, Style};
-use posthaste_core::{AgentName, text};
-use posthaste_store::report::{Code, Report, Result};
-use serde::Serialize;
 use std::io::{BufRead, IsTerminal};
 use std::path::PathBuf;
 
@@ -36,7 +31,7 @@ enum HooksVerb {
         #[arg(value_name = "HARNESS", value_parser = harness())]
         harness: String,
         /// Agent whose mail is shown if PH_AGENT is not set
-        #[arg(long, value_name = "NAME", value_parser = NameParser)]
+        #[arg(long, value_name = "NAME", value_parser = parse_name)]
         agent: Option<AgentName>,
         /// Do not ask for confirmation
         #[arg(long)]

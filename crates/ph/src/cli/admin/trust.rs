@@ -1,12 +1,10 @@
-use crate::context::GlobalOptions;
+use crate::cli::prelude::*;
 use crate::output::Output;
 use anstream::ColorChoice;
-use posthaste_core::text;
 use posthaste_store::Home;
 use posthaste_store::home::find as home;
 use posthaste_store::live::place::{self, Launch, Place};
 use posthaste_store::live::process;
-use posthaste_store::report::{Code, Report, Result};
 use std::path::Path;
 
 /// Accept a project's home that was copied, cloned or unpacked
@@ -24,8 +22,8 @@ Examples:
   ph trust --home .posthaste")]
 pub(crate) struct Args {}
 
-pub(crate) fn run(_: &Args, said: &GlobalOptions) -> Result<Code> {
-    let Some(path) = &said.home else {
+pub(crate) fn run(_: &Args, options: &GlobalOptions) -> Result<Code> {
+    let Some(path) = &options.home else {
         return Err(Report::usage("cannot trust a home: --home is missing")
             .hint("run 'ph trust --home PATH'"));
     };
@@ -38,7 +36,7 @@ pub(crate) fn run(_: &Args, said: &GlobalOptions) -> Result<Code> {
     let home = home::trust(path)?;
     let launches = recorded_launches(&home);
     let mut out = Output::new(ColorChoice::Auto);
-    if said.json {
+    if options.json {
         let commands = launches.iter().map(|launch| {
             serde_json::json!({
                 "name": launch.name,

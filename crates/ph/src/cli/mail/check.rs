@@ -1,15 +1,13 @@
 use crate::cli::loop_::worklist;
 use crate::cli::mail::mailbox::{self, Mailbox};
-use crate::cli::names::{AddressParser, complete_agents};
-use crate::context::{Context, GlobalOptions};
-use crate::output::{self, note};
+use crate::cli::prelude::*;
+use crate::output;
 use posthaste_client::mail;
 use posthaste_client::roster::Address;
 use posthaste_core::inject::{self, Entry, MAX_BYTES};
 use posthaste_core::offer;
-use posthaste_core::{AgentName, Body, MessageId, MessageState, text};
+use posthaste_core::{Body, MessageId, MessageState};
 use posthaste_store::operation::{Inject, Injection, RecordDelivery};
-use posthaste_store::report::{Code, Report, Result};
 use posthaste_store::{InjectLock, Journal, Patience, files};
 
 /// Evidence recorded when a hook has printed a message.
@@ -33,7 +31,7 @@ Examples:
   ph check --inject")]
 pub(crate) struct Args {
     /// Owner of the inbox [default: PH_AGENT, else human]
-    #[arg(value_name = "NAME", add = complete_agents(), value_parser = AddressParser)]
+    #[arg(value_name = "NAME", add = complete_agents(), value_parser = parse_address)]
     name: Option<Address>,
     /// Print new mail as a reminder for the calling agent
     #[arg(long, conflicts_with = "json")]
@@ -55,8 +53,8 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
 }
 
 /// Run `ph check --inject` for a hook. Always succeeds: an agent must never fail because of its mail.
-pub(crate) fn inject(args: &Args, said: &GlobalOptions) -> Code {
-    if let Err(report) = try_inject(args, said)
+pub(crate) fn inject(args: &Args, options: &GlobalOptions) -> Code {
+    if let Err(report) = try_inject(args, options)
         && report.is_failure()
     {
         note(format!("no mail was shown: {}", report.message()));
@@ -64,8 +62,8 @@ pub(crate) fn inject(args: &Args, said: &GlobalOptions) -> Code {
     Code::Ok
 }
 
-fn try_inject(args: &Args, said: &GlobalOptions) -> Result<()> {
-    let mut context = Context::new(said)?;
+fn try_inject(args: &Args, options: &GlobalOptions) -> Result<()> {
+    let mut context = Context::new(options)?;
     let name = context.owner(args.name.as_ref())?;
     let Some(reminder) = reminder(&mut context, &name, Caller::Anybody, note)? else {
         return Ok(());

@@ -1,8 +1,6 @@
 use crate::cli::mail::mailbox::{self, Mailbox, Part};
-use crate::cli::names::{AddressParser, complete_agents};
-use crate::context::Context;
+use crate::cli::prelude::*;
 use posthaste_client::roster::Address;
-use posthaste_store::report::{Code, Result};
 
 /// List an agent's unread messages
 ///
@@ -16,7 +14,7 @@ Examples:
   ph inbox coder-1 --prompt >> prompt.md")]
 pub(crate) struct Args {
     /// Owner of the inbox [default: PH_AGENT, else human]
-    #[arg(value_name = "NAME", value_parser = AddressParser, add = complete_agents())]
+    #[arg(value_name = "NAME", value_parser = parse_address, add = complete_agents())]
     name: Option<Address>,
     /// Include messages that were read but not archived, and messages that failed
     #[arg(long)]

@@ -1,14 +1,11 @@
 use crate::cli::mail::mailbox::{Entry, Located, Mailbox, Marking};
-use crate::cli::names::{TypedId, complete_ids};
-use crate::context::Context;
+use crate::cli::prelude::*;
 use crate::output::message_text;
-use crate::output::note;
 use jiff::Timestamp;
 use posthaste_client::mail;
+use posthaste_core::Order;
 use posthaste_core::receipt::{Receipt, Step};
-use posthaste_core::{AgentName, Order, text};
 use posthaste_store::files;
-use posthaste_store::report::{Code, Result};
 
 /// Print a message and mark it as read
 ///
@@ -39,7 +36,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     } else if args.body {
         context.out.bytes(body.as_bytes())?;
     } else {
-        entry.print_head(context)?;
+        fields(context, entry.head(context))?;
         message_text::text(context, &body, "")?;
     }
     context.out.flush()?;

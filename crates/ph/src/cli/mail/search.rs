@@ -1,9 +1,6 @@
 use crate::cli::mail::mailbox::{self, Entry, Mailbox};
-use crate::cli::names::{NameParser, complete_agents};
-use crate::context::Context;
+use crate::cli::prelude::*;
 use crate::output::{progress, progress_done};
-use posthaste_core::AgentName;
-use posthaste_store::report::{Code, Report, Result};
 use posthaste_store::search::{Order, Query};
 
 /// Search messages for words
@@ -21,10 +18,10 @@ pub(crate) struct Args {
     #[arg(value_name = "QUERY", required = true)]
     words: Vec<String>,
     /// Find only messages from this agent
-    #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    #[arg(long, value_name = "NAME", value_parser = parse_name, add = complete_agents())]
     from: Option<AgentName>,
     /// Find only messages to this agent
-    #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    #[arg(long, value_name = "NAME", value_parser = parse_name, add = complete_agents())]
     to: Option<AgentName>,
     /// Print the best matches first, instead of the newest
     #[arg(long)]

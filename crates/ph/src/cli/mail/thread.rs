@@ -1,7 +1,5 @@
 use crate::cli::mail::mailbox::{self, Mailbox};
-use crate::cli::names::{TypedId, complete_ids};
-use crate::context::Context;
-use posthaste_store::report::{Code, Result};
+use crate::cli::prelude::*;
 
 /// Print all messages of a thread, in order
 ///

@@ -250,7 +250,8 @@ impl SessionState {
         let record = &self.setup.record;
         let observed = self.driver.delivery().activity();
         let (activity, loop_status) = self.activity();
-        let loop_evidence = loop_status.map(|status| status.told(posthaste_store::times::now()));
+        let loop_evidence =
+            loop_status.map(|status| status.describe(posthaste_store::times::now()));
         let since = loop_status.and_then(|status| status.since);
         let (activity, blocked_on) = wire_activity(&activity);
         let end = (observed.activity == Activity::Exited)

@@ -1,12 +1,10 @@
 //! A message as the verbs print it, from the journal or from a script.
 
-use crate::context::Context;
-use crate::output::message_text::{self, Row, field};
-use posthaste_core::{Message, MessageState, Timestamp, prompt, text};
+use crate::cli::prelude::*;
+use crate::output::message_text::{self, Field, MessageRow};
+use posthaste_core::{Message, MessageState, Timestamp, prompt};
 use posthaste_store::Home;
-use posthaste_store::report::Result;
 use posthaste_wire::{self as wire, provider};
-use serde::Serialize;
 
 #[derive(Debug)]
 pub(crate) enum Entry {
@@ -65,10 +63,10 @@ impl Entry {
         }
     }
 
-    fn to_row(&self, now: Timestamp) -> Row {
+    fn to_row(&self, now: Timestamp) -> MessageRow {
         match self {
             Self::Journal(state) => message_text::row(state, now),
-            Self::Script { message, copy } => Row {
+            Self::Script { message, copy } => MessageRow {
                 id: text::one_line(&message.id, usize::MAX),
                 from: text::one_line(&message.from, 80),
                 to: text::one_line(&message.to, 80),
@@ -97,26 +95,21 @@ impl Entry {
         }
     }
 
-    /// Print the fields above the text.
-    pub(crate) fn print_head(&self, context: &mut Context) -> Result<()> {
+    /// Return the fields above the text.
+    pub(crate) fn head(&self, context: &Context) -> Vec<Field> {
         let message = match self {
             Self::Journal(state) => return message_text::head(context, state),
             Self::Script { message, .. } => message,
         };
-        let sent = context.config.time.show(message.created_at, context.now);
-        field(context, "message", &message.id)?;
-        field(context, "from", &message.from)?;
-        field(context, "to", &message.to)?;
-        field(context, "sent", &sent)?;
-        for (name, value) in [
-            ("subject", &message.subject),
-            ("reply to", &message.reply_to),
-        ] {
-            if !value.is_empty() {
-                field(context, name, value)?;
-            }
-        }
-        Ok(())
+        let some = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+        vec![
+            ("message", Some(message.id.clone())),
+            ("from", Some(message.from.clone())),
+            ("to", Some(message.to.clone())),
+            ("sent", Some(context.shown_time(message.created_at))),
+            ("subject", some(&message.subject)),
+            ("reply to", some(&message.reply_to)),
+        ]
     }
 }
 
@@ -149,7 +142,7 @@ pub(crate) fn print_thread(context: &mut Context, entries: &[Entry]) -> Result<(
             context.out.line("")?;
         }
         let body = entry.body(&context.home)?;
-        entry.print_head(context)?;
+        fields(context, entry.head(context))?;
         // Indented, so that no text can be mistaken for the header of another message.
         message_text::text(context, &body, "    ")?;
     }

@@ -17,14 +17,12 @@ pub(crate) use local_copies::import_new;
 pub(crate) use send::{print_script_messages, print_sent, through_script};
 pub(crate) use why::explain;
 
-use crate::cli::names::TypedId;
-use crate::context::Context;
+use crate::cli::prelude::*;
 use local_copies::Copies;
-use posthaste_core::{AgentName, MessageState};
+use posthaste_core::MessageState;
 use posthaste_provider::script::Script;
 use posthaste_provider::{import, recursion_guard};
 use posthaste_session::pty::child::kill_with_parent;
-use posthaste_store::report::{Report, Result};
 use posthaste_store::{Journal, Listing};
 use posthaste_wire::Count;
 use posthaste_wire::provider::Op;

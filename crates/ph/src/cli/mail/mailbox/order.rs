@@ -2,15 +2,12 @@
 
 use super::local_copies::{Copies, apply_order};
 use super::{Located, Mailbox, ScriptMessage, cannot};
-use crate::cli::names::TypedId;
-use crate::context::Context;
+use crate::cli::prelude::*;
 use posthaste_client::mail;
-use posthaste_core::{Order, text};
+use posthaste_core::Order;
 use posthaste_provider::script::Script;
 use posthaste_store::operation::OrderEffect;
-use posthaste_store::report::{Code, Report, Result};
 use posthaste_wire::provider::{Message, Op};
-use serde::Serialize;
 
 /// The outcome of an order on one message.
 struct Ordered {
@@ -27,14 +24,13 @@ struct OrderedJson<'a> {
 }
 
 impl Mailbox {
-    /// Apply an order, and print each outcome as `word` names it. The journal changes all of the
-    /// messages or none. A script cannot, so what it has changed before it failed is printed.
+    /// Apply an order, and print each outcome. The journal changes all of the messages or none. A
+    /// script cannot, so what it has changed before it failed is printed.
     pub(crate) fn order(
         &self,
         context: &mut Context,
         order: Order,
         ids: &[TypedId],
-        word: fn(OrderEffect) -> &'static str,
     ) -> Result<Code> {
         if let Self::Script(script) = self {
             let (mut in_script, mut is_in_journal) = (Vec::new(), false);
@@ -47,7 +43,7 @@ impl Mailbox {
             if !is_in_journal {
                 let mut ordered = Vec::new();
                 let result = order_in_script(context, script, order, in_script, &mut ordered);
-                print(context, &ordered, word)?;
+                print(context, order, &ordered)?;
                 return result.map(|()| Code::Ok);
             }
             if !in_script.is_empty() {
@@ -79,7 +75,7 @@ impl Mailbox {
             outcome: one.outcome,
         });
         let ordered: Vec<_> = ordered.collect();
-        print(context, &ordered, word)?;
+        print(context, order, &ordered)?;
         mail::leave(journal);
         Ok(Code::Ok)
     }
@@ -144,24 +140,37 @@ fn check_owner(
     }
 }
 
-fn print(
-    context: &mut Context,
-    ordered: &[Ordered],
-    word: fn(OrderEffect) -> &'static str,
-) -> Result<()> {
+fn print(context: &mut Context, order: Order, ordered: &[Ordered]) -> Result<()> {
     if context.json && !ordered.is_empty() {
         let ordered = ordered.iter().map(|one| OrderedJson {
             id: &one.id,
-            outcome: word(one.outcome),
+            outcome: word(order, one.outcome),
             changed: one.outcome == OrderEffect::Changed,
         });
         let ordered: Vec<_> = ordered.collect();
         context.out.json(&ordered)?;
     } else if !context.json {
         for one in ordered {
-            let line = format!("{} {}", one.shown_id, word(one.outcome));
+            let line = format!("{} {}", one.shown_id, word(order, one.outcome));
             context.out.line(line)?;
         }
     }
     context.out.flush()
+}
+
+/// Name an outcome.
+fn word(order: Order, outcome: OrderEffect) -> &'static str {
+    match (order, outcome) {
+        (Order::Archive, OrderEffect::AlreadyArchived) => "already archived",
+        (Order::Archive, _) => "archived",
+        (Order::Delete, _) => "deleted",
+        (Order::Cancel, OrderEffect::Changed) => "cancelled",
+        (Order::Cancel, _) => "already cancelled",
+        (Order::MarkRead, OrderEffect::Changed) => "marked as read",
+        (Order::MarkRead, _) => "already read",
+        (Order::MarkUnread, OrderEffect::Changed) => "marked as unread",
+        (Order::MarkUnread, _) => "already unread",
+        (Order::Show, _) => "shown",
+        (Order::Expire, _) => "expired",
+    }
 }

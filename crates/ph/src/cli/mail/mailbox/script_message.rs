@@ -3,11 +3,10 @@
 use super::local_copies::{Copies, apply_order};
 use super::send;
 use super::{Entry, Marking};
-use crate::context::Context;
+use crate::cli::prelude::*;
 use posthaste_core::{MessageState, Order};
 use posthaste_provider::error::ScriptError;
 use posthaste_provider::script::Script;
-use posthaste_store::report::{Report, Result};
 use posthaste_wire::provider::{Message, Text};
 
 #[derive(Debug)]
