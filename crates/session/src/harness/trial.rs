@@ -339,9 +339,7 @@ fn read_now(pty: &AsyncFd<OwnedFd>, screen: &mut Screen) -> Option<bool> {
 
 /// Ask the program to exit, and kill it if it does not exit in time.
 async fn end(child: &mut Child, pid: u32, started: u64) -> Ending {
-    for signal in [Signal::HUP, Signal::TERM, Signal::CONT] {
-        process::signal_group(pid, signal);
-    }
+    process::request_group_end(pid);
     let status = match tokio::time::timeout(EXIT_TIMEOUT, child.wait()).await {
         Ok(status) => status,
         Err(_) => {

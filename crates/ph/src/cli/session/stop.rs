@@ -70,7 +70,9 @@ pub(crate) enum StopOutcome {
 const SESSION_TIMEOUT: Duration = Duration::from_secs(20);
 /// Timeout for a session to end after its program was killed.
 const KILLED_SESSION_TIMEOUT: Duration = Duration::from_secs(5);
-/// Timeout for a process to exit after SIGKILL.
+/// How long the processes of a crashed session may take to exit before they are killed.
+const ORPHANS_GRACE: Duration = Duration::from_secs(5);
+/// Timeout for a session's process to exit after SIGKILL.
 const PROCESS_TIMEOUT: Duration = Duration::from_secs(5);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Timeout for asking a session whether another process continues its conversation.
@@ -220,34 +222,10 @@ fn end_orphans(context: &Context, name: &AgentName, mode: StopMode) -> Result<St
     if found.is_empty() {
         return Ok(StopOutcome::NotRunning);
     }
-    let send_signals = |signals: &[Signal]| {
-        for pid in live::orphans(&context.home, &run) {
-            signals
-                .iter()
-                .for_each(|signal| process::signal(pid, *signal));
-        }
-    };
-    let wait = |timeout: Duration| {
-        let deadline = Instant::now() + timeout;
-        while !live::orphans(&context.home, &run).is_empty() {
-            if Instant::now() > deadline {
-                return false;
-            }
-            std::thread::sleep(POLL_INTERVAL);
-        }
-        true
-    };
-    let mut are_gone = false;
-    if mode != StopMode::Kill {
-        send_signals(&[Signal::HUP, Signal::TERM, Signal::CONT]);
-        are_gone = wait(KILLED_SESSION_TIMEOUT);
-    }
-    if !are_gone {
-        send_signals(&[Signal::KILL]);
-        are_gone = wait(PROCESS_TIMEOUT);
-    }
-    if !are_gone {
-        let left = ls::describe_pids(&live::orphans(&context.home, &run));
+    let grace = (mode != StopMode::Kill).then_some(ORPHANS_GRACE);
+    let left = process::end(grace, || live::orphans(&context.home, &run));
+    if !left.is_empty() {
+        let left = ls::describe_pids(&left);
         return Err(Report::storage(format!(
             "cannot end the program of {name}: SIGKILL has not ended {left}"
         )));
