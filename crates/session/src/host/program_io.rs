@@ -7,7 +7,7 @@ use crate::pty::output_activity::OutputActivity;
 use crate::pty::program::ProgramFiles;
 use crate::pty::screen_watch::ScreenWatch;
 use crate::pty::terminal::{self, Terminal, TerminalParts};
-use crate::socket::hub::Hub;
+use crate::socket::output::hub::Hub;
 use posthaste_core::harness::{Manifest, Sighting};
 use posthaste_screen::{Recorder, RecordingInfo, Screen, Size};
 use posthaste_store::live::place::{Place, Record};

@@ -1,9 +1,9 @@
 //! Answers requests of the plain dialect: one request and one reply per connection.
 
 use crate::Shared;
+use crate::socket::dispatch::incoming_mail;
 use crate::socket::dispatch::{Sink, file_of};
-use crate::socket::incoming_mail;
-use crate::socket::outbox::Outbox;
+use crate::socket::output::outbox::Outbox;
 use crate::socket::peer::{Peer, PeerLookup};
 use crate::state::StateRequest;
 use posthaste_core::IdPrefix;

@@ -3,11 +3,13 @@
 //! A request is answered before its effects are published as events, so the code that carries it
 //! out also answers it, through a [`Sink`].
 
+mod incoming_mail;
+mod loop_control;
+pub(crate) mod plain_dialect;
+
 use crate::Shared;
 use crate::pty::keyboard::KeyboardInput;
-use crate::socket::incoming_mail;
-use crate::socket::loop_control;
-use crate::socket::outbox::Outbox;
+use crate::socket::output::outbox::Outbox;
 use crate::socket::peer::Peer;
 use crate::state::StateRequest;
 use posthaste_core::{IdPrefix, MessageState, Order};
