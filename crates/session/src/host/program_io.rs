@@ -67,7 +67,7 @@ impl ProgramIo {
         let (drained_sender, drained) = oneshot::channel();
         let (terminal, terminal_task) = terminal::open(TerminalParts {
             pty,
-            screen: screen_model(harness, size),
+            screen: screen_model(harness, size, SCROLLBACK_LINES),
             recorder: recorder(place, record, size),
             keyboard: keyboard.clone(),
             output_activity: output_activity.clone(),
@@ -91,8 +91,9 @@ impl ProgramIo {
     }
 }
 
-fn screen_model(harness: &Manifest, size: Size) -> Screen {
-    let mut screen = Screen::new(size, SCROLLBACK_LINES);
+/// Create the model of a program's terminal, which keeps the status notes that the harness reads.
+pub(crate) fn screen_model(harness: &Manifest, size: Size, scrollback_lines: usize) -> Screen {
+    let mut screen = Screen::new(size, scrollback_lines);
     if let Some(osc) = &harness.activity.osc {
         screen.listen(osc.number);
     }
