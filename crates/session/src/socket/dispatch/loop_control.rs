@@ -1,13 +1,13 @@
 //! Requests to a loop over its session's socket. The session commits the request before it
 //! responds; the runner is woken by the journal's bell and carries it out.
 
+use super::{Sink, commit};
 use crate::Shared;
-use crate::socket::dispatch::{Sink, confirm_injected, denial, failure};
 use crate::socket::peer::{Peer, PeerLookup};
-use crate::state::StateRequest;
 use posthaste_core::loop_::{LoopOrder, LoopRequest};
 use posthaste_core::{AgentName, PromptId};
 use posthaste_store::operation::ApplyLoopOrder;
+use posthaste_store::times;
 use posthaste_wire::method;
 use posthaste_wire::rpc::Failure;
 use uuid::Uuid;
@@ -21,79 +21,58 @@ fn requester(shared: &Shared, peer: &Peer) -> AgentName {
     agent.unwrap_or_else(AgentName::human)
 }
 
-async fn commit(shared: &Shared, order: LoopOrder) -> Result<(), Failure> {
+async fn order(shared: &Shared, order: LoopOrder) -> Result<(), Failure> {
     let apply = ApplyLoopOrder {
-        now: posthaste_store::times::now(),
+        now: times::now(),
         agent: shared.agent.clone(),
         order,
     };
-    match shared.journal.commit(apply).await {
-        Ok(Ok(_)) => Ok(()),
-        Ok(Err(denied)) => Err(denial(&denied)),
-        Err(error) => Err(failure(&error)),
-    }
+    commit(shared, apply).await.map(drop)
 }
 
-pub(crate) async fn stop(shared: &Shared, peer: &Peer, sink: Sink) {
-    let (who, what) = (requester(shared, peer), LoopRequest::Stop);
-    match commit(shared, LoopOrder::Ask { who, what }).await {
-        Ok(()) => sink.answer::<method::Stop>(&method::Stopping::StopRequested),
-        Err(failure) => sink.refuse(failure),
-    }
-}
-
-pub(crate) async fn checkpoint(shared: &Shared, peer: &Peer, sink: Sink) {
-    let (who, what) = (requester(shared, peer), LoopRequest::Checkpoint);
-    match commit(shared, LoopOrder::Ask { who, what }).await {
-        Ok(()) => {
-            sink.answer::<method::Checkpoint>(&method::Checkpointing::CheckpointRequested);
-        }
-        Err(failure) => sink.refuse(failure),
-    }
-}
-
-pub(crate) async fn resume(shared: &Shared, peer: &Peer, sink: Sink) {
+async fn ask(shared: &Shared, peer: &Peer, what: LoopRequest) -> Result<(), Failure> {
     let who = requester(shared, peer);
-    match commit(shared, LoopOrder::Resume { who }).await {
-        Ok(()) => sink.answer::<method::Resume>(&method::Paused {
-            paused: false,
-            reason: None,
-        }),
-        Err(failure) => sink.refuse(failure),
-    }
+    order(shared, LoopOrder::Ask { who, what }).await
 }
 
-pub(crate) fn pause(sink: Sink) {
+pub(super) async fn stop(shared: &Shared, peer: &Peer, sink: Sink) {
+    let asked = ask(shared, peer, LoopRequest::Stop).await;
+    sink.outcome::<method::Stop>(asked.map(|()| method::Stopping::StopRequested));
+}
+
+pub(super) async fn checkpoint(shared: &Shared, peer: &Peer, sink: Sink) {
+    let asked = ask(shared, peer, LoopRequest::Checkpoint).await;
+    let answer = asked.map(|()| method::Checkpointing::CheckpointRequested);
+    sink.outcome::<method::Checkpoint>(answer);
+}
+
+pub(super) async fn resume(shared: &Shared, peer: &Peer, sink: Sink) {
+    let who = requester(shared, peer);
+    let resumed = order(shared, LoopOrder::Resume { who }).await;
+    sink.outcome::<method::Resume>(resumed.map(|()| method::Paused {
+        paused: false,
+        reason: None,
+    }));
+}
+
+pub(super) fn pause(sink: Sink) {
     sink.refuse(Failure::invalid_params(CANNOT_PAUSE));
 }
 
-pub(crate) async fn inject(shared: &Shared, peer: &Peer, prompt: String, sink: Sink) {
-    let injected = LoopOrder::Inject {
-        who: requester(shared, peer),
-        id: PromptId(Uuid::new_v4()),
-        text: prompt.clone(),
-    };
-    if let Err(failure) = commit(shared, injected).await {
-        return sink.refuse(failure);
-    }
-    confirm_injected(shared, prompt, sink);
+pub(super) async fn inject(shared: &Shared, peer: &Peer, text: String) -> Result<(), Failure> {
+    let who = requester(shared, peer);
+    let id = PromptId(Uuid::new_v4());
+    order(shared, LoopOrder::Inject { who, id, text }).await
 }
 
-pub(crate) async fn interactive(shared: &Shared, peer: &Peer, enabled: bool, sink: Sink) {
-    let (who, on) = (requester(shared, peer), enabled);
-    match commit(shared, LoopOrder::Interactive { who, on }).await {
-        Ok(()) => {
-            shared
-                .request(StateRequest::Interactive { enabled, sink })
-                .await;
-        }
-        Err(failure) => sink.refuse(failure),
-    }
+pub(super) async fn set_interactive(shared: &Shared, peer: &Peer, on: bool) -> Result<(), Failure> {
+    let who = requester(shared, peer);
+    order(shared, LoopOrder::Interactive { who, on }).await
 }
 
 /// Whether an agent of the loop can receive keys: none runs between iterations. True if the journal
 /// cannot be read.
-pub(crate) async fn has_agent(shared: &Shared) -> bool {
+pub(super) async fn has_agent(shared: &Shared) -> bool {
     let agent = shared.agent.clone();
     let state = shared
         .journal

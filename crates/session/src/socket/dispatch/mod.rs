@@ -6,6 +6,9 @@
 mod incoming_mail;
 mod loop_control;
 pub(crate) mod plain_dialect;
+mod sink;
+
+pub(crate) use sink::Sink;
 
 use crate::Shared;
 use crate::pty::keyboard::KeyboardInput;
@@ -14,112 +17,22 @@ use crate::socket::peer::Peer;
 use crate::state::StateRequest;
 use posthaste_core::{IdPrefix, MessageState, Order};
 use posthaste_store::operation::ApplyOrder;
-use posthaste_store::{Denied, Error, Listing, files};
+use posthaste_store::{Error, Journal, Listing, Operation, files, times};
 use posthaste_wire::event::{Event, StateChange};
-use posthaste_wire::method::{self, Call, Method, MethodResult};
-use posthaste_wire::rpc::{self, Failure, Id, Request};
+use posthaste_wire::method::{self, Call};
+use posthaste_wire::rpc::{Failure, Request};
 use posthaste_wire::topic::{Topic, Topics};
 use posthaste_wire::{Detail, Message};
-use std::cell::Cell;
+use sink::Batch;
 use std::rc::Rc;
-use tokio::sync::oneshot;
 
 /// How many lines of output `get_status` returns.
 const RECENT_LINES: usize = 200;
 
-/// Receives the answer to one request. A sink that is dropped without an answer sends an error.
-pub(crate) struct Sink {
-    id: Option<Id>,
-    to: Target,
-    _done: oneshot::Sender<()>,
-}
-
-enum Target {
-    Outbox(Rc<Outbox>),
-    Batch(Rc<Batch>),
-    /// Answers are discarded, or the request is already answered.
-    None,
-}
-
-/// The answers to a batch: one array on one line, queued answer by answer so that the limit of the
-/// outbox applies.
-struct Batch {
-    outbox: Rc<Outbox>,
-    has_answers: Cell<bool>,
-}
-
-impl Batch {
-    fn push(&self, reply: &[u8]) {
-        let separator: &[u8] = if self.has_answers.replace(true) {
-            b","
-        } else {
-            b"["
-        };
-        self.outbox.push(separator);
-        self.outbox.push(reply.trim_ascii_end());
-    }
-
-    fn end(&self) {
-        let end: &[u8] = if self.has_answers.get() { b"]\n" } else { b"" };
-        self.outbox.release(end);
-    }
-}
-
-impl Sink {
-    /// Create a sink, and a receiver that completes once the request is answered.
-    fn new(id: Option<Id>, to: Target) -> (Self, oneshot::Receiver<()>) {
-        let (done, is_done) = oneshot::channel();
-        let sink = Self {
-            id,
-            to,
-            _done: done,
-        };
-        (sink, is_done)
-    }
-
-    /// Create a sink that discards the answer.
-    pub(crate) fn discard() -> Self {
-        Self::new(None, Target::None).0
-    }
-
-    pub(crate) fn answer<M: Method>(mut self, answer: &M::Reply) {
-        self.send(&M::answer(answer));
-    }
-
-    pub(crate) fn refuse(mut self, failure: Failure) {
-        self.send(&Err(failure));
-    }
-
-    fn outcome<M: Method>(self, outcome: Result<M::Reply, Failure>) {
-        match outcome {
-            Ok(answer) => self.answer::<M>(&answer),
-            Err(failure) => self.refuse(failure),
-        }
-    }
-
-    fn send(&mut self, outcome: &MethodResult) {
-        let reply = rpc::respond(self.id.as_ref(), outcome);
-        match (std::mem::replace(&mut self.to, Target::None), reply) {
-            (Target::Outbox(outbox), Some(reply)) => outbox.push(&reply),
-            (Target::Batch(batch), Some(reply)) => batch.push(&reply),
-            (Target::Outbox(_) | Target::Batch(_), None) | (Target::None, _) => {}
-        }
-    }
-}
-
-impl Drop for Sink {
-    fn drop(&mut self) {
-        self.send(&Err(Failure::internal("the session is ending")));
-    }
-}
-
 /// Carry out a single request.
 pub(crate) async fn one(shared: &Rc<Shared>, outbox: &Rc<Outbox>, peer: &Peer, request: Request) {
-    let (sink, is_done) = Sink::new(request.id, Target::Outbox(outbox.clone()));
-    match request.call {
-        Ok(call) => carry_out(shared, outbox, peer, call, sink).await,
-        Err(failure) => sink.refuse(failure),
-    }
+    let (sink, is_done) = Sink::single(request.id, outbox);
+    carry_out(shared, outbox, peer, request.call, sink).await;
     let _ = is_done.await;
 }
 
@@ -130,100 +43,105 @@ pub(crate) async fn batch(
     peer: &Peer,
     requests: Vec<Request>,
 ) {
-    let batch = Rc::new(Batch {
-        outbox: outbox.clone(),
-        has_answers: Cell::new(false),
-    });
-    outbox.hold_events();
+    let batch = Batch::begin(outbox.clone());
     for request in requests {
         outbox.wait_for_room().await;
         if outbox.is_dead() {
             return;
         }
-        let (sink, is_done) = Sink::new(request.id, Target::Batch(batch.clone()));
-        match request.call {
-            Ok(call) => carry_out(shared, outbox, peer, call, sink).await,
-            Err(failure) => sink.refuse(failure),
-        }
+        let (sink, is_done) = Sink::within(request.id, &batch);
+        carry_out(shared, outbox, peer, request.call, sink).await;
         let _ = is_done.await;
     }
     batch.end();
 }
 
-async fn carry_out(shared: &Rc<Shared>, outbox: &Rc<Outbox>, peer: &Peer, call: Call, sink: Sink) {
-    match call {
-        Call::GetStatus(_) => get_status(shared, sink).await,
-        Call::Stop(_) if shared.is_loop => loop_control::stop(shared, peer, sink).await,
-        Call::Stop(_) => shared.request(StateRequest::Stop(sink)).await,
-        Call::Kill(_) => shared.request(StateRequest::Kill(sink)).await,
-        Call::Checkpoint(_) if shared.is_loop => loop_control::checkpoint(shared, peer, sink).await,
-        Call::Checkpoint(_) => shared.request(StateRequest::Checkpoint(sink)).await,
-        Call::InjectPrompt(prompt) if shared.is_loop => {
-            loop_control::inject(shared, peer, prompt.prompt.0, sink).await;
+async fn carry_out(
+    shared: &Rc<Shared>,
+    outbox: &Rc<Outbox>,
+    peer: &Peer,
+    call: Result<Call, Failure>,
+    sink: Sink,
+) {
+    let call = match call {
+        Ok(call) => call,
+        Err(failure) => return sink.refuse(failure),
+    };
+    let request = match call {
+        Call::GetStatus(_) => {
+            let recent = shared.terminal.recent(RECENT_LINES).await;
+            let request = StateRequest::Status { recent, sink };
+            return shared.request_with_loop(request).await;
         }
-        Call::InjectPrompt(prompt) => inject_prompt(shared, prompt.prompt.0, sink).await,
-        // Unlike a plain session's, a loop's interactive mode outlives the connection.
-        Call::SetInteractiveMode(mode) if shared.is_loop => {
-            loop_control::interactive(shared, peer, mode.enabled.0, sink).await;
+        Call::Stop(_) if shared.is_loop => return loop_control::stop(shared, peer, sink).await,
+        Call::Stop(_) => StateRequest::Stop(sink),
+        Call::Kill(_) => StateRequest::Kill(sink),
+        Call::Checkpoint(_) if shared.is_loop => {
+            return loop_control::checkpoint(shared, peer, sink).await;
+        }
+        Call::Checkpoint(_) => StateRequest::Checkpoint(sink),
+        Call::InjectPrompt(prompt) => {
+            return inject_prompt(shared, peer, prompt.prompt.0, sink).await;
         }
         Call::SetInteractiveMode(mode) => {
-            set_interactive(shared, outbox, mode.enabled.0, sink).await;
+            return set_interactive(shared, outbox, peer, mode.enabled.0, sink).await;
         }
-        Call::WritePty(keys) => write_pty(shared, keys.data.0, sink).await,
+        Call::WritePty(keys) => return write_pty(shared, keys.data.0, sink).await,
         Call::Subscribe(wanted) => {
             let mut topics = outbox.topics();
             topics.subscribe(&wanted.events.0);
-            subscribe(shared, outbox, topics, sink);
+            return subscribe(shared, outbox, topics, sink);
         }
         Call::Unsubscribe(unwanted) => {
             let mut topics = outbox.topics();
             topics.unsubscribe(&unwanted.events.0);
-            subscribe(shared, outbox, topics, sink);
+            return subscribe(shared, outbox, topics, sink);
         }
         Call::Send(send) => {
-            sink.outcome::<method::Send>(incoming_mail::send(shared, peer, send).await);
+            return sink.outcome::<method::Send>(incoming_mail::send(shared, peer, send).await);
         }
-        Call::Show(show) => sink.outcome::<method::Show>(detail(shared, show.id).await),
-        Call::Why(asked) => why(shared, asked.id, sink).await,
-        Call::Inbox(inbox) => sink.outcome::<method::Inbox>(list(shared, inbox.all).await),
+        Call::Show(show) => return sink.outcome::<method::Show>(detail(shared, show.id).await),
+        Call::Why(asked) => return why(shared, asked.id, sink).await,
+        Call::Inbox(inbox) => return sink.outcome::<method::Inbox>(list(shared, inbox.all).await),
         Call::MarkRead(mark) => {
-            sink.outcome::<method::MarkRead>(mark_read(shared, mark.ids).await);
+            return sink.outcome::<method::MarkRead>(mark_read(shared, mark.ids).await);
         }
-        Call::Nudge(line) => nudge(shared, line, sink).await,
+        Call::Nudge(nudge) => StateRequest::Nudge {
+            text: nudge.text.0,
+            asked_at: nudge.asked_at,
+            sink,
+        },
         Call::CheckMail(_) => {
             shared.wakeups.script_check.notify_one();
-            sink.answer::<method::CheckMail>(&method::Noted::Noted);
+            return sink.answer::<method::CheckMail>(&method::Noted::Noted);
         }
-        Call::Pause(_) if shared.is_loop => loop_control::pause(sink),
-        Call::Resume(_) if shared.is_loop => loop_control::resume(shared, peer, sink).await,
-        Call::Pause(_) => shared.request(StateRequest::Pause { on: true, sink }).await,
-        Call::Resume(_) => {
-            shared
-                .request(StateRequest::Pause { on: false, sink })
-                .await;
-        }
+        Call::Pause(_) if shared.is_loop => return loop_control::pause(sink),
+        Call::Resume(_) if shared.is_loop => return loop_control::resume(shared, peer, sink).await,
+        Call::Pause(_) => StateRequest::Pause { on: true, sink },
+        Call::Resume(_) => StateRequest::Pause { on: false, sink },
         Call::Session(_) => {
-            let tell = move |session| sink.answer::<method::Session>(&session);
-            shared
-                .request_with_loop(StateRequest::Session(Box::new(tell)))
-                .await;
+            let reply = Box::new(move |session| sink.answer::<method::Session>(&session));
+            return shared.request_with_loop(StateRequest::Session(reply)).await;
         }
-        Call::Peek(peek) => sink.outcome::<method::Peek>(screen(shared, &peek).await),
-        Call::HookEvent(hook) => hook_event(shared, outbox.clone(), hook, sink).await,
-        Call::HookTaken(taken) => hook_taken(shared, outbox, &taken, sink).await,
+        Call::Peek(peek) => {
+            return sink.outcome::<method::Peek>(screen(shared, &peek).await);
+        }
+        Call::HookEvent(hook) => hook_event(outbox.clone(), hook, sink),
+        Call::HookTaken(taken) => match confirm_hook_offer(outbox, &taken, sink) {
+            Some(offer) => StateRequest::HookPassedOn(offer),
+            None => return,
+        },
+    };
+    shared.request(request).await;
+}
+
+/// Set the interactive mode. In a plain session it ends with the connection; in a loop it does not.
+async fn set_interactive(shared: &Shared, outbox: &Outbox, peer: &Peer, enabled: bool, sink: Sink) {
+    if !shared.is_loop {
+        outbox.set_interactive(enabled);
+    } else if let Err(failure) = loop_control::set_interactive(shared, peer, enabled).await {
+        return sink.refuse(failure);
     }
-}
-
-async fn get_status(shared: &Shared, sink: Sink) {
-    let recent = shared.terminal.recent(RECENT_LINES).await;
-    shared
-        .request_with_loop(StateRequest::Status { recent, sink })
-        .await;
-}
-
-/// Set the interactive mode of a plain session, which ends with the connection.
-async fn set_interactive(shared: &Shared, outbox: &Outbox, enabled: bool, sink: Sink) {
-    outbox.set_interactive(enabled);
     shared
         .request(StateRequest::Interactive { enabled, sink })
         .await;
@@ -231,52 +149,35 @@ async fn set_interactive(shared: &Shared, outbox: &Outbox, enabled: bool, sink: 
 
 async fn why(shared: &Shared, id: IdPrefix, sink: Sink) {
     match find(shared, id).await {
-        Ok(message_state) => {
-            let message_state = Box::new(message_state);
-            shared
-                .request_with_loop(StateRequest::Why {
-                    state: message_state,
-                    sink,
-                })
-                .await;
+        Ok(state) => {
+            let state = Box::new(state);
+            let request = StateRequest::Why { state, sink };
+            shared.request_with_loop(request).await;
         }
         Err(failure) => sink.refuse(failure),
     }
 }
 
-async fn nudge(shared: &Shared, line: method::Nudge, sink: Sink) {
-    let (text, asked_at) = (line.text.0, line.asked_at);
-    let request = StateRequest::Nudge {
-        text,
-        asked_at,
-        sink,
-    };
-    shared.request(request).await;
-}
-
-/// Pass a hook event to the state. The connection keeps the offer that the hook is given, until the
-/// hook confirms that it has passed the mail on.
-async fn hook_event(shared: &Shared, outbox: Rc<Outbox>, hook: method::HookEvent, sink: Sink) {
-    let tell = Box::new(move |hooked: method::Hooked| {
+/// Return the request for a hook event. The connection keeps the offer that the hook is given, until
+/// the hook confirms that it has passed the mail on.
+fn hook_event(outbox: Rc<Outbox>, hook: method::HookEvent, sink: Sink) -> StateRequest {
+    let reply = Box::new(move |hooked: method::Hooked| {
         outbox.set_hook_offer(hooked.offer);
         sink.answer::<method::HookEvent>(&hooked);
     });
-    shared
-        .request(StateRequest::Hook { hook, reply: tell })
-        .await;
+    StateRequest::Hook { hook, reply }
 }
 
-async fn hook_taken(shared: &Shared, outbox: &Outbox, taken: &method::HookTaken, sink: Sink) {
-    match outbox.take_hook_offer() {
-        Some(offer) if offer == taken.offer => {
-            sink.answer::<method::HookTaken>(&method::Noted::Noted);
-            shared.request(StateRequest::HookPassedOn(offer)).await;
-        }
-        other => {
-            outbox.set_hook_offer(other);
-            sink.refuse(Failure::invalid_params("this connection has no such offer"));
-        }
+/// Answer a hook that has passed its mail on. Return the offer, if this connection has it.
+fn confirm_hook_offer(outbox: &Outbox, taken: &method::HookTaken, sink: Sink) -> Option<u64> {
+    let offer = outbox.take_hook_offer();
+    if offer != Some(taken.offer) {
+        outbox.set_hook_offer(offer);
+        sink.refuse(Failure::invalid_params("this connection has no such offer"));
+        return None;
     }
+    sink.answer::<method::HookTaken>(&method::Noted::Noted);
+    offer
 }
 
 fn subscribe(shared: &Shared, outbox: &Outbox, topics: Topics, sink: Sink) {
@@ -324,16 +225,16 @@ pub(crate) async fn disconnected(shared: &Shared, outbox: &Outbox) {
     }
 }
 
-/// Inject a prompt into a plain session, as a message from the person.
-async fn inject_prompt(shared: &Shared, prompt: String, sink: Sink) {
-    if let Err(failure) = incoming_mail::post_from_person(shared, prompt.clone()).await {
+/// Inject a prompt: into a loop's next iteration, or into a plain session as a message from the
+/// person.
+async fn inject_prompt(shared: &Shared, peer: &Peer, prompt: String, sink: Sink) {
+    let stored = match shared.is_loop {
+        true => loop_control::inject(shared, peer, prompt.clone()).await,
+        false => incoming_mail::post_from_person(shared, prompt.clone()).await,
+    };
+    if let Err(failure) = stored {
         return sink.refuse(failure);
     }
-    confirm_injected(shared, prompt, sink);
-}
-
-/// Answer that a prompt is in the journal, and publish it.
-pub(crate) fn confirm_injected(shared: &Shared, prompt: String, sink: Sink) {
     sink.answer::<method::InjectPrompt>(&method::Injected::PromptInjected {
         prompt: prompt.clone(),
     });
@@ -345,44 +246,33 @@ pub(crate) fn confirm_injected(shared: &Shared, prompt: String, sink: Sink) {
     shared.hub.publish(Topic::StateChange, &event);
 }
 
-async fn find(shared: &Shared, id: IdPrefix) -> Result<MessageState, Failure> {
-    let found = shared.journal.ask(move |journal| journal.find(&id)).await;
-    found.map_err(|error| failure(&error))
-}
-
 async fn detail(shared: &Shared, id: IdPrefix) -> Result<Detail, Failure> {
-    let message_state = find(shared, id).await?;
-    let now = posthaste_store::times::now();
-    let body =
-        files::body(&shared.home, &message_state.message).map_err(|error| failure(&error))?;
-    let file = file_of(shared, &message_state);
-    Ok(Detail::new(&message_state, body, file, now))
+    let state = find(shared, id).await?;
+    let body = files::body(&shared.home, &state.message).map_err(|error| failure(&error))?;
+    Ok(Detail::new(
+        &state,
+        body,
+        file_of(shared, &state),
+        times::now(),
+    ))
 }
 
 /// Return the path of the message's own file, and create the file again if it is lost.
-pub(super) fn file_of(shared: &Shared, message_state: &MessageState) -> Option<String> {
-    let path = files::ensure(&shared.home, &message_state.message).ok()?;
+fn file_of(shared: &Shared, state: &MessageState) -> Option<String> {
+    let path = files::ensure(&shared.home, &state.message).ok()?;
     Some(path.to_string_lossy().into_owned())
 }
 
 async fn list(shared: &Shared, all: bool) -> Result<Vec<Message>, Failure> {
     let listing = if all { Listing::All } else { Listing::Unread };
-    let (agent, now) = (shared.agent.clone(), posthaste_store::times::now());
-    let messages = shared
-        .journal
-        .ask(move |journal| journal.inbox(&agent, listing, now))
-        .await
-        .map_err(|error| failure(&error))?;
-    messages
-        .iter()
-        .map(|message_state| {
-            let body = match files::body(&shared.home, &message_state.message) {
-                Err(error @ Error::BodyLost { .. }) => format!("({error})"),
-                body => body.map_err(|error| failure(&error))?,
-            };
-            Ok(Message::new(message_state, body, now))
-        })
-        .collect()
+    let (agent, now) = (shared.agent.clone(), times::now());
+    let messages = query(shared, move |journal| journal.inbox(&agent, listing, now)).await?;
+    let with_body = messages.iter().map(|state| {
+        let body = files::body_or_loss(&shared.home, &state.message)?;
+        Ok(Message::new(state, body, now))
+    });
+    let with_body: Result<_, Error> = with_body.collect();
+    with_body.map_err(|error| failure(&error))
 }
 
 async fn mark_read(shared: &Shared, ids: Vec<IdPrefix>) -> Result<method::Marked, Failure> {
@@ -391,32 +281,42 @@ async fn mark_read(shared: &Shared, ids: Vec<IdPrefix>) -> Result<method::Marked
         found.push(find(shared, id).await?.message.id);
     }
     let apply = ApplyOrder {
-        now: posthaste_store::times::now(),
+        now: times::now(),
         who: shared.agent.clone(),
         order: Order::MarkRead,
         ids: found,
     };
-    match shared
-        .journal
-        .commit(apply)
-        .await
-        .map_err(|error| failure(&error))?
-    {
-        Ok(ordered) => Ok(method::Marked {
-            marked: ordered.iter().map(|o| o.message.id).collect(),
-        }),
-        Err(denied) => Err(denial(&denied)),
-    }
+    let ordered = commit(shared, apply).await?;
+    Ok(method::Marked {
+        marked: ordered.iter().map(|o| o.message.id).collect(),
+    })
+}
+
+/// Find the message that a prefix means.
+async fn find(shared: &Shared, id: IdPrefix) -> Result<MessageState, Failure> {
+    query(shared, move |journal| journal.find(&id)).await
+}
+
+/// Query the journal for a client.
+async fn query<T: Send + 'static>(
+    shared: &Shared,
+    query: impl FnOnce(&mut Journal) -> Result<T, Error> + Send + 'static,
+) -> Result<T, Failure> {
+    let found = shared.journal.ask(query).await;
+    found.map_err(|error| failure(&error))
+}
+
+/// Commit an operation for a client.
+async fn commit<O: Operation>(shared: &Shared, operation: O) -> Result<O::Output, Failure> {
+    let decided = shared.journal.commit(operation).await;
+    let decided = decided.map_err(|error| failure(&error))?;
+    decided.map_err(|denied| Failure::invalid_params(denied.to_string()))
 }
 
 /// Convert an error of the journal for the client.
-pub(crate) fn failure(error: &Error) -> Failure {
+fn failure(error: &Error) -> Failure {
     match error {
         Error::NotFound(_) | Error::Ambiguous { .. } => Failure::invalid_params(error.to_string()),
         other => Failure::internal(other.to_string()),
     }
-}
-
-pub(crate) fn denial(denied: &Denied) -> Failure {
-    Failure::invalid_params(denied.to_string())
 }
