@@ -1,6 +1,5 @@
 //! Pipes of a script: bounded, non-blocking reads of its output, and non-blocking writes of its input.
 
-use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::io::{ErrorKind, PipeReader, PipeWriter, Write};
 use std::os::fd::OwnedFd;
@@ -86,8 +85,7 @@ impl<'a> InputPipe<'a> {
             return Ok((input, None));
         }
         let (reader, writer) = std::io::pipe()?;
-        let flags = rustix::fs::fcntl_getfl(&writer)?;
-        rustix::fs::fcntl_setfl(&writer, flags | OFlags::NONBLOCK)?;
+        rustix::io::ioctl_fionbio(&writer, true)?;
         input.to = Some(writer);
         input.write();
         Ok((input, Some(reader)))

@@ -22,8 +22,8 @@ use pty::keyboard::Keyboard;
 use pty::terminal::Terminal;
 use pty::viewer::ViewerId;
 use routes::http::HttpRoute;
-use socket::hub::Hub;
 use socket::lines::BufferedBytes;
+use socket::output::hub::Hub;
 use state::{LoopView, StateRequest};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -62,6 +62,8 @@ struct Wakeups {
     mail: Rc<Notify>,
     /// The journal's bell has rung: a process has committed something.
     bell: Arc<Notify>,
+    /// The journal was read after a change.
+    read: Rc<Notify>,
     /// The script that keeps the mail is to be called now.
     script_check: Rc<Notify>,
 }

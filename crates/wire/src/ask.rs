@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use posthaste_core::ask::{AskEnd, AskKind, AskOption, AskState, Claim, Closed};
-use posthaste_core::{AskId, text};
+use posthaste_core::{AskId, MessageState, Proven, text};
 use serde::{Deserialize, Serialize};
 
 /// Something that waits for a person.
@@ -72,6 +72,40 @@ pub enum Outcome {
     NotApplied { reason: String },
     /// The answer was sent, and the session ended before its effect was seen.
     Uncertain { reason: String },
+}
+
+impl Outcome {
+    /// Return the outcome that the receipts of an answer prove, if they prove one. `is_alive` says
+    /// whether the session that typed it still runs.
+    pub fn of(answer: &MessageState, is_alive: bool) -> Option<Self> {
+        let last = answer.receipts.last();
+        let reason = last.and_then(|last| last.reason.clone().or(last.evidence.clone()));
+        if answer.has_failed() {
+            let reason = reason.unwrap_or_else(|| "it was not typed".to_owned());
+            return Some(Self::NotApplied { reason });
+        }
+        match answer.status.proven {
+            Proven::Accepted => {
+                let claim = answer.message.envelope.answers.as_ref();
+                Some(Self::Applied {
+                    choice: claim.map_or_else(String::new, |claim| claim.choice.clone()),
+                    evidence: reason.unwrap_or_default(),
+                })
+            }
+            Proven::Uncertain => Some(Self::Uncertain {
+                reason: reason.unwrap_or_default(),
+            }),
+            Proven::Stored if !is_alive => Some(Self::NotApplied {
+                reason: "the session ended before the answer was typed".to_owned(),
+            }),
+            Proven::Offering | Proven::Offered | Proven::Unproven if !is_alive => {
+                Some(Self::Uncertain {
+                    reason: "the session ended before the effect was seen".to_owned(),
+                })
+            }
+            Proven::Stored | Proven::Offering | Proven::Offered | Proven::Unproven => None,
+        }
+    }
 }
 
 impl Ask {

@@ -17,7 +17,8 @@ use alacritty_terminal::index::{Column, Line};
 use alacritty_terminal::term::TermMode;
 use alacritty_terminal::term::cell::{Cell, Flags};
 use alacritty_terminal::vte::ansi::{CharsetIndex, CursorShape, KeyboardModes, StandardCharset};
-use pen::{Links, Pen, alike, number, untouched};
+use pen::{Links, Pen, alike, untouched};
+use std::io::Write;
 
 pub(crate) const BEGIN: &[u8] = b"\x1b[?2026h";
 pub(crate) const END: &[u8] = b"\x1b[?2026l";
@@ -165,9 +166,7 @@ fn row(out: &mut Vec<u8>, pen: &mut Pen, cells: &[Cell], solid: usize) {
                 .count()
         };
         if gap > 4 {
-            out.extend_from_slice(b"\x1b[");
-            number(out, gap);
-            out.push(b'C');
+            let _ = write!(out, "\x1b[{gap}C");
             at += gap;
         } else {
             pen.put(out, &cells[at]);
@@ -178,15 +177,8 @@ fn row(out: &mut Vec<u8>, pen: &mut Pen, cells: &[Cell], solid: usize) {
 
 fn title(out: &mut Vec<u8>, screen: &Screen) {
     if let Some(title) = screen.title() {
-        out.extend_from_slice(b"\x1b]2;");
-        out.extend(
-            title
-                .chars()
-                .filter(|c| !c.is_control())
-                .collect::<String>()
-                .bytes(),
-        );
-        out.extend_from_slice(b"\x1b\\");
+        let title: String = title.chars().filter(|c| !c.is_control()).collect();
+        let _ = write!(out, "\x1b]2;{title}\x1b\\");
     }
 }
 
@@ -202,13 +194,10 @@ pub(crate) fn modes(out: &mut Vec<u8>, emulator: &Emulator) {
     let known = MODES
         .iter()
         .map(|&(flag, code)| (mode.contains(flag), code));
-    let start = out.len();
-    for (_, code) in known.chain(extras).filter(|&(on, _)| on) {
-        out.extend_from_slice(if out.len() == start { b"\x1b[?" } else { b";" });
-        number(out, code);
-    }
-    if out.len() > start {
-        out.push(b'h');
+    let set = known.chain(extras).filter(|&(on, _)| on);
+    let codes: Vec<_> = set.map(|(_, code)| code.to_string()).collect();
+    if !codes.is_empty() {
+        let _ = write!(out, "\x1b[?{}h", codes.join(";"));
     }
     if !mode.contains(TermMode::ALTERNATE_SCROLL) {
         out.extend_from_slice(b"\x1b[?1007l");
@@ -216,12 +205,12 @@ pub(crate) fn modes(out: &mut Vec<u8>, emulator: &Emulator) {
     if mode.contains(TermMode::APP_KEYPAD) {
         out.extend_from_slice(b"\x1b=");
     }
-    out.extend_from_slice(b"\x1b[>4;");
-    number(out, emulator.other_keys as usize);
-    out.push(b'm');
-    out.extend_from_slice(b"\x1b[");
-    number(out, cursor_style(emulator));
-    out.extend_from_slice(b" q");
+    let other_keys = emulator.other_keys as usize;
+    let _ = write!(
+        out,
+        "\x1b[>4;{other_keys}m\x1b[{} q",
+        cursor_style(emulator)
+    );
 }
 
 fn cursor_style(emulator: &Emulator) -> usize {
@@ -239,17 +228,11 @@ fn cursor_style(emulator: &Emulator) -> usize {
 
 /// Set the stack of keyboard modes, starting from an empty one.
 pub(crate) fn keys(out: &mut Vec<u8>, stack: &[KeyboardModes], flags: KeyboardModes) {
-    let mut tell = |how: u8, flags: KeyboardModes| {
-        out.extend_from_slice(b"\x1b[");
-        out.push(how);
-        number(out, usize::from(flags.bits()));
-        out.push(b'u');
-    };
-    for &entry in stack {
-        tell(b'>', entry);
+    for entry in stack {
+        let _ = write!(out, "\x1b[>{}u", entry.bits());
     }
     if stack.last().copied().unwrap_or_default() != flags {
-        tell(b'=', flags);
+        let _ = write!(out, "\x1b[={}u", flags.bits());
     }
 }
 
@@ -257,9 +240,7 @@ fn tabs(out: &mut Vec<u8>, emulator: &Emulator) {
     let Some(tabs) = &emulator.tabs else { return };
     out.extend_from_slice(b"\x1b[3g");
     for (column, _) in tabs.iter().enumerate().filter(|&(_, &stop)| stop) {
-        out.extend_from_slice(b"\x1b[");
-        number(out, column + 1);
-        out.extend_from_slice(b"G\x1bH");
+        let _ = write!(out, "\x1b[{}G\x1bH", column + 1);
     }
 }
 
@@ -269,23 +250,19 @@ fn finish(out: &mut Vec<u8>, emulator: &Emulator) {
     let grid = emulator.term.grid();
     let region = &emulator.region;
     if *region != (0..grid.screen_lines()) {
-        out.extend_from_slice(b"\x1b[");
-        number(out, region.start + 1);
-        out.push(b';');
-        number(out, region.end);
-        out.push(b'r');
+        let _ = write!(out, "\x1b[{};{}r", region.start + 1, region.end);
     }
     let mut pen = place(out, grid, &grid.saved_cursor, 0);
     out.extend_from_slice(b"\x1b7\x1b(B\x1b)B\x1b*B\x1b+B");
     pen.lift(out);
-    for (on, told) in [
+    for (on, sequence) in [
         (mode.contains(TermMode::INSERT), b"\x1b[4h".as_slice()),
         (mode.contains(TermMode::LINE_FEED_NEW_LINE), b"\x1b[20h"),
         (!mode.contains(TermMode::LINE_WRAP), b"\x1b[?7l"),
         (mode.contains(TermMode::ORIGIN), b"\x1b[?6h"),
     ] {
         if on {
-            out.extend_from_slice(told);
+            out.extend_from_slice(sequence);
         }
     }
     let top = if mode.contains(TermMode::ORIGIN) {
@@ -335,11 +312,7 @@ fn place(out: &mut Vec<u8>, grid: &Grid<Cell>, cursor: &Cursor<Cell>, top: usize
 }
 
 pub(crate) fn goto(out: &mut Vec<u8>, row: usize, column: usize) {
-    out.extend_from_slice(b"\x1b[");
-    number(out, row + 1);
-    out.push(b';');
-    number(out, column + 1);
-    out.push(b'H');
+    let _ = write!(out, "\x1b[{};{}H", row + 1, column + 1);
 }
 
 #[cfg(test)]

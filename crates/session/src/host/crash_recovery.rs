@@ -73,8 +73,9 @@ pub(crate) async fn recover(
     Ok(Recovery { has_crashed, note })
 }
 
-/// Settle the offers of earlier sessions whose proof is still awaited. A message that the transcript of the resumed conversation shows is accepted; any other
-/// message is uncertain, and is offered again, marked as a repeat.
+/// Settle the offers of earlier sessions whose proof is still awaited. A message that the transcript
+/// of the resumed conversation shows is accepted; any other message is uncertain, and is offered
+/// again, marked as a repeat.
 pub(crate) async fn settle_unproven(
     journal: &JournalHandle,
     name: &AgentName,
@@ -134,9 +135,7 @@ pub(crate) fn end_noted_processes(home: &Home, name: &AgentName, except: u32) {
         if pid == except || pid == std::process::id() {
             continue;
         }
-        for pid in process::left_of(pid, began) {
-            process::signal(pid, Signal::KILL);
-        }
+        process::signal_all(pid, began, Signal::KILL);
         place::forget(home, name, pid, began);
     }
 }

@@ -16,13 +16,15 @@ use crate::socket::listen::{self, SessionSocket};
 use journal_handle::JournalHandle;
 use launch_files::{LaunchContext, PreparedLaunch};
 use log::Log;
-use posthaste_core::AgentName;
+use posthaste_core::loop_::LoopOrder;
 use posthaste_core::session::Started;
+use posthaste_core::{AgentName, Conversation};
 use posthaste_store::live::place::{Birth, Claim, Launch, Place, Record};
 use posthaste_store::live::process;
 use posthaste_store::live::reach;
+use posthaste_store::operation::{ApplyLoopOrder, RecordConversation, StartRun};
 use posthaste_store::report::{Report, Result};
-use posthaste_store::{Home, Patience, Writer};
+use posthaste_store::{Home, Patience, Writer, times};
 use resume::ResumeDecision;
 pub(crate) use running::ending;
 use running::{CLOSE_TIMEOUT, Running};
@@ -152,11 +154,11 @@ async fn run(request: StartRequest, log: Arc<Log>) -> Result<()> {
     let _own_birth = Birth::note(&home, &launch.name, own_pid, own_start)?;
     let (pty, child) = child::spawn(&context, &harness, &prepared, files, ORPHAN_SIGNAL)?;
     let record = record_of(&request, &child, &context);
-    let started_at = record.started_at;
-    let started = started_of(&record);
+    let _child_birth = Birth::note(&home, &launch.name, record.child_pid, record.child_started)?;
+    record_start(&journal, &record, decision.recorded(record.run)).await?;
+    place.write_record(&record)?;
     let running = Running {
-        agent: launch.name.clone(),
-        run: record.run,
+        record,
         harness,
         has_hooks: prepared.has_hooks || request.has_installed_hooks,
         limits: request.limits,
@@ -168,28 +170,20 @@ async fn run(request: StartRequest, log: Arc<Log>) -> Result<()> {
         sockets,
         _name: claim,
     };
-    let _child_birth = Birth::note(&home, &launch.name, record.child_pid, record.child_started)?;
-    running.record_start(started, started_at).await?;
-    if let Some(conversation) = decision.recorded(record.run) {
-        running.record_conversation(conversation).await?;
-    }
-    if let Some(settings) = &launch.build {
-        running.record_loop(settings.clone()).await?;
-    }
-    place.write_record(&record)?;
-    log_start(&record, &running, note.as_deref());
+    log_start(&running, note.as_deref());
     reply(&StartReply::Runs {
-        record: Box::new(record.clone()),
+        record: Box::new(running.record.clone()),
         note,
         is_resumed: running.resumed.is_some(),
     });
     running
-        .run(home, &place, record, pty, child, request.audience)
+        .run(home, &place, pty, child, request.audience)
         .await;
     Ok(())
 }
 
-fn log_start(record: &Record, running: &Running, note: Option<&str>) {
+fn log_start(running: &Running, note: Option<&str>) {
+    let record = &running.record;
     info!(
         target: log::SESSION,
         version = env!("CARGO_PKG_VERSION"),
@@ -218,20 +212,48 @@ fn listen_on(socket: &Path, claim: &Claim, launch: &Launch) -> Result<Vec<Sessio
     Ok(sockets)
 }
 
-/// Return the fact that a session has started.
-fn started_of(record: &Record) -> Started {
+/// Record that the session has started, its conversation, and that its loop begins or continues. The
+/// runner of a loop waits for this.
+async fn record_start(
+    journal: &JournalHandle,
+    record: &Record,
+    conversation: Option<Conversation>,
+) -> Result<()> {
     let launch = &record.launch;
-    Started {
-        run: record.run,
-        pid: record.pid,
-        pid_started: record.pid_started,
-        child_pid: record.child_pid,
-        child_started: record.child_started,
-        command: launch.command.clone(),
-        cwd: launch.cwd.to_string_lossy().into_owned(),
-        harness: launch.harness.clone(),
-        boot: process::boot(),
+    let started = StartRun {
+        now: record.started_at,
+        agent: launch.name.clone(),
+        started: Started {
+            run: record.run,
+            pid: record.pid,
+            pid_started: record.pid_started,
+            child_pid: record.child_pid,
+            child_started: record.child_started,
+            command: launch.command.clone(),
+            cwd: launch.cwd.to_string_lossy().into_owned(),
+            harness: launch.harness.clone(),
+            boot: process::boot(),
+        },
+    };
+    journal.commit(started).await??;
+    if let Some(conversation) = conversation {
+        let conversation = RecordConversation {
+            now: times::now(),
+            agent: launch.name.clone(),
+            conversation,
+        };
+        journal.commit(conversation).await??;
     }
+    if let Some(settings) = launch.build.clone() {
+        let run = Some(record.run);
+        let begin = ApplyLoopOrder {
+            now: times::now(),
+            agent: launch.name.clone(),
+            order: LoopOrder::Begin { run, settings },
+        };
+        journal.commit(begin).await??;
+    }
+    Ok(())
 }
 
 /// Take the lock of an agent's name. If its holder does not listen, the holder is either ending or
@@ -280,7 +302,7 @@ fn record_of(request: &StartRequest, child: &Child, context: &LaunchContext<'_>)
         child_pid,
         child_started: process::started(child_pid).unwrap_or_default(),
         socket: context.socket.to_owned(),
-        started_at: posthaste_store::times::now(),
+        started_at: times::now(),
         launch: request.launch.clone(),
     }
 }

@@ -7,7 +7,7 @@ use crate::pty::output_activity::OutputActivity;
 use crate::pty::program::ProgramFiles;
 use crate::pty::screen_watch::ScreenWatch;
 use crate::pty::terminal::{self, Terminal, TerminalParts};
-use crate::socket::hub::Hub;
+use crate::socket::output::hub::Hub;
 use posthaste_core::harness::{Manifest, Sighting};
 use posthaste_screen::{Recorder, RecordingInfo, Screen, Size};
 use posthaste_store::live::place::{Place, Record};
@@ -67,7 +67,7 @@ impl ProgramIo {
         let (drained_sender, drained) = oneshot::channel();
         let (terminal, terminal_task) = terminal::open(TerminalParts {
             pty,
-            screen: screen_model(harness, size),
+            screen: screen_model(harness, size, SCROLLBACK_LINES),
             recorder: recorder(place, record, size),
             keyboard: keyboard.clone(),
             output_activity: output_activity.clone(),
@@ -91,8 +91,9 @@ impl ProgramIo {
     }
 }
 
-fn screen_model(harness: &Manifest, size: Size) -> Screen {
-    let mut screen = Screen::new(size, SCROLLBACK_LINES);
+/// Create the model of a program's terminal, which keeps the status notes that the harness reads.
+pub(crate) fn screen_model(harness: &Manifest, size: Size, scrollback_lines: usize) -> Screen {
+    let mut screen = Screen::new(size, scrollback_lines);
     if let Some(osc) = &harness.activity.osc {
         screen.listen(osc.number);
     }

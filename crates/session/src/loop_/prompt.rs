@@ -13,7 +13,7 @@ use posthaste_core::{
     Timestamp, text, turn,
 };
 use posthaste_store::report::{Report, Result};
-use posthaste_store::{Error, Home, Journal, Listing, files as bodies};
+use posthaste_store::{Home, Journal, Listing, files as bodies};
 use std::path::Path;
 
 /// Limits for each message in a prompt, in bytes. The first one with which all messages fit applies;
@@ -322,10 +322,7 @@ fn unread_mail(
     // The sort is stable, so the order of sending is kept otherwise.
     messages.sort_by_key(|message_state| !is_urgent(message_state));
     let with_body = messages.into_iter().map(|message_state| {
-        let body = match bodies::body(home, &message_state.message) {
-            Err(error @ Error::BodyLost { .. }) => format!("({error})"),
-            body => body?,
-        };
+        let body = bodies::body_or_loss(home, &message_state.message)?;
         let head = BodyHead {
             text: text::head(&body, MAX_MESSAGE_BYTES).to_owned(),
             body_bytes: body.len(),

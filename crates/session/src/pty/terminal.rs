@@ -13,7 +13,7 @@ use crate::pty::output_activity::OutputActivity;
 use crate::pty::read_output::{BATCH_BYTES, Read, read, read_now};
 use crate::pty::screen_watch::ScreenWatch;
 use crate::pty::viewer::{Viewer, ViewerId};
-use crate::socket::hub::Hub;
+use crate::socket::output::hub::Hub;
 use posthaste_core::harness::Sighting;
 use posthaste_screen::{Lines, QueryFilter, Recorder, Screen, Size, redraw};
 use posthaste_wire::event;

@@ -114,6 +114,14 @@ pub fn body(home: &Home, message: &Message) -> Result<String> {
     }
 }
 
+/// Return a message's body, or the reason why it is lost: a lost body must not hide other messages.
+pub fn body_or_loss(home: &Home, message: &Message) -> Result<String> {
+    match body(home, message) {
+        Err(error @ Error::BodyLost { .. }) => Ok(format!("({error})")),
+        body => body,
+    }
+}
+
 /// Return the file with the length and hash that the fact has, and its content.
 fn find_filed(home: &Home, message: &Message) -> Result<(PathBuf, String)> {
     let Body::Filed { bytes, blake3 } = &message.envelope.body else {

@@ -3,7 +3,7 @@
 //! Servers match on [`Call`], so a method without a handler does not compile. The first eight rows
 //! equal the original's; the others follow its style.
 
-use crate::ask::Ask;
+use crate::ask::{Ask, Outcome};
 use crate::fields::{Fields, RawJson};
 use crate::param::{Dropped, Enabled, Events, Keys, Param, Payload, Prompt};
 use crate::rpc::Failure;
@@ -187,6 +187,21 @@ methods! {
         /// Include closed asks.
         all: bool,
     } -> Vec<Ask>;
+
+    /// Answer an ask of this agent. The reply follows when the effect of the answer is known.
+    "answer" Answer {
+        ask: IdPrefix,
+        /// The fingerprint of the question that was shown.
+        fingerprint: String,
+        /// `allow`, `always`, `deny`, or the key of an option.
+        choice: String,
+        from: Option<AgentName>,
+        from_evidence: Option<Evidence>,
+        /// The face through which the answer comes.
+        via: Option<String>,
+        /// Time of the request, which expires after [`GOOD_FOR`].
+        asked_at: Option<Timestamp>,
+    } -> Outcome;
 
     "mark_read" MarkRead { ids: Vec<IdPrefix>, } -> Marked;
 

@@ -65,7 +65,9 @@ pub(crate) enum StopOutcome {
 const SESSION_TIMEOUT: Duration = Duration::from_secs(20);
 /// Timeout for a session to end after its program was killed.
 const KILLED_SESSION_TIMEOUT: Duration = Duration::from_secs(5);
-/// Timeout for a process to exit after SIGKILL.
+/// How long the processes of a crashed session may take to exit before they are killed.
+const ORPHANS_GRACE: Duration = Duration::from_secs(5);
+/// Timeout for a session's process to exit after SIGKILL.
 const PROCESS_TIMEOUT: Duration = Duration::from_secs(5);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Interval of polling during an iteration of a loop, which takes long.
@@ -193,19 +195,10 @@ fn end_orphans(context: &Context, name: &AgentName, mode: StopMode) -> Result<St
     if found.is_empty() {
         return Ok(StopOutcome::NotRunning);
     }
-    let end_by = |signals: &[Signal], timeout| {
-        for pid in orphans() {
-            for signal in signals {
-                process::signal(pid, *signal);
-            }
-        }
-        wait_until(timeout, || Ok(orphans().is_empty()))
-    };
-    let hangup = [Signal::HUP, Signal::TERM, Signal::CONT];
-    let are_gone = (mode != StopMode::Kill && end_by(&hangup, KILLED_SESSION_TIMEOUT)?)
-        || end_by(&[Signal::KILL], PROCESS_TIMEOUT)?;
-    if !are_gone {
-        let left = ls::describe_pids(&orphans());
+    let grace = (mode != StopMode::Kill).then_some(ORPHANS_GRACE);
+    let left = process::end(grace, || live::orphans(&context.home, &run));
+    if !left.is_empty() {
+        let left = ls::describe_pids(&left);
         return Err(Report::storage(format!(
             "cannot end the program of {name}: SIGKILL has not ended {left}"
         )));

@@ -138,6 +138,7 @@ impl SessionState {
                     self.setup.shared.hub.publish(Topic::Message, &event);
                 }
                 self.note_home(true);
+                self.setup.shared.wakeups.read.notify_waiters();
                 if let Some(loop_view) = loop_view {
                     self.apply_loop_view(loop_view);
                 }

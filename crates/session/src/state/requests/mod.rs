@@ -15,7 +15,7 @@ use posthaste_core::activity::Activity;
 use posthaste_core::delivery::PausedBy;
 use posthaste_core::driver::{Input, NudgeRequest};
 use posthaste_core::harness::Turn;
-use posthaste_core::{MessageState, ReceiptState, Timestamp};
+use posthaste_core::{AskId, MessageState, ReceiptState, Timestamp};
 use posthaste_store::live::place::Launch;
 use posthaste_wire::event::StateChange;
 use posthaste_wire::method;
@@ -70,6 +70,8 @@ pub(crate) enum StateRequest {
     /// Check whether an answer would reach the dialog that was open at this time.
     CheckAnswer {
         asked_at: Timestamp,
+        /// The ask that it answers; without one, the dialog that is open.
+        ask: Option<AskId>,
         /// Takes the reason for which it would not.
         reply: ReplyFn<Option<String>>,
     },
@@ -119,9 +121,17 @@ impl SessionState {
                 asked_at,
                 sink,
             } => self.nudge(text, asked_at, sink),
-            StateRequest::CheckAnswer { asked_at, reply } => {
+            StateRequest::CheckAnswer {
+                asked_at,
+                ask,
+                reply,
+            } => {
                 let token = self.replies.insert(Reply::AnswerCheck(reply));
-                self.feed(Input::AnswerRequested { token, asked_at });
+                self.feed(Input::AnswerRequested {
+                    token,
+                    asked_at,
+                    ask,
+                });
             }
             StateRequest::TakeKeyboard(viewer) => self.take_keyboard(viewer),
             StateRequest::ReleaseKeyboard(viewer) => self.release_keyboard(viewer),

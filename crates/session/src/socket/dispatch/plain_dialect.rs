@@ -1,13 +1,12 @@
 //! Answers requests of the plain dialect: one request and one reply per connection.
 
+use super::{Sink, file_of, incoming_mail};
 use crate::Shared;
-use crate::socket::dispatch::{Sink, file_of};
-use crate::socket::incoming_mail;
-use crate::socket::outbox::Outbox;
+use crate::socket::output::outbox::Outbox;
 use crate::socket::peer::{Peer, PeerLookup};
 use crate::state::StateRequest;
 use posthaste_core::IdPrefix;
-use posthaste_store::Error;
+use posthaste_store::{Error, times};
 use posthaste_wire::method;
 use posthaste_wire::param::Payload;
 use posthaste_wire::plain;
@@ -56,9 +55,9 @@ pub(crate) async fn answer(
             event_name,
             payload,
         }) => {
-            let (reply, handled) = oneshot::channel();
-            let tell = Box::new(move |_| {
-                let _ = reply.send(());
+            let (done, is_done) = oneshot::channel();
+            let reply = Box::new(move |_| {
+                let _ = done.send(());
             });
             let hook = method::HookEvent {
                 harness: None,
@@ -67,11 +66,9 @@ pub(crate) async fn answer(
                 takes_context: false,
                 run: None,
             };
-            shared
-                .request(StateRequest::Hook { hook, reply: tell })
-                .await;
+            shared.request(StateRequest::Hook { hook, reply }).await;
             // An agent's hook must not fail because its session is ending.
-            let _ = handled.await;
+            let _ = is_done.await;
             plain::Reply::ok()
         }
         Ok(plain::Request::Stop) => {
@@ -91,19 +88,12 @@ async fn show(shared: &Shared, id: String) -> plain::Reply {
     let Ok(prefix) = IdPrefix::parse(&id) else {
         return not_found();
     };
-    let found = shared
-        .journal
-        .ask(move |journal| journal.find(&prefix))
-        .await;
-    match found {
-        Ok(message_state) => {
-            let now = posthaste_store::times::now();
-            plain::Reply::message(plain::MessageInfo::new(
-                &message_state,
-                file_of(shared, &message_state).unwrap_or_default(),
-                now,
-                posthaste_store::times::zone(),
-            ))
+    let found = shared.journal.ask(move |journal| journal.find(&prefix));
+    match found.await {
+        Ok(state) => {
+            let file = file_of(shared, &state).unwrap_or_default();
+            let (now, zone) = (times::now(), times::zone());
+            plain::Reply::message(plain::MessageInfo::new(&state, file, now, zone))
         }
         Err(Error::NotFound(_)) => not_found(),
         Err(error) => plain::Reply::refused(error.to_string()),

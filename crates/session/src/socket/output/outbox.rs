@@ -1,8 +1,8 @@
 //! The outbox of one connection: responses and events that wait to be written.
 
+use super::write_queue::WriteQueue;
 use crate::host::clock;
 use crate::socket::Socket;
-use crate::socket::write_queue::WriteQueue;
 use posthaste_wire::event::{self, Event};
 use posthaste_wire::topic::{Topic, Topics};
 use std::cell::RefCell;
