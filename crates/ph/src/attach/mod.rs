@@ -15,7 +15,6 @@ mod terminal;
 mod view;
 
 pub(crate) use guardian::{GUARDIAN_ARGUMENT, run as run_guardian};
-pub(crate) use keys::Key;
 pub(crate) use signals::die_of;
 pub(crate) use terminal::{NextLine, reset_sequence};
 
@@ -31,8 +30,6 @@ pub(crate) struct Options {
     pub(crate) take: bool,
     /// The agent's name, for messages to the person.
     pub(crate) name: String,
-    /// The key that begins every command.
-    pub(crate) prefix: Key,
 }
 
 /// How the client ended.

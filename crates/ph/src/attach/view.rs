@@ -1,7 +1,7 @@
 //! The state of an attached client: which bytes go to the session, which to the screen, and when
 //! the client ends. Has no file descriptor and no clock: the event loop passes in bytes and the time.
 
-use super::keys::{Keys, Typed};
+use super::keys::{Keys, PREFIX, Typed};
 use super::{AttachEnd, Options, Size, status_line};
 use posthaste_core::text;
 use posthaste_screen::Boundary;
@@ -83,7 +83,7 @@ pub(super) struct View {
 impl View {
     pub(super) fn new(options: Options, size: Size) -> Self {
         let mut view = Self {
-            keys: Keys::new(options.prefix),
+            keys: Keys::default(),
             keyboard: if options.take {
                 Keyboard::Ours
             } else {
@@ -145,8 +145,7 @@ impl View {
             self.to_session.push(&encode(DATA, keys));
         } else if !keys.starts_with(b"\x1b") {
             // Bytes that begin with an escape may be a mouse report or a reply of the terminal.
-            let prefix = self.options.prefix;
-            self.notify(now, format!("read-only: {prefix} d detaches"));
+            self.notify(now, format!("read-only: {PREFIX} d detaches"));
         }
     }
 
@@ -247,10 +246,9 @@ impl View {
             (false, _) => Keyboard::Free,
         };
         let was = std::mem::replace(&mut self.keyboard, is);
-        let prefix = self.options.prefix;
         let text = match is {
             Keyboard::Ours => {
-                format!("you have the keyboard, and mail is held; {prefix} t releases it")
+                format!("you have the keyboard, and mail is held; {PREFIX} t releases it")
             }
             Keyboard::Others => "another viewer has taken the keyboard".to_owned(),
             // Nothing has changed.
@@ -288,18 +286,17 @@ impl View {
     }
 
     fn help(&self) -> String {
-        let Options { name, prefix, .. } = &self.options;
+        let name = &self.options.name;
         let keyboard = match self.keyboard {
             Keyboard::Ours => "t release the keyboard",
             Keyboard::Free | Keyboard::Others => "t take the keyboard",
         };
-        format!("{name}: d detach, {keyboard}, r redraw, {prefix} send {prefix}, Esc cancel")
+        format!("{name}: d detach, {keyboard}, r redraw, {PREFIX} send {PREFIX}, Esc cancel")
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Key;
     use super::*;
 
     const SIZE: Size = Size { cols: 60, rows: 10 };
@@ -309,7 +306,6 @@ mod tests {
             read_only: false,
             take: false,
             name: "bot".into(),
-            prefix: Key::CTRL_BACKSLASH,
         }
     }
 

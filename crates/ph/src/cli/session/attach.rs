@@ -1,4 +1,4 @@
-use crate::attach::{self, AttachEnd, Key, Options};
+use crate::attach::{self, AttachEnd, Options};
 use crate::cli::prelude::*;
 use crate::cli::session::find_session;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,6 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         read_only: args.read_only,
         take: args.take,
         name: args.name.to_string(),
-        prefix: Key::CTRL_BACKSLASH,
     };
     show(context, &socket, options)
 }

@@ -1,4 +1,4 @@
-use crate::attach::{Key, Options};
+use crate::attach::Options;
 use crate::cli::prelude::*;
 use crate::cli::session::stop::wait_until;
 use crate::cli::session::{attach, status};
@@ -181,7 +181,6 @@ fn show(context: &mut Context, record: &Record) -> Result<Code> {
         read_only: false,
         take: false,
         name: record.launch.name.to_string(),
-        prefix: Key::CTRL_BACKSLASH,
     };
     attach::show(context, &record.socket, options)
 }
