@@ -16,9 +16,8 @@ pub(crate) use mail::check::{Caller, reminder};
 
 use crate::context::{Context, GlobalOptions};
 use crate::output::{Sink, note};
-use admin::{
-    config, demo, doctor, export, harness, hook, hooks, import, log, mcp, provider, trust,
-};
+use admin::journal::{export, import, log};
+use admin::{config, demo, doctor, harness, hook, hooks, mcp, provider, trust};
 use clap::{Args as _, Command, CommandFactory, Parser, Subcommand};
 use help::{completions, groups, man, misread};
 use loop_::{build, checkpoint, inject, interactive, note, task};
