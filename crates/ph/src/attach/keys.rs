@@ -30,14 +30,14 @@ pub(super) enum Typed {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Keys {
+pub(super) struct KeySplitter {
     /// The prefix was typed, so the next key is a command.
     is_pending: bool,
     /// Inside a paste, no byte is a command.
     paste: PasteTracker,
 }
 
-impl Keys {
+impl KeySplitter {
     pub(super) fn is_pending(&self) -> bool {
         self.is_pending
     }
@@ -147,7 +147,7 @@ mod tests {
 
     #[track_caller]
     fn check(reads: &[&[u8]], want: &[Typed], is_pending: bool) {
-        let mut state = Keys::default();
+        let mut state = KeySplitter::default();
         let got: Vec<Typed> = reads.iter().flat_map(|read| state.feed(read)).collect();
         assert_eq!(got, want, "{reads:?}");
         assert_eq!(state.is_pending(), is_pending, "{reads:?}");

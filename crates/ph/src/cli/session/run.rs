@@ -1,4 +1,4 @@
-use crate::attach::Options;
+use crate::attach::AttachOptions;
 use crate::cli::prelude::*;
 use crate::cli::session::stop::wait_until;
 use crate::cli::session::{attach, status};
@@ -177,7 +177,7 @@ pub(crate) fn start_and_show(
 
 /// Attach this terminal to the session of a record.
 fn show(context: &mut Context, record: &Record) -> Result<Code> {
-    let options = Options {
+    let options = AttachOptions {
         read_only: false,
         take: false,
         name: record.launch.name.to_string(),
