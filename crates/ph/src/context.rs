@@ -16,12 +16,22 @@ use serde::Serialize;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-/// The global options.
-#[derive(Debug, Clone, Default)]
+const HEADING: &str = "Options of every verb";
+
+/// The options that every verb has.
+#[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct GlobalOptions {
+    /// Home directory, which stores the mail [default: PH_HOME, else the nearest .posthaste/, else
+    /// the XDG data directory]
+    #[arg(long, global = true, help_heading = HEADING, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub(crate) home: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long, global = true, help_heading = HEADING)]
     pub(crate) json: bool,
+    /// Use colour: auto, always or never
+    #[arg(long, global = true, help_heading = HEADING, value_name = "WHEN", value_parser = ["auto", "always", "never"], hide_possible_values = true)]
     pub(crate) color: Option<String>,
+    #[arg(skip)]
     pub(crate) sink: Sink,
 }
 

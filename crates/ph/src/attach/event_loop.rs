@@ -5,8 +5,8 @@
 
 use super::AttachEnd;
 use super::guardian::Guardian;
-use super::signals::{self, SignalEvent, Signals};
-use super::terminal::{self, Terminal};
+use super::signals::{self, AttachSignals, SignalEvent};
+use super::terminal::{self, RawTerminal};
 use super::view::View;
 use posthaste_session::poll::{self, GONE, TerminalRead, read_terminal};
 use posthaste_store::report::{Report, Result};
@@ -27,13 +27,13 @@ const READ_BUFFER_BYTES: usize = 64 << 10;
 
 pub(super) struct EventLoop<'a> {
     pub(super) stream: UnixStream,
-    pub(super) terminal: &'a Terminal,
-    pub(super) signals: Signals,
+    pub(super) terminal: &'a RawTerminal,
+    pub(super) signals: AttachSignals,
     pub(super) view: View,
 }
 
 /// Which descriptors are ready.
-struct Ready {
+struct ReadyDescriptors {
     signals: bool,
     keys: bool,
     session: bool,
@@ -74,7 +74,7 @@ impl EventLoop<'_> {
         }
     }
 
-    fn wait(&self, deadline: Option<Instant>) -> std::result::Result<Ready, Errno> {
+    fn wait(&self, deadline: Option<Instant>) -> std::result::Result<ReadyDescriptors, Errno> {
         let view = &self.view;
         let when = |is_wanted, flags| if is_wanted { flags } else { PollFlags::empty() };
         let session = when(view.wants_output(), PollFlags::IN)
@@ -89,7 +89,7 @@ impl EventLoop<'_> {
         let events = poll::wait(wanted.map(|(fd, flags)| (Some(fd), flags)), deadline)?;
         let [signals, keys, session, _] =
             events.map(|events| events.intersects(PollFlags::IN | GONE));
-        Ok(Ready {
+        Ok(ReadyDescriptors {
             signals,
             keys,
             session,

@@ -2,7 +2,7 @@
 //!
 //! Bytes after the session's line are frames already and are returned to the caller.
 
-use super::{Options, Size};
+use super::{AttachOptions, Size};
 use posthaste_core::text;
 use posthaste_store::live::reach;
 use posthaste_store::report::{Report, Result};
@@ -19,7 +19,7 @@ const MAX_REPLY_BYTES: usize = 64 << 10;
 /// Connect and attach. Return the connection and the first bytes of its frames.
 pub(super) fn connect(
     socket: &Path,
-    options: &Options,
+    options: &AttachOptions,
     size: Size,
 ) -> Result<(UnixStream, Vec<u8>)> {
     let name = &options.name;
@@ -56,7 +56,7 @@ pub(super) fn connect(
     }
 }
 
-fn attach_request(options: &Options, size: Size) -> Vec<u8> {
+fn attach_request(options: &AttachOptions, size: Size) -> Vec<u8> {
     let attach = Attach {
         cols: size.cols,
         rows: size.rows,

@@ -14,9 +14,9 @@ pub(super) enum SignalEvent {
     Kill(i32),
 }
 
-pub(super) struct Signals(SignalPipe);
+pub(super) struct AttachSignals(SignalPipe);
 
-impl Signals {
+impl AttachSignals {
     pub(super) fn listen() -> std::io::Result<Self> {
         let signals = [SIGWINCH, SIGTSTP, SIGCONT, SIGTERM, SIGINT, SIGHUP, SIGQUIT];
         poll::receive_signals(&signals).map(Self)
@@ -33,7 +33,7 @@ impl Signals {
     }
 }
 
-impl AsFd for Signals {
+impl AsFd for AttachSignals {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.get_read().as_fd()
     }

@@ -44,14 +44,14 @@ const RESET_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The descriptor to draw on. It must not block, but our standard output is shared with the shell,
 /// and a flag set on it would outlive this process. So the terminal is opened again.
-pub(super) enum Screen {
+pub(super) enum TerminalOutput {
     Own(OwnedFd),
     /// The terminal could not be opened, for example after `su`. Write small pieces to standard
     /// output when it has room.
     Shared,
 }
 
-impl Screen {
+impl TerminalOutput {
     pub(super) fn open() -> Self {
         let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         rustix::termios::ttyname(stdout(), Vec::new())
@@ -95,7 +95,7 @@ impl Screen {
     }
 }
 
-impl AsFd for Screen {
+impl AsFd for TerminalOutput {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::Own(own) => own.as_fd(),
@@ -117,7 +117,7 @@ pub(super) fn size() -> Size {
 
 struct TerminalState {
     before: Termios,
-    screen: Screen,
+    screen: TerminalOutput,
     /// Whether raw mode is set.
     is_raw: AtomicBool,
     /// Whether the program has ended.
@@ -151,7 +151,7 @@ impl TerminalState {
 
 /// Write the [`reset_sequence`] and restore the title. If the terminal accepts no output, drop its pending
 /// output. Drop pending input too: mouse reports and replies to the program are not for the shell.
-pub(super) fn reset(screen: &Screen, next_line: NextLine) {
+pub(super) fn reset(screen: &TerminalOutput, next_line: NextLine) {
     if !screen.has_room(Duration::ZERO) {
         let _ = rustix::termios::tcflush(screen, QueueSelector::OFlush);
     }
@@ -164,15 +164,15 @@ pub(super) fn reset(screen: &Screen, next_line: NextLine) {
 }
 
 /// The terminal in raw mode. It is restored when this is dropped, and before a panic is printed.
-pub(super) struct Terminal {
+pub(super) struct RawTerminal {
     state: Arc<TerminalState>,
 }
 
-impl Terminal {
+impl RawTerminal {
     pub(super) fn take() -> rustix::io::Result<Self> {
         let state = Arc::new(TerminalState {
             before: rustix::termios::tcgetattr(stdin())?,
-            screen: Screen::open(),
+            screen: TerminalOutput::open(),
             is_raw: AtomicBool::new(false),
             has_program_ended: AtomicBool::new(false),
         });
@@ -205,12 +205,12 @@ impl Terminal {
         &self.state.before
     }
 
-    pub(super) fn screen(&self) -> &Screen {
+    pub(super) fn screen(&self) -> &TerminalOutput {
         &self.state.screen
     }
 }
 
-impl Drop for Terminal {
+impl Drop for RawTerminal {
     fn drop(&mut self) {
         self.restore();
     }

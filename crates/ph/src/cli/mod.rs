@@ -16,9 +16,8 @@ pub(crate) use mail::check::{Caller, reminder};
 
 use crate::context::{Context, GlobalOptions};
 use crate::output::{Sink, note};
-use admin::{
-    config, demo, doctor, export, harness, hook, hooks, import, log, mcp, provider, trust,
-};
+use admin::journal::{export, import, log};
+use admin::{config, demo, doctor, harness, hook, hooks, mcp, provider, trust};
 use clap::{Args as _, Command, CommandFactory, Parser, Subcommand};
 use help::{completions, groups, man, misread};
 use loop_::{build, checkpoint, inject, interactive, note, task};
@@ -27,7 +26,6 @@ use mail::compose::{message, reply, send};
 use mail::{check, count, inbox, read, search, show, thread, why};
 use posthaste_store::report::{Code, Result};
 use session::{answer, attach, ls, nudge, pause, peek, replay, restart, run, status, stop};
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// The variable that a completion script sets. It has a name of its own, because clap's default could be
@@ -54,7 +52,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 pub(crate) struct Cli {
     #[command(flatten)]
-    global: Global,
+    options: GlobalOptions,
     #[command(subcommand)]
     verb: Option<Verb>,
 }
@@ -75,23 +73,6 @@ impl CommandFactory for Cli {
     fn command_for_update() -> Command {
         Self::command()
     }
-}
-
-/// The heading of the options that every verb has.
-const COMMON_OPTIONS: &str = "Options of every verb";
-
-#[derive(Debug, Default, clap::Args)]
-struct Global {
-    /// Home directory, which stores the mail [default: PH_HOME, else the nearest .posthaste/, else
-    /// the XDG data directory]
-    #[arg(long, global = true, help_heading = COMMON_OPTIONS, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
-    home: Option<PathBuf>,
-    /// Print JSON
-    #[arg(long, global = true, help_heading = COMMON_OPTIONS)]
-    json: bool,
-    /// Use colour: auto, always or never
-    #[arg(long, global = true, help_heading = COMMON_OPTIONS, value_name = "WHEN", value_parser = ["auto", "always", "never"], hide_possible_values = true)]
-    color: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -158,12 +139,7 @@ pub(crate) fn parse() -> std::result::Result<Cli, ExitCode> {
 }
 
 pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
-    let options = GlobalOptions {
-        home: cli.global.home,
-        json: cli.global.json,
-        color: cli.global.color,
-        ..GlobalOptions::default()
-    };
+    let options = cli.options;
     match cli.verb {
         // Bare `ph` prints its help.
         None => help::print(&Cli::command().render_help(), &options).map(Into::into),
@@ -174,11 +150,12 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
 }
 
 fn run_verb(verb: Verb, options: &GlobalOptions) -> Result<Code> {
-    if let Verb::Hook(args) = verb {
-        return Ok(hook::run(args));
-    }
     // These verbs read neither the settings nor the home.
     match &verb {
+        Verb::Hook(args) => {
+            crate::hook::run(args);
+            return Ok(Code::Ok);
+        }
         Verb::Completions(args) => return completions::run(args, options),
         Verb::Man(args) => return man::run(args, options),
         Verb::Help(args) => return help::run(args, options),

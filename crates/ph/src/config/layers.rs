@@ -268,7 +268,7 @@ fn flatten(key: String, value: &toml::Value, found: &mut Vec<(String, Option<Str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Mail;
+    use crate::config::MailStore;
     use anstream::ColorChoice;
     use posthaste_core::Priority;
     use posthaste_store::times::TimeStyle;
@@ -338,7 +338,7 @@ mod tests {
             std::fs::write(&path, text).unwrap();
             let layers = Layers::load(&[SettingsFile::Project(path.clone())], None).unwrap();
             let mail = Config::of(&layers).unwrap().mail;
-            assert_eq!(mail, Mail::Journal, "{text}");
+            assert_eq!(mail, MailStore::Journal, "{text}");
             assert_ne!(layers.ignored, [], "{text}");
         }
     }

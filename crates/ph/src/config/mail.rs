@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// The place of the mail.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Mail {
+pub(crate) enum MailStore {
     Journal,
     Script(NamedScript),
 }
@@ -27,7 +27,7 @@ pub(crate) struct NamedScript {
     tick: Duration,
 }
 
-impl Mail {
+impl MailStore {
     /// Return the script, if one keeps the mail.
     pub(crate) fn script(&self) -> Result<Option<ScriptSettings>> {
         match self {

@@ -10,7 +10,7 @@ mod misspelt;
 
 pub(crate) use harness::Harnesses;
 pub(crate) use layers::{Layers, SettingsFile};
-pub(crate) use mail::Mail;
+pub(crate) use mail::MailStore;
 pub(crate) use misspelt::misspelt_variables;
 
 use anstream::ColorChoice;
@@ -71,7 +71,7 @@ pub(crate) struct Config {
     pub(crate) limits: Limits,
     /// Time for which a session continues without its home.
     pub(crate) without_home: Duration,
-    pub(crate) mail: Mail,
+    pub(crate) mail: MailStore,
     pub(crate) roster: Roster,
     pub(crate) harnesses: Harnesses,
 }
@@ -98,7 +98,7 @@ impl Config {
                 rate: layers.get("mail.max_rate", |text| text.parse().ok())?,
             },
             without_home: layers.duration("session.without_home")?,
-            mail: Mail::of(layers)?,
+            mail: MailStore::of(layers)?,
             roster: layers.roster.clone(),
             harnesses: layers.harnesses.clone(),
         })

@@ -130,12 +130,12 @@ choice!(Category(NoteType): "learning", "stuck", "tip", "decision");
 
 /// The name and description of an argument.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Field {
+pub(super) struct ArgumentDoc {
     pub(super) name: &'static str,
     pub(super) description: &'static str,
 }
 
-impl Field {
+impl ArgumentDoc {
     /// Create a field from the name of a Rust field and its doc comment.
     pub(super) fn new(name: &'static str, description: &'static str) -> Self {
         Self {

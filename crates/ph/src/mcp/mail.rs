@@ -1,7 +1,7 @@
 //! Tools for mail. Each runs a verb of the command line in this process, so that tools and verbs
 //! follow the same rules and use the same mailbox.
 
-use super::Reply;
+use super::ToolReply;
 use super::tool::{InboxMarkRead, ReadMessage, ReplyTo, SearchMessages, SendMessage};
 use crate::cli::{Captured, capture};
 use crate::context::{Context, GlobalOptions};
@@ -93,12 +93,12 @@ pub(super) fn unread(options: &GlobalOptions) -> Result<Vec<ShownMessage>> {
     parse(&capture(&["inbox"], options)?)
 }
 
-pub(super) fn list(options: &GlobalOptions) -> Result<Reply> {
+pub(super) fn list(options: &GlobalOptions) -> Result<ToolReply> {
     Ok(listed(&unread(options)?))
 }
 
 /// Return a reply with unread mail.
-pub(super) fn listed(messages: &[ShownMessage]) -> Reply {
+pub(super) fn listed(messages: &[ShownMessage]) -> ToolReply {
     if messages.is_empty() {
         return "No unread messages".into();
     }
@@ -114,7 +114,7 @@ pub(super) fn listed(messages: &[ShownMessage]) -> Reply {
             "{more} more unread: mark these as read, then list again"
         ));
     }
-    Reply(blocks)
+    ToolReply(blocks)
 }
 
 /// Format a list with one value per line.
@@ -123,13 +123,13 @@ fn one_a_line(values: impl Iterator<Item = Value>) -> String {
     format!("[\n{}\n]", lines.join(",\n"))
 }
 
-pub(super) fn mark_read(options: &GlobalOptions, arguments: &InboxMarkRead) -> Result<Reply> {
+pub(super) fn mark_read(options: &GlobalOptions, arguments: &InboxMarkRead) -> Result<ToolReply> {
     let id = &arguments.id;
     capture(&["mark-read", "--", id], options)?;
     Ok(format!("Message {} marked as read", text::one_line(id, 80)).into())
 }
 
-pub(super) fn send(options: &GlobalOptions, arguments: &SendMessage) -> Result<Reply> {
+pub(super) fn send(options: &GlobalOptions, arguments: &SendMessage) -> Result<ToolReply> {
     let SendMessage {
         to,
         body,
@@ -147,7 +147,7 @@ pub(super) fn send(options: &GlobalOptions, arguments: &SendMessage) -> Result<R
     sent(&capture(&words, options)?)
 }
 
-pub(super) fn reply(options: &GlobalOptions, arguments: &ReplyTo) -> Result<Reply> {
+pub(super) fn reply(options: &GlobalOptions, arguments: &ReplyTo) -> Result<ToolReply> {
     let body = format!("--body={}", arguments.body);
     let mut words = vec!["reply", &body];
     words.extend(arguments.expects_reply.then_some("--expects-reply"));
@@ -157,15 +157,15 @@ pub(super) fn reply(options: &GlobalOptions, arguments: &ReplyTo) -> Result<Repl
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Sent {
+enum SentMessages {
     One(Box<ShownMessage>),
     Several(Vec<ShownMessage>),
 }
 
-fn sent(captured: &Captured) -> Result<Reply> {
+fn sent(captured: &Captured) -> Result<ToolReply> {
     let ids: Vec<_> = match parse(captured)? {
-        Sent::One(message) => vec![message.name()],
-        Sent::Several(messages) => messages.iter().map(ShownMessage::name).collect(),
+        SentMessages::One(message) => vec![message.name()],
+        SentMessages::Several(messages) => messages.iter().map(ShownMessage::name).collect(),
     };
     Ok(match ids.as_slice() {
         [] => "No recipients".into(),
@@ -173,7 +173,7 @@ fn sent(captured: &Captured) -> Result<Reply> {
     })
 }
 
-pub(super) fn read(options: &GlobalOptions, arguments: &ReadMessage) -> Result<Reply> {
+pub(super) fn read(options: &GlobalOptions, arguments: &ReadMessage) -> Result<ToolReply> {
     let message: ShownMessage = parse(&capture(&["read", "--", &arguments.id], options)?)?;
     let all = message.body.len();
     let bytes = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
@@ -205,10 +205,10 @@ pub(super) fn read(options: &GlobalOptions, arguments: &ReadMessage) -> Result<R
         };
         blocks.push(format!("(bytes {from} to {end} of {all}{more})"));
     }
-    Ok(Reply(blocks))
+    Ok(ToolReply(blocks))
 }
 
-pub(super) fn search(options: &GlobalOptions, arguments: &SearchMessages) -> Result<Reply> {
+pub(super) fn search(options: &GlobalOptions, arguments: &SearchMessages) -> Result<ToolReply> {
     let SearchMessages {
         query,
         from,
@@ -239,7 +239,7 @@ struct RunningAgent {
     unread: u64,
 }
 
-pub(super) fn agents(options: &GlobalOptions) -> Result<Reply> {
+pub(super) fn agents(options: &GlobalOptions) -> Result<ToolReply> {
     let running: Vec<RunningAgent> = parse(&capture(&["ls"], options)?)?;
     let context = Context::new(options)?;
     let mut names = match context.reader()? {

@@ -50,15 +50,15 @@ pub(crate) fn serve(options: &GlobalOptions) -> Result<Code> {
 
 /// A tool's reply: blocks of text.
 #[derive(Debug)]
-struct Reply(Vec<String>);
+struct ToolReply(Vec<String>);
 
-impl From<String> for Reply {
+impl From<String> for ToolReply {
     fn from(text: String) -> Self {
         Self(vec![text])
     }
 }
 
-impl From<&str> for Reply {
+impl From<&str> for ToolReply {
     fn from(text: &str) -> Self {
         Self(vec![text.to_owned()])
     }

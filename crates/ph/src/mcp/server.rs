@@ -3,8 +3,8 @@
 //!
 //! An error of a tool is a reply that the agent can read. The SDK reports errors of the protocol.
 
-use super::tool::{Call, WaitForMessage};
-use super::{Reply, error_text, expect_own, wait};
+use super::tool::{ToolCall, WaitForMessage};
+use super::{ToolReply, error_text, expect_own, wait};
 use crate::context::GlobalOptions;
 use posthaste_core::{AgentName, text};
 use posthaste_store::report::{Report, Result};
@@ -109,16 +109,16 @@ pub(super) async fn on_a_thread<T: Send + 'static>(
 }
 
 impl Server {
-    async fn answer(&self, params: CallToolRequestParams) -> Result<Reply> {
+    async fn answer(&self, params: CallToolRequestParams) -> Result<ToolReply> {
         let arguments = params.arguments.unwrap_or_default();
-        let (session, call) = Call::parse(&params.name, &arguments)?;
-        let is_wait = matches!(call, Call::WaitForMessage(_));
+        let (session, call) = ToolCall::parse(&params.name, &arguments)?;
+        let is_wait = matches!(call, ToolCall::WaitForMessage(_));
         let room = if is_wait { &self.waits } else { &self.calls };
         let _room = room.try_acquire().map_err(|_| {
             Report::refused("too many calls are in progress").hint("wait for their replies")
         })?;
         let options = self.options.clone();
-        if let Call::WaitForMessage(arguments) = call {
+        if let ToolCall::WaitForMessage(arguments) = call {
             let me = on_a_thread(move || expect_own(&options, session.as_deref())).await?;
             return self.wait(arguments, me).await;
         }
@@ -129,7 +129,7 @@ impl Server {
         .await
     }
 
-    async fn wait(&self, arguments: WaitForMessage, me: AgentName) -> Result<Reply> {
+    async fn wait(&self, arguments: WaitForMessage, me: AgentName) -> Result<ToolReply> {
         let mut gone = self.gone.clone();
         tokio::select! {
             reply = wait::wait(&self.options, arguments, me) => reply,
@@ -150,7 +150,7 @@ impl ServerHandler for Server {
         _page: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> std::result::Result<ListToolsResult, ErrorData> {
-        let tools = Call::descriptions().into_iter().map(|tool| {
+        let tools = ToolCall::descriptions().into_iter().map(|tool| {
             let hints = ToolAnnotations::new()
                 .read_only(tool.is_read_only)
                 .destructive(false)
@@ -170,7 +170,7 @@ impl ServerHandler for Server {
             () = context.ct.cancelled() => Err(Report::refused("the call was cancelled")),
         };
         let result = match answer {
-            Ok(Reply(blocks)) => {
+            Ok(ToolReply(blocks)) => {
                 CallToolResult::success(blocks.into_iter().map(ContentBlock::text).collect())
             }
             Err(report) => CallToolResult::error(vec![ContentBlock::text(error_text(&report))]),

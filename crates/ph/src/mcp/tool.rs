@@ -2,8 +2,10 @@
 //!
 //! A row is both the schema for agents and the struct into which the arguments of a call are parsed.
 
-use super::argument::{Argument, Category, Field, FirstStatus, MailPriority, NewStatus, Number};
-use super::{Reply, mail, work};
+use super::argument::{
+    Argument, ArgumentDoc, Category, FirstStatus, MailPriority, NewStatus, Number,
+};
+use super::{ToolReply, mail, work};
 use crate::context::GlobalOptions;
 use posthaste_core::text;
 use posthaste_store::report::{Report, Result};
@@ -16,14 +18,14 @@ const MAX_READ_BYTES: u64 = 1 << 20;
 const MAX_FOUND_MESSAGES: u64 = 100;
 
 /// The argument that every tool has.
-const SESSION: Field = Field {
+const SESSION: ArgumentDoc = ArgumentDoc {
     name: "session_name",
     description: "Your own session's name. Omit it: it is known. Another session's name is refused.",
 };
 
 /// A tool as agents see it.
 #[derive(Debug)]
-pub(super) struct Description {
+pub(super) struct ToolDescription {
     pub(super) name: &'static str,
     pub(super) text: &'static str,
     /// Whether the tool changes nothing.
@@ -32,7 +34,7 @@ pub(super) struct Description {
     required: Vec<&'static str>,
 }
 
-impl Description {
+impl ToolDescription {
     fn new(name: &'static str, text: &'static str, is_read_only: bool) -> Self {
         Self {
             name,
@@ -44,7 +46,7 @@ impl Description {
         .with::<Option<String>>(SESSION)
     }
 
-    fn with<T: Argument>(mut self, field: Field) -> Self {
+    fn with<T: Argument>(mut self, field: ArgumentDoc) -> Self {
         self.properties
             .insert(field.name.to_owned(), field.schema::<T>());
         self.required
@@ -64,7 +66,7 @@ impl Description {
 }
 
 /// Refuse arguments that a tool does not have.
-fn check_names(tool: &str, fields: &[Field], arguments: &Map<String, Value>) -> Result<()> {
+fn check_names(tool: &str, fields: &[ArgumentDoc], arguments: &Map<String, Value>) -> Result<()> {
     let known: Vec<_> = [SESSION]
         .iter()
         .chain(fields)
@@ -82,7 +84,7 @@ fn check_names(tool: &str, fields: &[Field], arguments: &Map<String, Value>) -> 
 
 macro_rules! field {
     ($name:ident $($note:literal)+) => {
-        Field::new(stringify!($name), concat!($($note),+))
+        ArgumentDoc::new(stringify!($name), concat!($($note),+))
     };
 }
 
@@ -105,16 +107,16 @@ macro_rules! tools {
 
         /// A call with valid arguments.
         #[derive(Debug)]
-        pub(super) enum Call {
+        pub(super) enum ToolCall {
             $($Tool($Tool),)*
         }
 
-        impl Call {
+        impl ToolCall {
             const NAMES: &[&str] = &[$($name),*];
 
-            pub(super) fn descriptions() -> Vec<Description> {
+            pub(super) fn descriptions() -> Vec<ToolDescription> {
                 vec![$(
-                    Description::new($name, concat!($($about),+), stringify!($access) == "reads")
+                    ToolDescription::new($name, concat!($($about),+), stringify!($access) == "reads")
                         $(.with::<$type>(field!($field $($note)+)))*,
                 )*]
             }
@@ -141,7 +143,7 @@ macro_rules! tools {
             }
 
             /// Run the tool on a thread that may block.
-            pub(super) fn run(&self, options: &GlobalOptions) -> Result<Reply> {
+            pub(super) fn run(&self, options: &GlobalOptions) -> Result<ToolReply> {
                 match self {
                     $(Self::$Tool(arguments) => $run(options, arguments),)*
                 }
@@ -277,10 +279,10 @@ mod tests {
 
     #[test]
     fn every_tool_is_found_by_its_name_and_has_descriptions() {
-        let names: BTreeSet<_> = Call::NAMES.iter().collect();
-        assert_eq!(names.len(), Call::NAMES.len());
-        for tool in Call::descriptions() {
-            assert!(Call::NAMES.contains(&tool.name), "{}", tool.name);
+        let names: BTreeSet<_> = ToolCall::NAMES.iter().collect();
+        assert_eq!(names.len(), ToolCall::NAMES.len());
+        for tool in ToolCall::descriptions() {
+            assert!(ToolCall::NAMES.contains(&tool.name), "{}", tool.name);
             assert!(tool.text.len() > 20, "{}", tool.name);
             assert!(!tool.text.contains("  "), "{}", tool.text);
             for (name, field) in &tool.properties {
@@ -296,7 +298,7 @@ mod tests {
             let Value::Object(map) = &arguments else {
                 panic!("an object");
             };
-            let got = Call::parse(tool, map).map(|_| ());
+            let got = ToolCall::parse(tool, map).map(|_| ());
             let got = got.map_err(|report| report.message().to_owned());
             assert_eq!(got, want.map_err(str::to_owned), "{arguments}");
         };

@@ -3,7 +3,7 @@
 
 use super::mail::{self, ShownMessage};
 use super::tool::WaitForMessage;
-use super::{Reply, server};
+use super::{ToolReply, server};
 use crate::context::{Context, GlobalOptions, agent_name};
 use posthaste_core::{AgentName, IdPrefix};
 use posthaste_store::bell::{TICK, Watch};
@@ -18,13 +18,13 @@ const DEFAULT_WAIT_SECONDS: u64 = 30;
 
 /// A filter for the awaited message.
 #[derive(Debug, Clone, Default)]
-struct Wanted {
+struct WaitFilter {
     from: Option<AgentName>,
     /// The whole id.
     reply_to: Option<String>,
 }
 
-impl Wanted {
+impl WaitFilter {
     fn new(context: &Context, arguments: &WaitForMessage) -> Result<Self> {
         let WaitForMessage { from, reply_to, .. } = arguments;
         let reply_to = reply_to.as_deref().map(|id| whole_id(context, id));
@@ -62,7 +62,7 @@ pub(super) async fn wait(
     options: &Arc<GlobalOptions>,
     arguments: WaitForMessage,
     me: AgentName,
-) -> Result<Reply> {
+) -> Result<ToolReply> {
     let seconds = arguments
         .timeout_seconds
         .map_or(DEFAULT_WAIT_SECONDS, |seconds| seconds.0);
@@ -73,7 +73,7 @@ pub(super) async fn wait(
         let (options, rung) = (options.clone(), rung.clone());
         move || {
             let context = Context::new(&options)?;
-            let wanted = Wanted::new(&context, &arguments)?;
+            let wanted = WaitFilter::new(&context, &arguments)?;
             // A missing home is created, because the bell is in it.
             drop(context.journal()?);
             let watch = Watch::on(&context.home, Some(&me), move || rung.notify_one())?;

@@ -1,6 +1,6 @@
 //! The tools for tasks, notes and completion. Like the verbs, they use `cli::loop_::worklist`.
 
-use super::Reply;
+use super::ToolReply;
 use super::tool::{NoteAdd, NoteList, SetTaskStatus, TaskAdd};
 use crate::cli::loop_::worklist;
 use crate::context::{Context, GlobalOptions};
@@ -11,7 +11,7 @@ use posthaste_store::report::{Report, Result};
 /// Number of characters of a note that its confirmation repeats.
 const PREVIEW_CHARS: usize = 50;
 
-pub(super) fn add_task(options: &GlobalOptions, arguments: &TaskAdd) -> Result<Reply> {
+pub(super) fn add_task(options: &GlobalOptions, arguments: &TaskAdd) -> Result<ToolReply> {
     let context = Context::new(options)?;
     let (me, _) = context.me()?;
     let status = arguments
@@ -24,7 +24,7 @@ pub(super) fn add_task(options: &GlobalOptions, arguments: &TaskAdd) -> Result<R
     Ok(format!("Task {} added as {}", task.id.id8(), task.status).into())
 }
 
-pub(super) fn set_status(options: &GlobalOptions, arguments: &SetTaskStatus) -> Result<Reply> {
+pub(super) fn set_status(options: &GlobalOptions, arguments: &SetTaskStatus) -> Result<ToolReply> {
     let context = Context::new(options)?;
     let (status, shown) = (arguments.status.0, text::one_line(&arguments.id, 80));
     let id = IdPrefix::parse(&arguments.id).map_err(|error| {
@@ -37,7 +37,7 @@ pub(super) fn set_status(options: &GlobalOptions, arguments: &SetTaskStatus) -> 
     Ok(format!("Task {shown} marked as {status}").into())
 }
 
-pub(super) fn tasks(options: &GlobalOptions) -> Result<Reply> {
+pub(super) fn tasks(options: &GlobalOptions) -> Result<ToolReply> {
     let context = Context::new(options)?;
     let (me, _) = context.me()?;
     let open = TaskStatus::ALL
@@ -51,7 +51,7 @@ pub(super) fn tasks(options: &GlobalOptions) -> Result<Reply> {
     })
 }
 
-pub(super) fn add_note(options: &GlobalOptions, arguments: &NoteAdd) -> Result<Reply> {
+pub(super) fn add_note(options: &GlobalOptions, arguments: &NoteAdd) -> Result<ToolReply> {
     let context = Context::new(options)?;
     let (me, _) = context.me()?;
     let (kind, content) = (arguments.r#type.0, arguments.content.clone());
@@ -62,7 +62,7 @@ pub(super) fn add_note(options: &GlobalOptions, arguments: &NoteAdd) -> Result<R
     Ok(format!("Note added: [{kind}] {preview}").into())
 }
 
-pub(super) fn notes(options: &GlobalOptions, arguments: &NoteList) -> Result<Reply> {
+pub(super) fn notes(options: &GlobalOptions, arguments: &NoteList) -> Result<ToolReply> {
     let context = Context::new(options)?;
     let (me, _) = context.me()?;
     let kind = arguments.r#type.map(|kind| kind.0);
@@ -80,7 +80,7 @@ pub(super) fn notes(options: &GlobalOptions, arguments: &NoteList) -> Result<Rep
     })
 }
 
-pub(super) fn complete(options: &GlobalOptions) -> Result<Reply> {
+pub(super) fn complete(options: &GlobalOptions) -> Result<ToolReply> {
     let context = Context::new(options)?;
     let (me, _) = context.me()?;
     let mut journal = worklist::complete(&context, &me, worklist::iteration(None)?)?;

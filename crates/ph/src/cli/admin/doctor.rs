@@ -28,7 +28,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Verdict {
+enum FindingKind {
     Ok,
     /// Information that is not a problem.
     Info,
@@ -38,7 +38,7 @@ enum Verdict {
 #[derive(Debug, Serialize)]
 struct Finding {
     check: &'static str,
-    verdict: Verdict,
+    verdict: FindingKind,
     detail: String,
     hint: Option<String>,
 }
@@ -91,7 +91,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     findings.extend(session_findings(context));
     findings.extend(OPTIONAL_PROGRAMS.map(|program| optional_program(context, program)));
     print(&mut context.out, context.json, &findings)?;
-    let has_problem = findings.iter().any(|it| it.verdict == Verdict::Wrong);
+    let has_problem = findings.iter().any(|it| it.verdict == FindingKind::Wrong);
     Ok(if has_problem { Code::No } else { Code::Ok })
 }
 
@@ -114,7 +114,7 @@ impl Finding {
     }
 }
 
-fn finding(check: &'static str, verdict: Verdict, detail: impl Into<String>) -> Finding {
+fn finding(check: &'static str, verdict: FindingKind, detail: impl Into<String>) -> Finding {
     Finding {
         check,
         verdict,
@@ -124,15 +124,15 @@ fn finding(check: &'static str, verdict: Verdict, detail: impl Into<String>) -> 
 }
 
 fn ok(check: &'static str, detail: impl Into<String>) -> Finding {
-    finding(check, Verdict::Ok, detail)
+    finding(check, FindingKind::Ok, detail)
 }
 
 fn info(check: &'static str, detail: impl Into<String>) -> Finding {
-    finding(check, Verdict::Info, detail)
+    finding(check, FindingKind::Info, detail)
 }
 
 fn wrong(check: &'static str, detail: impl Into<String>) -> Finding {
-    finding(check, Verdict::Wrong, detail)
+    finding(check, FindingKind::Wrong, detail)
 }
 
 fn damaged(error: &Error) -> Finding {
@@ -349,9 +349,9 @@ fn print(out: &mut Output, is_json: bool, findings: &[Finding]) -> Result<()> {
     }
     for finding in findings {
         let (word, style) = match finding.verdict {
-            Verdict::Ok => ("ok   ", AnsiColor::Green.on_default()),
-            Verdict::Info => ("-    ", anstyle::Style::new().dimmed()),
-            Verdict::Wrong => ("WRONG", AnsiColor::Red.on_default().bold()),
+            FindingKind::Ok => ("ok   ", AnsiColor::Green.on_default()),
+            FindingKind::Info => ("-    ", anstyle::Style::new().dimmed()),
+            FindingKind::Wrong => ("WRONG", AnsiColor::Red.on_default().bold()),
         };
         out.line(format!(
             "{style}{word}{style:#}  {:<11}  {}",

@@ -1,5 +1,5 @@
 use crate::cli::prelude::*;
-use crate::hook_install::{self, State, Target};
+use crate::hook_install::{self, AgentSettings, HookState};
 use anstyle::{AnsiColor, Style};
 use std::io::{BufRead, IsTerminal};
 use std::path::PathBuf;
@@ -63,7 +63,7 @@ fn harness() -> clap::builder::PossibleValuesParser {
 #[derive(Debug, Serialize)]
 struct HookStatus {
     harness: &'static str,
-    state: State,
+    state: HookState,
     path: PathBuf,
     /// Whether this call has changed the state.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -90,7 +90,7 @@ fn install(
     agent: Option<&AgentName>,
     yes: bool,
 ) -> Result<Code> {
-    let target = Target::of(harness)?;
+    let target = AgentSettings::of(harness)?;
     let file = target.file()?;
     let before = hook_install::read(&file)?;
     let command = target.command(agent)?;
@@ -99,18 +99,23 @@ fn install(
     let is_new = before.as_deref() != Some(after.as_str());
     if is_new {
         confirm(context, &file, before.as_deref(), Some(&after), yes)?;
-        hook_install::apply(&file, before.as_deref(), Some(&after), was == State::Not)?;
+        hook_install::apply(
+            &file,
+            before.as_deref(),
+            Some(&after),
+            was == HookState::Not,
+        )?;
     }
-    print_outcome(context, &target, State::Installed, is_new)
+    print_outcome(context, &target, HookState::Installed, is_new)
 }
 
 fn uninstall(context: &mut Context, harness: &str, yes: bool) -> Result<Code> {
-    let target = Target::of(harness)?;
+    let target = AgentSettings::of(harness)?;
     let file = target.file()?;
     let before = hook_install::read(&file)?;
     let was = target.state(before.as_deref(), None)?;
-    let (Some(before), false) = (&before, was == State::Not) else {
-        return print_outcome(context, &target, State::Not, false);
+    let (Some(before), false) = (&before, was == HookState::Not) else {
+        return print_outcome(context, &target, HookState::Not, false);
     };
     let copy = hook_install::read(&hook_install::backup_of(&file))?;
     let after = target.uninstalled(before, copy.as_deref())?;
@@ -120,7 +125,7 @@ fn uninstall(context: &mut Context, harness: &str, yes: bool) -> Result<Code> {
         // The copy would equal the settings file.
         let _ = std::fs::remove_file(hook_install::backup_of(&file));
     }
-    print_outcome(context, &target, State::Not, true)
+    print_outcome(context, &target, HookState::Not, true)
 }
 
 /// Show the change, and ask for confirmation unless `yes`.
@@ -170,7 +175,7 @@ fn confirm(
     Ok(())
 }
 
-fn hook_status(target: &Target, state: State, changed: Option<bool>) -> HookStatus {
+fn hook_status(target: &AgentSettings, state: HookState, changed: Option<bool>) -> HookStatus {
     let copy = target
         .file()
         .ok()
@@ -186,8 +191,8 @@ fn hook_status(target: &Target, state: State, changed: Option<bool>) -> HookStat
 
 fn print_outcome(
     context: &mut Context,
-    target: &Target,
-    state: State,
+    target: &AgentSettings,
+    state: HookState,
     changed: bool,
 ) -> Result<Code> {
     let status = hook_status(target, state, Some(changed));
@@ -197,7 +202,7 @@ fn print_outcome(
     }
     let word = if changed { "now" } else { "already" };
     let outcome = match state {
-        State::Not if !changed => "was not installed".to_owned(),
+        HookState::Not if !changed => "was not installed".to_owned(),
         state => format!("is {word} {}", state.description()),
     };
     context
@@ -212,7 +217,7 @@ fn print_outcome(
 fn status(context: &mut Context, harness: Option<&str>) -> Result<Code> {
     let mut all = Vec::new();
     for name in hook_install::names().filter(|name| harness.is_none_or(|wanted| wanted == *name)) {
-        let target = Target::of(name)?;
+        let target = AgentSettings::of(name)?;
         let text = hook_install::read(&target.file()?)?;
         let command = target.command(None)?;
         let state = target.state_of(text.as_deref(), &command)?;

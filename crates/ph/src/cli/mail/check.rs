@@ -87,12 +87,12 @@ pub(crate) enum Caller {
 #[derive(Debug)]
 pub(crate) struct Reminder {
     pub(crate) text: String,
-    shown: Shown,
+    shown: OfferedMail,
 }
 
 /// The messages that a reminder offers.
 #[derive(Debug)]
-enum Shown {
+enum OfferedMail {
     /// None, because a person views an agent's mail.
     ToThePerson { agent: AgentName },
     /// These messages, as soon as they are printed.
@@ -114,13 +114,13 @@ impl Reminder {
         printed: std::result::Result<&(), &str>,
     ) -> Result<()> {
         match (self.shown, printed) {
-            (Shown::ToThePerson { agent }, Ok(())) => note(format!(
+            (OfferedMail::ToThePerson { agent }, Ok(())) => note(format!(
                 "shown to you, not recorded as shown to {agent}; a hook of {agent} sets \
                 PH_AGENT={agent}"
             )),
-            (Shown::ToThePerson { .. }, Err(_)) => {}
+            (OfferedMail::ToThePerson { .. }, Err(_)) => {}
             (
-                Shown::ToItsAgent {
+                OfferedMail::ToItsAgent {
                     mut journal,
                     agent,
                     ids,
@@ -204,7 +204,7 @@ fn preview(context: &Context, mut journal: Journal, name: &AgentName) -> Result<
     let agent = name.clone();
     Ok(Reminder {
         text: render(context, &messages, unread),
-        shown: Shown::ToThePerson { agent },
+        shown: OfferedMail::ToThePerson { agent },
     })
 }
 
@@ -227,7 +227,7 @@ fn claim(context: &Context, mut journal: Journal, name: &AgentName) -> Result<Op
     }
     Ok(Some(Reminder {
         text: render(context, &messages, unread),
-        shown: Shown::ToItsAgent {
+        shown: OfferedMail::ToItsAgent {
             journal: Box::new(journal),
             agent: name.clone(),
             ids: messages.iter().map(|state| state.message.id).collect(),

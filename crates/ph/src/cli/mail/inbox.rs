@@ -1,4 +1,4 @@
-use crate::cli::mail::mailbox::{self, Mailbox, Part};
+use crate::cli::mail::mailbox::{self, InboxPart, Mailbox};
 use crate::cli::prelude::*;
 use posthaste_client::roster::Address;
 
@@ -30,10 +30,10 @@ pub(crate) struct Args {
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let name = context.owner(args.name.as_ref())?;
     let part = match (args.awaiting, args.prompt, args.all) {
-        (true, _, _) => Part::Awaiting,
-        (_, true, _) => Part::Imported,
-        (_, _, true) => Part::All,
-        (_, _, false) => Part::Unread,
+        (true, _, _) => InboxPart::Awaiting,
+        (_, true, _) => InboxPart::Imported,
+        (_, _, true) => InboxPart::All,
+        (_, _, false) => InboxPart::Unread,
     };
     let messages = Mailbox::open(context)?.list(context, &name, part)?;
     if args.prompt {

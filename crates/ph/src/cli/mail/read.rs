@@ -1,4 +1,4 @@
-use crate::cli::mail::mailbox::{Entry, Located, Mailbox, Marking};
+use crate::cli::mail::mailbox::{Located, Mailbox, MailboxEntry, Marking};
 use crate::cli::prelude::*;
 use crate::output::message_text;
 use jiff::Timestamp;
@@ -64,13 +64,13 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
 }
 
 /// Return the message as it is after this reading, its text, and whether to mark it.
-fn open(context: &Context, found: &mut Located<'_>) -> Result<(Entry, String, Marking)> {
+fn open(context: &Context, found: &mut Located<'_>) -> Result<(MailboxEntry, String, Marking)> {
     match found {
         Located::Script(message) => {
             let (message, marking) = message.open(context)?;
             let (message, copy) = (Box::new(message), None);
             let body = message.body.clone();
-            Ok((Entry::Script { message, copy }, body, marking))
+            Ok((MailboxEntry::Script { message, copy }, body, marking))
         }
         Located::Journal(_, state) => {
             let body = files::body(&context.home, &state.message)?;
@@ -85,7 +85,7 @@ fn open(context: &Context, found: &mut Located<'_>) -> Result<(Entry, String, Ma
                 state.status.apply(Step::Read);
                 state.receipts.push(reading(&me, context.now));
             }
-            Ok((Entry::Journal(state.clone()), body, marking))
+            Ok((MailboxEntry::Journal(state.clone()), body, marking))
         }
     }
 }

@@ -1,4 +1,4 @@
-use crate::cli::mail::mailbox::{self, Entry, Mailbox};
+use crate::cli::mail::mailbox::{self, Mailbox, MailboxEntry};
 use crate::cli::prelude::*;
 use crate::output::{progress, progress_done};
 use posthaste_store::search::{Order, Query};
@@ -61,6 +61,6 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         true => Code::No,
         false => Code::Ok,
     };
-    mailbox::print_list(context, &Entry::all(messages))?;
+    mailbox::print_list(context, &MailboxEntry::all(messages))?;
     Ok(code)
 }

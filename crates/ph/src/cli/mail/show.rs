@@ -1,4 +1,4 @@
-use crate::cli::mail::mailbox::{Entry, EntryJson, Located, Mailbox};
+use crate::cli::mail::mailbox::{Located, Mailbox, MailboxEntry, MailboxEntryJson};
 use crate::cli::prelude::*;
 use crate::output::message_text;
 use posthaste_client::mail;
@@ -64,9 +64,9 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     Ok(Code::Ok)
 }
 
-fn show_script_message(context: &mut Context, entry: &Entry) -> Result<Code> {
+fn show_script_message(context: &mut Context, entry: &MailboxEntry) -> Result<Code> {
     let body = entry.body(&context.home)?;
-    let (EntryJson::Script(shown), Entry::Script { copy, .. }) =
+    let (MailboxEntryJson::Script(shown), MailboxEntry::Script { copy, .. }) =
         (entry.to_json(body, context.now), entry)
     else {
         return Ok(Code::Ok);

@@ -1,4 +1,4 @@
-use crate::attach::{self, AttachEnd, Key, Options};
+use crate::attach::{self, AttachEnd, AttachOptions};
 use crate::cli::prelude::*;
 use crate::cli::session::find_session;
 use std::path::{Path, PathBuf};
@@ -35,17 +35,16 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         Some(socket) => socket.clone(),
         None => socket_of(context, &args.name)?,
     };
-    let options = Options {
+    let options = AttachOptions {
         read_only: args.read_only,
         take: args.take,
         name: args.name.to_string(),
-        prefix: Key::CTRL_BACKSLASH,
     };
     show(context, &socket, options)
 }
 
 /// Attach to a session until the person detaches or the session ends, and print which it was.
-pub(crate) fn show(context: &mut Context, socket: &Path, options: Options) -> Result<Code> {
+pub(crate) fn show(context: &mut Context, socket: &Path, options: AttachOptions) -> Result<Code> {
     let name = options.name.clone();
     let (line, code) = match attach::attach(socket, options)? {
         AttachEnd::Detached => (format!("detached from {name}"), Code::Ok),

@@ -27,7 +27,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Serialize)]
-struct NudgeOutcome<'a> {
+struct NudgeJson<'a> {
     name: &'a AgentName,
     nudged: bool,
     reason: Option<String>,
@@ -43,7 +43,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let mut outcomes = Vec::with_capacity(names.len());
     for (name, text) in names.iter().zip(&texts) {
         let reason = nudge(context, name, text)?;
-        outcomes.push(NudgeOutcome {
+        outcomes.push(NudgeJson {
             name,
             nudged: reason.is_none(),
             reason,
@@ -59,8 +59,8 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
 }
 
 /// Print which agents were not nudged, and why.
-fn print(context: &mut Context, outcomes: &[NudgeOutcome<'_>]) -> Result<()> {
-    for NudgeOutcome { name, reason, .. } in outcomes {
+fn print(context: &mut Context, outcomes: &[NudgeJson<'_>]) -> Result<()> {
+    for NudgeJson { name, reason, .. } in outcomes {
         let Some(reason) = reason else { continue };
         let whom = match outcomes {
             [_] => String::new(),

@@ -1,4 +1,4 @@
-use crate::attach::{Key, Options};
+use crate::attach::AttachOptions;
 use crate::cli::prelude::*;
 use crate::cli::session::stop::wait_until;
 use crate::cli::session::{attach, status};
@@ -177,11 +177,10 @@ pub(crate) fn start_and_show(
 
 /// Attach this terminal to the session of a record.
 fn show(context: &mut Context, record: &Record) -> Result<Code> {
-    let options = Options {
+    let options = AttachOptions {
         read_only: false,
         take: false,
         name: record.launch.name.to_string(),
-        prefix: Key::CTRL_BACKSLASH,
     };
     attach::show(context, &record.socket, options)
 }

@@ -30,9 +30,9 @@ fn goal() -> impl TypedValueParser<Value = Goal> {
 
 impl WaitArgs {
     /// Return the state to wait for and the deadline, counted from now.
-    pub(crate) fn begin(&self) -> Option<Wait> {
+    pub(crate) fn begin(&self) -> Option<WaitRequest> {
         let timeout = self.timeout.and_then(|d| Duration::try_from(d).ok());
-        Some(Wait {
+        Some(WaitRequest {
             goal: self.wait?,
             // A timeout that is out of range means no deadline.
             deadline: timeout.and_then(|d| Instant::now().checked_add(d)),
@@ -41,7 +41,7 @@ impl WaitArgs {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wait {
+pub(crate) struct WaitRequest {
     goal: Goal,
     deadline: Option<Instant>,
 }
@@ -58,7 +58,7 @@ struct Waited {
 /// the messages.
 pub(crate) fn until(
     context: &mut Context,
-    wait: Wait,
+    wait: WaitRequest,
     sent: &[(MessageId, AgentName)],
     is_list: bool,
 ) -> Result<Code> {
@@ -98,7 +98,7 @@ fn load(journal: &mut Journal, sent: &[(MessageId, AgentName)]) -> Result<Vec<Me
     Ok(messages)
 }
 
-fn progress(wait: Wait, message_state: &MessageState, now: Timestamp) -> Progress {
+fn progress(wait: WaitRequest, message_state: &MessageState, now: Timestamp) -> Progress {
     wait.goal
         .progress(&message_state.message, message_state.status, now)
 }
@@ -109,7 +109,7 @@ fn expiry(message_state: &MessageState) -> Option<Timestamp> {
 
 fn tell(
     context: &mut Context,
-    wait: Wait,
+    wait: WaitRequest,
     messages: &[MessageState],
     is_list: bool,
 ) -> Result<Code> {

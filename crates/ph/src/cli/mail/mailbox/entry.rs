@@ -7,7 +7,7 @@ use posthaste_store::Home;
 use posthaste_wire::{self as wire, provider};
 
 #[derive(Debug)]
-pub(crate) enum Entry {
+pub(crate) enum MailboxEntry {
     Journal(Box<MessageState>),
     Script {
         message: Box<provider::Message>,
@@ -19,12 +19,12 @@ pub(crate) enum Entry {
 /// A message in `--json`.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-pub(crate) enum EntryJson {
+pub(crate) enum MailboxEntryJson {
     Journal(wire::Message),
     Script(wire::Message<String>),
 }
 
-impl Entry {
+impl MailboxEntry {
     pub(crate) fn all(messages: Vec<MessageState>) -> Vec<Self> {
         let messages = messages.into_iter().map(Box::new);
         messages.map(Self::Journal).collect()
@@ -45,9 +45,9 @@ impl Entry {
         }
     }
 
-    pub(crate) fn to_json(&self, body: String, now: Timestamp) -> EntryJson {
+    pub(crate) fn to_json(&self, body: String, now: Timestamp) -> MailboxEntryJson {
         match self {
-            Self::Journal(state) => EntryJson::Journal(wire::Message::new(state, body, now)),
+            Self::Journal(state) => MailboxEntryJson::Journal(wire::Message::new(state, body, now)),
             Self::Script { message, copy } => {
                 let mut shown = message.shown();
                 if let Some(state) = copy {
@@ -58,7 +58,7 @@ impl Entry {
                     }
                     shown.receipts = state.receipts.iter().map(wire::Receipt::new).collect();
                 }
-                EntryJson::Script(shown)
+                MailboxEntryJson::Script(shown)
             }
         }
     }
@@ -113,7 +113,7 @@ impl Entry {
     }
 }
 
-fn all_to_json(context: &Context, entries: &[Entry]) -> Result<Vec<EntryJson>> {
+fn all_to_json(context: &Context, entries: &[MailboxEntry]) -> Result<Vec<MailboxEntryJson>> {
     let entries = entries.iter();
     entries
         .map(|entry| Ok(entry.to_json(entry.body(&context.home)?, context.now)))
@@ -121,7 +121,7 @@ fn all_to_json(context: &Context, entries: &[Entry]) -> Result<Vec<EntryJson>> {
 }
 
 /// Print one line per message.
-pub(crate) fn print_list(context: &mut Context, entries: &[Entry]) -> Result<()> {
+pub(crate) fn print_list(context: &mut Context, entries: &[MailboxEntry]) -> Result<()> {
     if context.json {
         let messages = all_to_json(context, entries)?;
         return context.out.json(&messages);
@@ -132,7 +132,7 @@ pub(crate) fn print_list(context: &mut Context, entries: &[Entry]) -> Result<()>
 }
 
 /// Print whole messages, one below the other.
-pub(crate) fn print_thread(context: &mut Context, entries: &[Entry]) -> Result<()> {
+pub(crate) fn print_thread(context: &mut Context, entries: &[MailboxEntry]) -> Result<()> {
     if context.json {
         let messages = all_to_json(context, entries)?;
         return context.out.json(&messages);
@@ -150,7 +150,7 @@ pub(crate) fn print_thread(context: &mut Context, entries: &[Entry]) -> Result<(
 }
 
 /// Print messages as a block for an agent's prompt.
-pub(crate) fn print_prompt(context: &mut Context, entries: &[Entry]) -> Result<()> {
+pub(crate) fn print_prompt(context: &mut Context, entries: &[MailboxEntry]) -> Result<()> {
     let messages = entries.iter().filter_map(|entry| {
         let message = entry.to_message()?;
         Some(entry.body(&context.home).map(|body| (message, body)))

@@ -1,6 +1,6 @@
 //! The journal's copies of a script's messages: imports messages, and finds the copy of one.
 
-use super::Entry;
+use super::MailboxEntry;
 use crate::cli::names::long_prefix;
 use crate::cli::prelude::*;
 use posthaste_client::mail;
@@ -120,14 +120,14 @@ impl<'a> Copies<'a> {
         }
     }
 
-    pub(super) fn entry(&mut self, message: Message) -> Entry {
-        Entry::Script {
+    pub(super) fn entry(&mut self, message: Message) -> MailboxEntry {
+        MailboxEntry::Script {
             copy: self.find(&message).map(Box::new),
             message: Box::new(message),
         }
     }
 
-    pub(super) fn entries(&mut self, messages: Vec<Message>) -> Vec<Entry> {
+    pub(super) fn entries(&mut self, messages: Vec<Message>) -> Vec<MailboxEntry> {
         let messages = messages.into_iter();
         messages.map(|message| self.entry(message)).collect()
     }

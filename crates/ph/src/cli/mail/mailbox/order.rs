@@ -10,14 +10,14 @@ use posthaste_store::operation::OrderEffect;
 use posthaste_wire::provider::{Message, Op};
 
 /// The outcome of an order on one message.
-struct Ordered {
+struct OrderOutcome {
     id: String,
     shown_id: String,
     outcome: OrderEffect,
 }
 
 #[derive(Serialize)]
-struct OrderedJson<'a> {
+struct OrderOutcomeJson<'a> {
     id: &'a str,
     outcome: &'static str,
     changed: bool,
@@ -69,7 +69,7 @@ impl Mailbox {
             return Ok(Code::Ok);
         };
         let ordered = mail::order(&mut journal, context.now, context.me()?.0, order, ids)?;
-        let ordered = ordered.iter().map(|one| Ordered {
+        let ordered = ordered.iter().map(|one| OrderOutcome {
             id: one.message.id.to_string(),
             shown_id: one.message.id.id8(),
             outcome: one.outcome,
@@ -86,7 +86,7 @@ fn order_in_script(
     script: &Script,
     order: Order,
     messages: Vec<ScriptMessage<'_>>,
-    ordered: &mut Vec<Ordered>,
+    ordered: &mut Vec<OrderOutcome>,
 ) -> Result<()> {
     let op = match order {
         Order::MarkRead => Op::MarkRead,
@@ -109,7 +109,7 @@ fn order_in_script(
         if let Some(state) = copy {
             apply_order(context, &state, order);
         }
-        ordered.push(Ordered {
+        ordered.push(OrderOutcome {
             shown_id: text::one_line(&found.id, usize::MAX),
             id: found.id,
             outcome,
@@ -140,9 +140,9 @@ fn check_owner(
     }
 }
 
-fn print(context: &mut Context, order: Order, ordered: &[Ordered]) -> Result<()> {
+fn print(context: &mut Context, order: Order, ordered: &[OrderOutcome]) -> Result<()> {
     if context.json && !ordered.is_empty() {
-        let ordered = ordered.iter().map(|one| OrderedJson {
+        let ordered = ordered.iter().map(|one| OrderOutcomeJson {
             id: &one.id,
             outcome: word(order, one.outcome),
             changed: one.outcome == OrderEffect::Changed,

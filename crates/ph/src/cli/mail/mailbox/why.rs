@@ -68,7 +68,7 @@ fn print(context: &mut Context, script: &Script, id: &str, message: &Message) ->
 }
 
 /// The reason why a message is still with the script.
-struct Hold {
+struct ScriptHold {
     reason: String,
     since: Timestamp,
     evidence: String,
@@ -76,7 +76,7 @@ struct Hold {
 }
 
 /// Ask the recipient's session, which imports the message, for its last error.
-fn hold(context: &Context, script: &Script, message: &Message) -> Hold {
+fn hold(context: &Context, script: &Script, message: &Message) -> ScriptHold {
     let trouble = AgentName::parse(&message.to)
         .ok()
         .and_then(|to| Client::connect_to(&context.home, &to))
@@ -100,7 +100,7 @@ fn hold(context: &Context, script: &Script, message: &Message) -> Hold {
             (trouble.what, trouble.since, release)
         }
     };
-    Hold {
+    ScriptHold {
         reason,
         since,
         evidence,

@@ -104,13 +104,9 @@ fn print(context: &mut Context, record: &Record) -> Result<()> {
     };
     let agent = text::one_line(&record.agent, 64);
     let kind = text::one_line(&record.kind, 40);
-    let kind = kind
-        .strip_prefix("session_")
-        .or_else(|| kind.strip_prefix("task_"))
-        .or_else(|| kind.strip_prefix("loop_"))
-        .or_else(|| kind.strip_prefix("iteration_"))
-        .or_else(|| kind.strip_prefix("prompt_"))
-        .unwrap_or(&kind);
+    let topics = ["session_", "task_", "loop_", "iteration_", "prompt_"];
+    let short = topics.iter().find_map(|topic| kind.strip_prefix(topic));
+    let kind = short.unwrap_or(&kind);
     let id8: String = text::one_line(&record.id, 64).chars().take(8).collect();
     context.out.line(format!(
         "{:>6}  {when}  {agent:<12}  {kind:<9}  {}",
