@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use posthaste_core::ask::{AskEnd, AskKind, AskOption, AskState, Claim, Closed};
-use posthaste_core::{AskId, MessageState, Proven, text};
+use posthaste_core::{AgentName, AskId, MessageState, Proven, text};
 use serde::{Deserialize, Serialize};
 
 /// Something that waits for a person.
@@ -128,6 +128,31 @@ impl Ask {
             fingerprint: opened.fingerprint.clone(),
             answer: ask.claim.as_ref().map(Given::new),
             closed: ask.closed.as_ref().map(End::new),
+        }
+    }
+}
+
+impl Ask {
+    /// Describe something that waits without being a question of the agent's program.
+    pub fn derived(
+        id: AskId,
+        agent: &AgentName,
+        kind: AskKind,
+        since: Timestamp,
+        summary: &str,
+    ) -> Self {
+        Self {
+            id,
+            agent: agent.to_string(),
+            kind,
+            since,
+            summary: text::one_line(summary, 200),
+            text: String::new(),
+            partial: false,
+            options: Vec::new(),
+            fingerprint: String::new(),
+            answer: None,
+            closed: None,
         }
     }
 }

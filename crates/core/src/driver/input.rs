@@ -3,6 +3,7 @@
 use super::{CommitId, HookCall, KeyboardUser, MailView, NudgeRequest, RequestToken};
 use crate::delivery::{LoopWait, PausedBy};
 use crate::harness::{Report, Sighting, transcript};
+use crate::id::AskId;
 use crate::id::MessageId;
 use crate::session::Ending;
 use jiff::Timestamp;
@@ -121,6 +122,8 @@ pub enum Input {
     AnswerRequested {
         token: RequestToken,
         asked_at: Timestamp,
+        /// The ask that it answers; without one, the dialog that is open.
+        ask: Option<AskId>,
     },
     /// A client requests a pause at the end of the current turn.
     CheckpointRequested,

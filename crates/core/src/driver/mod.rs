@@ -303,7 +303,9 @@ impl SessionDriver {
                 self.notify_delivery(now, DeliveryEvent::LoopChanged(wait), observer);
             }
             Input::NudgeRequested(request) => self.nudge_requested(now, &request, observer),
-            Input::AnswerRequested { token, asked_at } => {
+            Input::AnswerRequested {
+                token, asked_at, ..
+            } => {
                 self.answer_requested(now, token, asked_at, observer);
             }
             Input::CheckpointRequested => {

@@ -90,6 +90,8 @@ fn session() -> Session {
         unread: 1,
         queued: 2,
         paused: Some("a client asked for a pause".to_owned()),
+        finished_since: None,
+        limited_until: None,
         mail_trouble: None,
         door: None,
         build: None,

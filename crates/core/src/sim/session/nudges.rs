@@ -119,7 +119,14 @@ impl Session {
         let question = world.oracle.record.question_number();
         self.nudges.checks.push(OpenCheck { token, question });
         let asked_at = world.now.wall;
-        self.tell(Input::AnswerRequested { token, asked_at }, world)?;
+        self.tell(
+            Input::AnswerRequested {
+                token,
+                asked_at,
+                ask: None,
+            },
+            world,
+        )?;
         self.perform_actions(world)
     }
 

@@ -11,7 +11,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     (
         "Agents",
         &[
-            "run", "attach", "ls", "status", "peek", "replay", "answer", "nudge", "pause",
+            "run", "attach", "ls", "asks", "answer", "status", "peek", "replay", "nudge", "pause",
             "unpause", "restart", "stop",
         ],
     ),

@@ -136,7 +136,10 @@ async fn refused(shared: &Shared, refusal: AskRefusal) -> Result<Outcome, Failur
             at,
         }),
         AskRefusal::Changed => Outcome::Changed {
-            now: open_dialog(shared).await?.as_ref().map(|ask| Box::new(Ask::new(ask))),
+            now: open_dialog(shared)
+                .await?
+                .as_ref()
+                .map(|ask| Box::new(Ask::new(ask))),
         },
         AskRefusal::Unknown => return Err(Failure::invalid_params(refusal.to_string())),
     })

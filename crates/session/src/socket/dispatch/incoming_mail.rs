@@ -8,8 +8,8 @@ use crate::socket::peer::{Peer, PeerLookup};
 use crate::state::StateRequest;
 use posthaste_core::why::{self, Why};
 use posthaste_core::{
-    AgentName, AskId, Body, Draft, Evidence, IdPrefix, MessageId, MessageState, Priority, Timestamp,
-    pending_replies,
+    AgentName, AskId, Body, Draft, Evidence, IdPrefix, MessageId, MessageState, Priority,
+    Timestamp, pending_replies,
 };
 use posthaste_store::operation::{Decided, Post, Posted};
 use posthaste_store::{Error, files, times};

@@ -1,9 +1,9 @@
+use super::raw;
 use crate::cli::mail::compose::body::{BodyArgs, one_line};
 use crate::cli::mail::compose::recipients::{self, Agents, RecipientArgs};
 use crate::cli::mail::compose::wait::{self, WaitArgs};
 use crate::cli::mail::mailbox::{self, Mailbox};
 use crate::cli::prelude::*;
-use crate::cli::session::answer;
 use crate::output::message_text;
 use jiff::SignedDuration;
 use posthaste_client::mail;
@@ -334,7 +334,7 @@ fn through_session(
             asked_at,
             ..request.clone()
         };
-        return answer::hand_over(context, to, &request).map(Some);
+        return raw::hand_over(context, to, &request).map(Some);
     }
     if request.body.len() > INLINE_LIMIT {
         return Ok(None);
