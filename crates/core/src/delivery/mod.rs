@@ -26,7 +26,8 @@ pub use events::{Decision, DeliveryEvent, Effect};
 pub use hook::HookOffer;
 pub use loop_prompt::LoopWait;
 pub use proof::proven_by;
-pub use terminal::{Answerable, OpenQuestion};
+pub use question::ShownAsk;
+pub use terminal::{AnswerEnd, Answerable, OpenQuestion};
 
 use crate::activity::{Activity, Judgement};
 use crate::harness::Route;
@@ -66,6 +67,8 @@ pub struct Delivery {
     reminders: Reminders,
     /// Number of offers that bypass the terminal.
     offers: u64,
+    /// The end of the last answer, until the driver takes it.
+    answer_end: Option<AnswerEnd>,
 }
 
 impl Delivery {
@@ -83,6 +86,7 @@ impl Delivery {
             proof: Proofs::default(),
             reminders: Reminders::default(),
             offers: 0,
+            answer_end: None,
             config,
         }
     }
@@ -250,7 +254,7 @@ impl Delivery {
         let turn = OutgoingTurn {
             headers,
             question: self.agent.questions.open.as_ref().map(OpenDialog::question),
-            answer: (lane == Lane::Raw).then(|| Answer::new(alone.and_then(turn::raw))),
+            answer: (lane == Lane::Raw).then(|| Answer::new(alone)),
             ..OutgoingTurn::new(ids, TurnKind::Messages, lane, now)
         };
         if lane == Lane::Interrupt && !interrupt && self.must_clear() {

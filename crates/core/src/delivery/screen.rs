@@ -1,11 +1,12 @@
 //! Delivery's conclusions from the screen, and the properties of the program's input.
 
-use super::question::ShownQuestion;
+use super::question::{ShownAsk, ShownQuestion};
 use super::{Delivery, Lane, Rule};
 use crate::harness::{BoxState, Paste, Sighting};
 use crate::mail::MessageState;
 use crate::moment::Moment;
 use crate::turn::{self, TextPlacement};
+use std::time::Duration;
 
 impl Delivery {
     /// Whether the harness can tell that no question is open.
@@ -22,6 +23,27 @@ impl Delivery {
     pub fn open_question(&self) -> Option<&str> {
         let open = self.agent.questions.open.as_ref();
         open.map(|dialog| dialog.what.as_str())
+    }
+
+    /// Return the number of the open question.
+    pub fn question_number(&self) -> Option<u64> {
+        self.agent.question_number()
+    }
+
+    /// Return the open question as an ask, once it has settled.
+    pub fn shown_ask(&self, now: Moment) -> Option<ShownAsk> {
+        self.agent.shown_ask(now)
+    }
+
+    /// Return when the open question can become an ask.
+    pub fn ask_settles_at(&self) -> Option<Duration> {
+        self.agent.ask_settles_at()
+    }
+
+    /// Return the keys that choose an option of the open question.
+    pub fn keys_for(&self, key: &str) -> Option<String> {
+        let open = self.agent.questions.open.as_ref()?;
+        open.view.as_ref()?.keys_for(key)
     }
 
     /// Whether the program cannot be written to yet.
@@ -81,7 +103,7 @@ impl Delivery {
     }
 
     /// Return how long the input box may take to show a text.
-    pub fn text_seen_within(&self) -> std::time::Duration {
+    pub fn text_seen_within(&self) -> Duration {
         self.config.harness.submit.seen_within.get()
     }
 
@@ -94,7 +116,7 @@ impl Delivery {
     }
 
     /// Return the time between a text and its Enter.
-    pub fn enter_after(&self) -> std::time::Duration {
+    pub fn enter_after(&self) -> Duration {
         self.config.harness.submit.delay.get()
     }
 
@@ -117,9 +139,11 @@ impl Delivery {
     pub(super) fn screen_changed(&mut self, now: Moment, mut sighting: Sighting) {
         self.agent.look(now, &sighting);
         let question = sighting.question.take();
+        let view = sighting.dialog_view.take();
         let shown = sighting.dialog.take().map(|what| ShownQuestion {
             text: question.unwrap_or_else(|| what.clone()),
             what,
+            view,
         });
         let answer = self.terminal.answer();
         let is_announced = sighting.announced;

@@ -54,6 +54,8 @@ impl LogLine {
     fn of_operation(self, operation: &JournalOperation) -> Self {
         match operation {
             JournalOperation::RecordStep { ids, .. } => self.of(ids),
+            JournalOperation::OpenAsk { id, .. } => self.plain("ask", id.id8()),
+            JournalOperation::CloseAsk { ask, .. } => self.plain("ask", ask.id8()),
             JournalOperation::Expire
             | JournalOperation::RecordConversation(_)
             | JournalOperation::SettleEarlierOffers(_)
@@ -200,6 +202,8 @@ impl DecisionLines {
             JournalOperation::SettleEarlierOffers(_) => "earlier offers have to wait",
             JournalOperation::CloseKilledHooks => "unprinted mail has to wait",
             JournalOperation::CloseUnproven => "unproven messages have to wait",
+            JournalOperation::OpenAsk { .. } => "an ask has to wait",
+            JournalOperation::CloseAsk { .. } => "the end of an ask has to wait",
         };
         LogLine::new(LogLevel::Warn, &format!("{what}: {why}")).of_operation(operation)
     }
@@ -220,6 +224,11 @@ impl DecisionLines {
             JournalOperation::CloseKilledHooks => (
                 LogLevel::Warn,
                 "cannot mark unprinted mail as uncertain until the next check",
+            ),
+            JournalOperation::OpenAsk { .. } => (LogLevel::Error, "an ask could not be recorded"),
+            JournalOperation::CloseAsk { .. } => (
+                LogLevel::Error,
+                "the end of an ask could not be recorded before the end of the session",
             ),
             JournalOperation::CloseUnproven => (
                 LogLevel::Warn,

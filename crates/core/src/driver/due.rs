@@ -15,6 +15,7 @@ impl SessionDriver {
             return;
         }
         self.tick(now, observer);
+        self.update_asks(now);
         self.tick_nudges(now, observer);
         if self.mail.next_change.is_some_and(|at| at <= now.wall) {
             self.mail.next_change = None;

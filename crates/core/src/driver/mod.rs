@@ -8,6 +8,7 @@
 
 mod action;
 mod answer;
+mod asks;
 mod decision_lines;
 mod direct;
 mod due;
@@ -25,6 +26,7 @@ pub use action::{
     Action, CommitId, HookCall, HookMail, JournalOperation, KeyboardUser, MailView, RunIdentity,
     TurnContent, TurnMessage,
 };
+pub use answer::AnswerRequest;
 pub use decision_lines::{DecisionLines, HoldLog, LogLevel, LogLine};
 pub use input::Input;
 pub use observer::Observer;
@@ -39,6 +41,7 @@ use crate::moment::Moment;
 use crate::session::Conversation;
 use crate::turn::InputMode;
 use answer::AnswerChecks;
+use asks::Asks;
 use direct::DirectDeliveries;
 use effects::pick;
 use end::{EarlierOffers, Phase};
@@ -78,6 +81,7 @@ pub struct SessionDriver {
     screen: Sighting,
     nudges: Nudges,
     answer_checks: AnswerChecks,
+    asks: Asks,
     /// Actions that the session is still to take.
     actions: VecDeque<Action>,
     /// Whether an input has come since the driver last looked for work.
@@ -106,6 +110,7 @@ impl SessionDriver {
             screen: Sighting::default(),
             nudges: Nudges::default(),
             answer_checks: AnswerChecks::default(),
+            asks: Asks::default(),
             actions: VecDeque::new(),
             has_news: true,
             looked_at: None,
@@ -234,6 +239,7 @@ impl SessionDriver {
             }
             Input::OutputSeen => self.notify_delivery(now, DeliveryEvent::Output, observer),
             Input::KeysTyped { is_draft } => {
+                self.asks.note_keys(now);
                 self.input_check.note_keys(now.mono, is_draft);
                 let event = match is_draft {
                     true => DeliveryEvent::DraftTyped,
@@ -303,11 +309,7 @@ impl SessionDriver {
                 self.notify_delivery(now, DeliveryEvent::LoopChanged(wait), observer);
             }
             Input::NudgeRequested(request) => self.nudge_requested(now, &request, observer),
-            Input::AnswerRequested {
-                token, asked_at, ..
-            } => {
-                self.answer_requested(now, token, asked_at, observer);
-            }
+            Input::AnswerRequested(request) => self.answer_requested(now, request, observer),
             Input::CheckpointRequested => {
                 self.is_checkpoint_requested = true;
                 self.reach_checkpoint(now, observer);
@@ -378,6 +380,7 @@ impl SessionDriver {
             self.transcripts.next_read(),
             self.nudges.next_timeout(),
             self.answer_checks.next_timeout(),
+            self.next_ask(),
         ]
         .into_iter()
         .flatten()

@@ -143,6 +143,10 @@ fn says_nothing(draft: &Draft) -> bool {
         .subject
         .as_deref()
         .is_some_and(|s| !s.trim().is_empty());
+    // To choose the option that is highlighted, Enter alone is pressed.
+    if draft.answers.is_some() {
+        return false;
+    }
     let is_blank = match &draft.body {
         Body::Inline(text) => text.trim().is_empty(),
         Body::Filed { .. } => false,

@@ -45,6 +45,15 @@ pub enum Answerable {
     No(&'static str),
 }
 
+/// The end of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AnswerEnd {
+    /// The question closed or changed, with this evidence.
+    Applied(String),
+    /// The answer may have been applied, and the program asks the same.
+    Doubtful,
+}
+
 /// A question of the program that waits for an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenQuestion {
@@ -54,6 +63,11 @@ pub struct OpenQuestion {
 }
 
 impl Delivery {
+    /// Return the end of the last answer, once.
+    pub fn take_answer_end(&mut self) -> Option<AnswerEnd> {
+        self.answer_end.take()
+    }
+
     /// Return whether there is a question that an answer would reach.
     pub fn answerable(&self, now: Moment) -> Answerable {
         if self.config.reach == Reach::Prompt {
@@ -114,10 +128,23 @@ impl Delivery {
         if has_read {
             return self.look_at_answer_later(now, typed);
         }
-        match shows_keys(&typed, at_cursor) {
+        match shows_keys(&typed, at_cursor) || self.highlights_choice(&typed) {
             true => self.press_enter(now, typed),
             false => self.await_effect(now, typed),
         }
+    }
+
+    /// Whether arrow keys have moved the marker to the option that the answer chooses.
+    fn highlights_choice(&self, typed: &TypedTurn) -> bool {
+        let open = self.agent.questions.open.as_ref();
+        let view = open.and_then(|open| open.view.as_ref());
+        let key = typed
+            .turn
+            .answer
+            .as_ref()
+            .and_then(|answer| answer.arrows_to.as_deref());
+        view.zip(key)
+            .is_some_and(|(view, key)| view.is_highlighted(key))
     }
 
     fn look_at_answer_later(&mut self, now: Moment, typed: TypedTurn) -> Vec<Effect> {
@@ -169,10 +196,13 @@ impl Delivery {
         let answer = typed.turn.answer.as_ref();
         // The program may have accepted the answer and asked again, so do not retype it.
         if self.input_box.output() != answer.and_then(|answer| answer.output) {
+            self.answer_end = Some(AnswerEnd::Doubtful);
             return self.end_uncertain(&typed, SAME_AGAIN);
         }
         let attempts = answer.map_or(0, |answer| answer.attempts);
-        if attempts < ANSWER_ATTEMPTS && !self.is_paused_for(Lane::Raw) {
+        // The marker may have moved, so arrow keys are not repeated.
+        let is_relative = answer.is_some_and(|answer| answer.arrows_to.is_some());
+        if attempts < ANSWER_ATTEMPTS && !is_relative && !self.is_paused_for(Lane::Raw) {
             return vec![self.write(typed)];
         }
         self.not_applied(&typed, STILL_OPEN)
@@ -204,6 +234,7 @@ impl Delivery {
             true => "the question changed after the answer was typed",
             false => "the question closed after the answer was typed",
         };
+        self.answer_end = Some(AnswerEnd::Applied(evidence.to_owned()));
         let accepted = Effect::Accepted {
             ids: typed.turn.ids.clone(),
             evidence: evidence.to_owned(),
@@ -237,6 +268,13 @@ impl Delivery {
             return None;
         }
         let dialog = self.agent.questions.open.as_ref();
+        let shown = self.agent.shown_ask(now);
+        let answers = mail.message.envelope.answers.as_ref();
+        if let (Some(answers), Some(shown)) = (answers, shown)
+            && answers.fingerprint != shown.fingerprint
+        {
+            return Some(GONE);
+        }
         let times = Times {
             now: now.wall,
             started_at: self.agent.started_at.wall,

@@ -7,7 +7,7 @@ mod offer;
 mod state;
 mod submit;
 
-pub use answer::{Answerable, OpenQuestion};
+pub use answer::{AnswerEnd, Answerable, OpenQuestion};
 pub(super) use state::{
     Answer, Backoff, Lane, OutgoingTurn, Preparation, Question, State, Submission, TerminalRoute,
     TurnKind, TypedTurn,

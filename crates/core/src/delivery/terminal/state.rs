@@ -18,6 +18,7 @@ use crate::mail::MessageState;
 use crate::moment::Moment;
 use crate::priority::Priority;
 use crate::promotion;
+use crate::turn;
 use jiff::Timestamp;
 use std::time::Duration;
 
@@ -96,11 +97,18 @@ pub(crate) struct Answer {
     pub(crate) output: Option<u64>,
     /// The text before the cursor.
     pub(crate) at_cursor: Option<String>,
+    /// Key of the option to which the keys move the marker. Enter then chooses it.
+    pub(crate) arrows_to: Option<String>,
 }
 
 impl Answer {
-    pub(crate) fn new(keys: Option<&str>) -> Self {
+    pub(crate) fn new(mail: Option<&MessageState>) -> Self {
+        let keys = mail.and_then(turn::raw);
+        let answers = mail.and_then(|mail| mail.message.envelope.answers.as_ref());
+        let is_relative = keys.is_some_and(|keys| keys.starts_with('\u{1b}'));
+        let key = answers.map(|answers| answers.key.clone());
         Self {
+            arrows_to: key.filter(|_| is_relative),
             keys: keys.map(str::to_owned),
             attempts: 0,
             output: None,

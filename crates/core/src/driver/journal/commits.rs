@@ -73,7 +73,9 @@ impl JournalOperation {
             | Self::RecordConversation(_)
             | Self::SettleEarlierOffers(_)
             | Self::CloseKilledHooks
-            | Self::CloseUnproven => false,
+            | Self::CloseUnproven
+            | Self::OpenAsk { .. }
+            | Self::CloseAsk { .. } => false,
         }
     }
 }
@@ -168,7 +170,9 @@ impl SessionDriver {
                     | JournalOperation::Expire
                     | JournalOperation::RecordConversation(_)
                     | JournalOperation::CloseKilledHooks
-                    | JournalOperation::CloseUnproven => {}
+                    | JournalOperation::CloseUnproven
+                    | JournalOperation::OpenAsk { .. }
+                    | JournalOperation::CloseAsk { .. } => {}
                 }
             }
             CommitPurpose::Record { .. } => {
@@ -192,7 +196,9 @@ impl SessionDriver {
             | JournalOperation::Expire
             | JournalOperation::SettleEarlierOffers(_)
             | JournalOperation::CloseKilledHooks
-            | JournalOperation::CloseUnproven => false,
+            | JournalOperation::CloseUnproven
+            | JournalOperation::OpenAsk { .. }
+            | JournalOperation::CloseAsk { .. } => false,
         }
     }
 

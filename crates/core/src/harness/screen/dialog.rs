@@ -61,15 +61,22 @@ impl DialogView {
         }
     }
 
+    /// Return the text and the options, without the marker, which moves.
+    pub(super) fn identity(&self) -> String {
+        let options = self.options.iter().map(|shown| &shown.option);
+        let options = options.map(|option| format!("\n{}. {}", option.key, option.label));
+        self.text.clone() + &options.collect::<String>()
+    }
+
     /// Return the options that the harness can choose.
     pub fn answers(&self) -> Vec<AskOption> {
         match self.chooses_by {
-            Some(_) => self
+            Some(ChoosesBy::Digit | ChoosesBy::Arrows) => self
                 .options
                 .iter()
                 .map(|shown| shown.option.clone())
                 .collect(),
-            None => Vec::new(),
+            Some(ChoosesBy::Api) | None => Vec::new(),
         }
     }
 

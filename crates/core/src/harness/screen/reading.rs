@@ -119,7 +119,7 @@ impl Manifest {
                 None => dialog.name.clone(),
             };
             let view = DialogView::read(all, dialog, &self.options);
-            Some((summary, (all.to_owned(), Arc::new(view))))
+            Some((summary, (view.identity(), Arc::new(view))))
         });
         let (dialog, asked) = asked.unzip();
         let (question, dialog_view) = asked.unzip();

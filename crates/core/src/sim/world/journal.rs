@@ -1,9 +1,11 @@
 //! The simulated journal: the core's own decisions, with commits that can fail, be lost in a power
 //! cut, or reappear after a crash.
 
+use crate::ask::{self, AskOpened, AskState, CloseReason};
 use crate::delivery::proven_by;
 use crate::driver::MailView;
 use crate::fact::{Event, Fact};
+use crate::id::AskId;
 use crate::id::MessageId;
 use crate::inject;
 use crate::mail::{Mail, MessageState};
@@ -365,6 +367,51 @@ impl Journal {
         let latest = self.sessions.conversation(&self.agent);
         let events = session::converse(conversation, latest);
         let facts = self.facts_of(now.wall, events);
+        self.commit(facts, Durability::Synced)
+    }
+
+    /// Return the asks of the agent: the sum of their facts.
+    pub(crate) fn asks(&self) -> Vec<AskState> {
+        let mut asks: Vec<AskState> = Vec::new();
+        for fact in &self.facts {
+            asks.extend(AskState::opened_by(fact));
+            let changed = AskState::changed_by(fact);
+            let ask = asks.iter_mut().find(|ask| Some(ask.id) == changed);
+            if let Some(ask) = ask {
+                ask.apply(fact);
+            }
+        }
+        asks
+    }
+
+    pub(crate) fn open_ask(
+        &mut self,
+        now: Moment,
+        id: AskId,
+        opened: &AskOpened,
+    ) -> Result<(), DiskFailed> {
+        let known = self.asks();
+        if known.iter().any(|ask| ask.id == id) {
+            return Ok(());
+        }
+        let open: Vec<_> = known.into_iter().filter(AskState::is_open).collect();
+        let mut facts = self.facts_of(now.wall, ask::open(opened.clone(), &open));
+        if let Some(fact) = facts.last_mut() {
+            fact.id = id.0;
+        }
+        self.commit(facts, Durability::Synced)
+    }
+
+    pub(crate) fn close_ask(
+        &mut self,
+        now: Moment,
+        id: AskId,
+        reason: &CloseReason,
+    ) -> Result<(), DiskFailed> {
+        let known = self.asks();
+        let ask = known.iter().find(|ask| ask.id == id);
+        let events = ask.and_then(|ask| ask::close(ask, reason));
+        let facts = self.facts_of(now.wall, events.into_iter().collect());
         self.commit(facts, Durability::Synced)
     }
 

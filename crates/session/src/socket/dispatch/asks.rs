@@ -8,7 +8,7 @@ use crate::host::clock;
 use crate::socket::peer::Peer;
 use posthaste_core::ask::{AskOption, AskRefusal, Choice};
 use posthaste_core::{
-    AgentName, AskAnswer, AskState, Draft, Evidence, MessageId, Priority, Refusal, Timestamp,
+    AgentName, AskAnswer, AskState, Body, Draft, Evidence, MessageId, Priority, Refusal, Timestamp,
 };
 use posthaste_store::operation::Denied;
 use posthaste_store::times;
@@ -72,7 +72,7 @@ pub(super) async fn answer(
     let now = times::now();
     let asked_at = asked_at.map_or(now, |at| at.min(now));
     let draft = draft(shared, from, from_evidence, &option, answer);
-    let message = match post(shared, &ask, draft, asked_at).await? {
+    let message = match post(shared, &ask, draft, option.key, asked_at).await? {
         Ok(message) => message,
         Err(outcome) => return Ok(outcome),
     };
@@ -99,17 +99,22 @@ fn draft(
 async fn post(
     shared: &Shared,
     ask: &AskState,
-    draft: Draft,
+    mut draft: Draft,
+    key: String,
     asked_at: Timestamp,
 ) -> Result<Result<MessageId, Outcome>, Failure> {
-    if ask.is_open()
-        && let Err(why) = check_answer(shared, &shared.agent, asked_at, Some(ask.id)).await
-    {
-        // Another answer may have closed the ask meanwhile.
-        let id = ask.id;
-        let now = query(shared, move |journal| journal.ask(&id.into())).await?;
-        if now.is_open() {
-            return Ok(Err(not_applied(&why.message)));
+    if ask.is_open() {
+        let choice = Some((ask.id, key));
+        match check_answer(shared, &shared.agent, asked_at, choice).await {
+            Ok(keys) => draft.body = Body::Inline(keys.unwrap_or_default()),
+            Err(why) => {
+                // Another answer may have closed the ask meanwhile.
+                let id = ask.id;
+                let now = query(shared, move |journal| journal.ask(&id.into())).await?;
+                if now.is_open() {
+                    return Ok(Err(not_applied(&why.message)));
+                }
+            }
         }
     }
     match store(shared, draft, asked_at).await? {

@@ -113,13 +113,13 @@ async fn find_named(
 }
 
 /// Check that an answer would reach the question that was open when it was asked for. The driver
-/// waits while that question has only just appeared.
+/// waits while that question has only just appeared. Return the keys of the chosen option.
 pub(super) async fn check_answer(
     shared: &Shared,
     to: &AgentName,
     asked_at: Timestamp,
-    ask: Option<AskId>,
-) -> Result<(), Failure> {
+    choice: Option<(AskId, String)>,
+) -> Result<Option<String>, Failure> {
     let refused = |why: &str| Failure::invalid_params(format!("{to}: {why}"));
     if *to != shared.agent {
         let why = "a raw message must be sent to the recipient's own session";
@@ -130,13 +130,13 @@ pub(super) async fn check_answer(
     let reply = Box::new(move |refusal| drop(reply.send(refusal)));
     let request = StateRequest::CheckAnswer {
         asked_at,
-        ask,
+        choice,
         reply,
     };
     shared.request(request).await;
     match checked.await {
-        Ok(None) => Ok(()),
-        Ok(Some(why)) => Err(refused(&why)),
+        Ok(Ok(keys)) => Ok(keys),
+        Ok(Err(why)) => Err(refused(&why)),
         Err(_) => Err(refused("the session is ending")),
     }
 }

@@ -101,9 +101,9 @@ impl SessionState {
                     });
                 }
             }
-            Action::EndAnswerCheck { token, refusal } => {
+            Action::EndAnswerCheck { token, keys } => {
                 if let Some(Reply::AnswerCheck(reply)) = self.replies.take(token) {
-                    reply(refusal);
+                    reply(keys);
                 }
             }
         }

@@ -8,6 +8,8 @@ use crate::host::crash_recovery;
 use crate::host::log;
 use crate::pty::keyboard::{HasDraft, Lease};
 use crate::routes::transcript;
+use posthaste_core::AskId;
+use posthaste_core::ask::{AskOpened, CloseReason};
 use posthaste_core::driver::{
     CommitId, Input, JournalOperation, KeyboardUser, TurnContent, TurnMessage,
 };
@@ -16,7 +18,8 @@ use posthaste_core::receipt::recovery::NEVER_PROVEN;
 use posthaste_core::turn::{self, Entry};
 use posthaste_core::{Conversation, MessageId, inject, pending_replies};
 use posthaste_store::operation::{
-    Expire, MarkUncertain, OpenOffers, RecordConversation, RecordDelivery, RecordedDelivery,
+    CloseAsk, Expire, MarkUncertain, OpenAsk, OpenOffers, RecordConversation, RecordDelivery,
+    RecordedDelivery,
 };
 use posthaste_store::{Decided, Denied, Error, InjectLock, files};
 use std::rc::Rc;
@@ -163,6 +166,8 @@ pub(crate) async fn commit(
         JournalOperation::SettleEarlierOffers(resumed) => settle(&shared, resumed).await,
         JournalOperation::CloseKilledHooks => close_killed_hooks(&shared).await,
         JournalOperation::CloseUnproven => close_unproven(&shared).await,
+        JournalOperation::OpenAsk { id, opened } => open_ask(&shared, id, *opened).await,
+        JournalOperation::CloseAsk { ask, reason } => close_ask(&shared, ask, reason).await,
     };
     TaskReport::Input(match recorded {
         Ok(Recorded { ids, has_more }) => Input::Committed {
@@ -195,6 +200,29 @@ async fn record_step(
         ids: recorded.moved,
         has_more: false,
     })
+}
+
+/// Record the program's question as an ask.
+async fn open_ask(shared: &Shared, id: AskId, opened: AskOpened) -> Result<Recorded, NotRecorded> {
+    let open = OpenAsk {
+        now: posthaste_store::times::now(),
+        agent: shared.agent.clone(),
+        id,
+        opened,
+    };
+    shared.journal.commit(open).await??;
+    Ok(Recorded::default())
+}
+
+async fn close_ask(
+    shared: &Shared,
+    ask: AskId,
+    reason: CloseReason,
+) -> Result<Recorded, NotRecorded> {
+    let now = posthaste_store::times::now();
+    let close = CloseAsk { now, ask, reason };
+    shared.journal.commit(close).await??;
+    Ok(Recorded::default())
 }
 
 /// Record the conversation that the program is in.

@@ -13,7 +13,7 @@ use crate::socket::dispatch::Sink;
 use pending_replies::Reply;
 use posthaste_core::activity::Activity;
 use posthaste_core::delivery::PausedBy;
-use posthaste_core::driver::{Input, NudgeRequest};
+use posthaste_core::driver::{AnswerRequest, Input, NudgeRequest};
 use posthaste_core::harness::Turn;
 use posthaste_core::{AskId, MessageState, ReceiptState, Timestamp};
 use posthaste_store::live::place::Launch;
@@ -70,10 +70,10 @@ pub(crate) enum StateRequest {
     /// Check whether an answer would reach the dialog that was open at this time.
     CheckAnswer {
         asked_at: Timestamp,
-        /// The ask that it answers; without one, the dialog that is open.
-        ask: Option<AskId>,
-        /// Takes the reason for which it would not.
-        reply: ReplyFn<Option<String>>,
+        /// The ask and the key of the chosen option.
+        choice: Option<(AskId, String)>,
+        /// Takes the keys of the chosen option, or why it would not.
+        reply: ReplyFn<Result<Option<String>, String>>,
     },
     /// Give the keyboard to this viewer alone.
     TakeKeyboard(ViewerId),
@@ -123,15 +123,15 @@ impl SessionState {
             } => self.nudge(text, asked_at, sink),
             StateRequest::CheckAnswer {
                 asked_at,
-                ask,
+                choice,
                 reply,
             } => {
                 let token = self.replies.insert(Reply::AnswerCheck(reply));
-                self.feed(Input::AnswerRequested {
+                self.feed(Input::AnswerRequested(AnswerRequest {
                     token,
                     asked_at,
-                    ask,
-                });
+                    choice,
+                }));
             }
             StateRequest::TakeKeyboard(viewer) => self.take_keyboard(viewer),
             StateRequest::ReleaseKeyboard(viewer) => self.release_keyboard(viewer),
