@@ -1,12 +1,12 @@
 //! Answers to asks: finds the agent's session, sends the answer, and reports what became of it.
 
 use crate::session::client::{CallError, Client};
-use posthaste_core::ask::AskOption;
+use posthaste_core::ask::{AskOption, Closed};
 use posthaste_core::{AgentName, AskState, Evidence, IdPrefix};
 use posthaste_store::live::place::Place;
 use posthaste_store::report::{Report, Result};
 use posthaste_store::{Home, Journal, Patience, times};
-use posthaste_wire::ask::{Ask, Given, Outcome};
+use posthaste_wire::ask::{Given, Outcome};
 use posthaste_wire::method;
 use std::time::Duration;
 
@@ -72,12 +72,11 @@ fn without_reply(
     if let (Some(claim), true) = (claim, own.is_none()) {
         return Ok(Outcome::TooLate(Given::new(claim)));
     }
-    if now.closed.is_some() {
-        let open = journal.open_asks(Some(agent))?;
-        let open = open.iter().find(|ask| ask.opened.kind.is_dialog());
-        return Ok(Outcome::Changed {
-            now: open.map(|ask| Box::new(Ask::new(ask))),
-        });
+    if let Some(closed) = &now.closed {
+        return Ok(Outcome::of_closed(
+            closed,
+            open_dialog(&mut journal, agent)?.as_ref(),
+        ));
     }
     Ok(Outcome::NotApplied {
         reason: match is_alive {
@@ -85,4 +84,15 @@ fn without_reply(
             false => "its session has ended".to_owned(),
         },
     })
+}
+
+/// Return the outcome of an answer to an ask that is closed.
+pub fn to_closed(journal: &mut Journal, ask: &AskState, closed: &Closed) -> Result<Outcome> {
+    let now = open_dialog(journal, &ask.agent)?;
+    Ok(Outcome::of_closed(closed, now.as_ref()))
+}
+
+fn open_dialog(journal: &mut Journal, agent: &AgentName) -> Result<Option<AskState>> {
+    let open = journal.open_asks(Some(agent))?;
+    Ok(open.into_iter().rfind(|ask| ask.opened.kind.is_dialog()))
 }

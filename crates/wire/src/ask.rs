@@ -75,6 +75,22 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// Return the outcome of an answer to an ask that is closed. `now` is the ask that is open.
+    pub fn of_closed(closed: &Closed, now: Option<&AskState>) -> Self {
+        let end = &closed.end;
+        match (end.how, &end.by) {
+            (AskEnd::Answered, Some(by)) => Self::TooLate(Given {
+                choice: end.choice.clone().unwrap_or_default(),
+                by: by.to_string(),
+                via: end.via.clone().unwrap_or_default(),
+                at: closed.at,
+            }),
+            _ => Self::Changed {
+                now: now.map(|ask| Box::new(Ask::new(ask))),
+            },
+        }
+    }
+
     /// Return the outcome that the receipts of an answer prove, if they prove one. `is_alive` says
     /// whether the session that typed it still runs.
     pub fn of(answer: &MessageState, is_alive: bool) -> Option<Self> {

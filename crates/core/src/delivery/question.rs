@@ -339,7 +339,7 @@ impl AgentState {
         Some(ShownAsk {
             number: open.number,
             kind,
-            summary: open.what.clone(),
+            summary: view.map_or_else(|| open.what.clone(), |view| view.summary.clone()),
             fingerprint: ask::fingerprint(&text, &options),
             text,
             is_partial,

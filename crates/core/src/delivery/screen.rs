@@ -30,6 +30,11 @@ impl Delivery {
         self.agent.question_number()
     }
 
+    /// Whether an answer is being typed, or its effect is awaited.
+    pub fn is_answering(&self) -> bool {
+        self.terminal.answer().is_some()
+    }
+
     /// Return the open question as an ask, once it has settled.
     pub fn shown_ask(&self, now: Moment) -> Option<ShownAsk> {
         self.agent.shown_ask(now)

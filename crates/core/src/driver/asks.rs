@@ -89,7 +89,9 @@ impl SessionDriver {
                 .as_ref()
                 .is_some_and(|shown| shown.fingerprint != open.fingerprint);
             let is_gone = question != Some(open.question);
-            if is_gone || has_new_text || open.is_doubtful {
+            // The effect of an answer that is being typed is not judged yet.
+            let may_close = !self.delivery.is_answering() || open.applied.is_some();
+            if may_close && (is_gone || has_new_text || open.is_doubtful) {
                 let reason = self.close_reason(now, open, question.is_some());
                 let ask = open.id;
                 self.asks.open = None;

@@ -8,6 +8,8 @@ use crate::text;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DialogView {
     pub kind: AskKind,
+    /// The subject of the question, in one line.
+    pub summary: String,
     /// The rows above the options, without borders.
     pub text: String,
     /// Whether the rows do not hold the whole question.
@@ -25,11 +27,18 @@ pub struct ShownOption {
     pub is_highlighted: bool,
 }
 
+/// Longest summary of a question.
+const SUMMARY_CHARS: usize = 160;
 /// Markers of the highlighted option.
 const MARKERS: [char; 4] = ['❯', '›', '●', '>'];
 
 impl DialogView {
-    pub(super) fn read(rows: &str, dialog: &Dialog, patterns: &OptionPatterns) -> Self {
+    pub(super) fn read(
+        rows: &str,
+        what: Option<&str>,
+        dialog: &Dialog,
+        patterns: &OptionPatterns,
+    ) -> Self {
         let rows: Vec<&str> = rows.lines().map(without_border).collect();
         let found = match dialog.options {
             Some(ChoosesBy::Digit) | None => numbered(&rows),
@@ -52,8 +61,10 @@ impl DialogView {
             },
             is_highlighted: found.is_highlighted,
         });
+        let first = text.lines().next().unwrap_or_default();
         Self {
             kind: dialog.kind(),
+            summary: text::one_line(what.unwrap_or(first), SUMMARY_CHARS),
             is_partial: dialog.partial || is_cut || text.len() > MAX_TEXT_BYTES,
             text: text::head(&text, MAX_TEXT_BYTES).to_owned(),
             chooses_by: dialog.options,
@@ -285,7 +296,7 @@ mod tests {
             partial: false,
             options,
         };
-        DialogView::read(rows, &dialog, &patterns())
+        DialogView::read(rows, None, &dialog, &patterns())
     }
 
     fn said(view: &DialogView) -> Vec<String> {

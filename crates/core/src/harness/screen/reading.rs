@@ -118,7 +118,7 @@ impl Manifest {
                 Some(what) => format!("{}: {}", dialog.name, text::one_line(what, EVIDENCE_CHARS)),
                 None => dialog.name.clone(),
             };
-            let view = DialogView::read(all, dialog, &self.options);
+            let view = DialogView::read(all, what, dialog, &self.options);
             Some((summary, (view.identity(), Arc::new(view))))
         });
         let (dialog, asked) = asked.unzip();

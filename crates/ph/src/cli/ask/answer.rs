@@ -1,6 +1,6 @@
 use super::{board, question, short_id, since};
 use crate::cli::prelude::*;
-use posthaste_client::answer::{Answerer, answer};
+use posthaste_client::answer::{Answerer, answer, to_closed};
 use posthaste_core::ask::{AskSeen, Choice, ChoiceError, Meaning};
 use posthaste_core::board::BoardAsk;
 use posthaste_core::{AskState, IdPrefix, Timestamp};
@@ -46,6 +46,11 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
     let Some(ask) = &found.recorded else {
         return put_aside(context, &from, &found, choice);
     };
+    if let Some(closed) = &ask.closed {
+        let mut journal = context.journal()?;
+        let outcome = to_closed(&mut journal, ask, closed)?;
+        return report(context, ask, &outcome);
+    }
     let needs_prompt = match choice {
         None => true,
         Some(choice) => !is_named && choice != Meaning::Deny.word(),
