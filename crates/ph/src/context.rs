@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 const HEADING: &str = "Options of every verb";
 
-/// The options that every verb has.
+// The options that every verb has. A doc comment would become the description of `ph`.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct GlobalOptions {
     /// Home directory, which stores the mail [default: PH_HOME, else the nearest .posthaste/, else

@@ -34,8 +34,8 @@ pub(crate) fn reset_sequence(next_line: NextLine) -> Vec<u8> {
     [b"\x1b\\", posthaste_screen::leave_sequence(), line].concat()
 }
 
-/// Push the window's title on the terminal's title stack, and pop it. Terminals without such a stack
-/// ignore both.
+/// Push the window's title on the terminal's title stack, and pop it. Terminals without such a
+/// stack ignore both.
 const PUSH_TITLE: &[u8] = b"\x1b[22;2t";
 const POP_TITLE: &[u8] = b"\x1b[23;2t";
 
@@ -149,8 +149,9 @@ impl TerminalState {
     }
 }
 
-/// Write the [`reset_sequence`] and restore the title. If the terminal accepts no output, drop its pending
-/// output. Drop pending input too: mouse reports and replies to the program are not for the shell.
+/// Write the [`reset_sequence`] and restore the title. If the terminal accepts no output, drop its
+/// pending output. Drop pending input too: mouse reports and replies to the program are not for the
+/// shell.
 pub(super) fn reset(screen: &TerminalOutput, next_line: NextLine) {
     if !screen.has_room(Duration::ZERO) {
         let _ = rustix::termios::tcflush(screen, QueueSelector::OFlush);

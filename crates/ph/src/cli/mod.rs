@@ -1,7 +1,7 @@
 //! The command line: one file per verb, named like the verb.
 //!
-//! Each verb has an `Args` struct, whose doc comments are its help text, and a function `run` from a
-//! context and these arguments to an exit code. Delivery rules are in the core, storage is in the
+//! Each verb has an `Args` struct, whose doc comments are its help text, and a function `run` from
+//! a context and these arguments to an exit code. Delivery rules are in the core, storage is in the
 //! store.
 
 pub(crate) mod admin;
@@ -28,8 +28,8 @@ use posthaste_store::report::{Code, Result};
 use session::{answer, attach, ls, nudge, pause, peek, replay, restart, run, status, stop};
 use std::process::ExitCode;
 
-/// The variable that a completion script sets. It has a name of its own, because clap's default could be
-/// set for another program and would turn every command into a completion.
+/// The variable that a completion script sets. It has a name of its own, because clap's default
+/// could be set for another program and would turn every command into a completion.
 pub(crate) const COMPLETE: &str = "PH_COMPLETE";
 
 const ABOUT: &str = "The post office for coding agents";

@@ -1,3 +1,5 @@
+//! `ph doctor`: checks the home, the journal, the settings, the sessions and the agents.
+
 use crate::cli::prelude::*;
 use crate::output::{Output, counted, progress, progress_done};
 use anstream::ColorChoice;

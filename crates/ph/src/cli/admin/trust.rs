@@ -1,3 +1,5 @@
+//! `ph trust`: accepts a project's home, for persons only.
+
 use crate::cli::prelude::*;
 use crate::output::Output;
 use anstream::ColorChoice;
@@ -11,11 +13,11 @@ use std::path::Path;
 ///
 /// ph refuses a .posthaste directory with mail that you did not create on this machine, because its
 /// mail would be delivered to your agents. 'ph trust' makes such a home private and gives it this
-/// project's id, so that ph uses it from then on. Its manifests, and settings that can run programs,
-/// stay ignored. A .posthaste directory with only settings becomes a home.
+/// project's id, so that ph uses it from then on. Its manifests, and settings that can run
+/// programs, stay ignored. A .posthaste directory with only settings becomes a home.
 ///
-/// The sessions that are recorded in the home are accepted too: 'ph restart NAME' runs the command of
-/// NAME with its variables, in its directory. 'ph trust' prints these commands.
+/// The sessions that are recorded in the home are accepted too: 'ph restart NAME' runs the command
+/// of NAME with its variables, in its directory. 'ph trust' prints these commands.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -64,7 +66,8 @@ pub(crate) fn run(_: &Args, options: &GlobalOptions) -> Result<Code> {
 }
 
 /// Return why the caller is taken for an agent, if it is. Besides the variable, this looks at the
-/// processes above: an agent can unset the variable for `ph`, but not for the programs that started it.
+/// processes above: an agent can unset the variable for `ph`, but not for the programs that started
+/// it.
 fn agent_evidence(path: &Path) -> Option<String> {
     if std::env::var_os("PH_AGENT").is_some_and(|agent| !agent.is_empty()) {
         return Some("PH_AGENT is set".to_owned());

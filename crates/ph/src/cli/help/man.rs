@@ -1,3 +1,5 @@
+//! `ph man`: manual pages, made from the help texts.
+
 use crate::cli::prelude::*;
 use crate::output::Output;
 use clap::CommandFactory;

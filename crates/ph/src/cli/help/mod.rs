@@ -1,3 +1,5 @@
+//! `ph help`: the help text of a verb, or a topic.
+
 pub(crate) mod completions;
 pub(crate) mod groups;
 pub(crate) mod man;

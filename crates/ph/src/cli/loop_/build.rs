@@ -1,3 +1,5 @@
+//! `ph build`: starts a session that runs an agent in a loop.
+
 use crate::cli::prelude::*;
 use crate::cli::session::run::{
     Paths, SessionOptions, check_name, default_name_of, start_here, terminal_size, words,

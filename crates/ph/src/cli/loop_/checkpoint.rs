@@ -1,4 +1,4 @@
-//! `checkpoint` and `resume`.
+//! `ph checkpoint` and `ph resume`: pause a loop between two iterations, and continue it.
 
 use crate::cli::prelude::*;
 use crate::cli::session::call_session;

@@ -1,3 +1,5 @@
+//! `ph inject`: adds instructions to a loop's next prompt.
+
 use crate::cli::prelude::*;
 use crate::cli::session::call_session;
 use posthaste_wire::method;

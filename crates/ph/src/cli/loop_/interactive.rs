@@ -1,3 +1,5 @@
+//! `ph interactive`: turns a loop's interactive mode on or off.
+
 use crate::cli::prelude::*;
 use crate::cli::session::{call_session, find_session};
 use clap::builder::{PossibleValuesParser, TypedValueParser};

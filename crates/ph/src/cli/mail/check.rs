@@ -1,3 +1,6 @@
+//! `ph check`: counts unread mail, and gives new mail to an agent's hook. An offer is recorded
+//! before it is printed, and again afterwards.
+
 use crate::cli::loop_::worklist;
 use crate::cli::mail::mailbox::{self, Mailbox};
 use crate::cli::prelude::*;
@@ -52,7 +55,8 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     Ok(if unread > 0 { Code::Ok } else { Code::No })
 }
 
-/// Run `ph check --inject` for a hook. Always succeeds: an agent must never fail because of its mail.
+/// Run `ph check --inject` for a hook. Always succeeds: an agent must never fail because of its
+/// mail.
 pub(crate) fn inject(args: &Args, options: &GlobalOptions) -> Code {
     if let Err(report) = try_inject(args, options)
         && report.is_failure()

@@ -1,3 +1,5 @@
+//! `ph count`: counts the messages in an inbox.
+
 use crate::cli::mail::mailbox::Mailbox;
 use crate::cli::prelude::*;
 use posthaste_client::roster::Address;

@@ -1,3 +1,5 @@
+//! `ph inbox`: lists an agent's messages.
+
 use crate::cli::mail::mailbox::{self, InboxPart, Mailbox};
 use crate::cli::prelude::*;
 use posthaste_client::roster::Address;

@@ -1,3 +1,5 @@
+//! `ph read`: prints a message, and then marks it as read.
+
 use crate::cli::mail::mailbox::{Located, Mailbox, MailboxEntry, Marking};
 use crate::cli::prelude::*;
 use crate::output::message_text;

@@ -1,3 +1,5 @@
+//! `ph search`: finds messages by their words.
+
 use crate::cli::mail::mailbox::{self, Mailbox, MailboxEntry};
 use crate::cli::prelude::*;
 use crate::output::{progress, progress_done};

@@ -1,3 +1,5 @@
+//! `ph show`: prints everything that is known about a message.
+
 use crate::cli::mail::mailbox::{Located, Mailbox, MailboxEntry, MailboxEntryJson};
 use crate::cli::prelude::*;
 use crate::output::message_text;

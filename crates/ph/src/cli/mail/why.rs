@@ -1,3 +1,5 @@
+//! `ph why`: explains what holds a message.
+
 use crate::cli::mail::mailbox::{self, Mailbox};
 use crate::cli::prelude::*;
 use posthaste_client::mail;

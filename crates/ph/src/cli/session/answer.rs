@@ -1,3 +1,5 @@
+//! `ph answer`: types a text into a session's terminal, to answer a dialog.
+
 use crate::cli::mail::compose::body::not_empty;
 use crate::cli::mail::compose::send::{self, Outgoing, SentFormat};
 use crate::cli::mail::compose::wait::WaitArgs;

@@ -1,3 +1,5 @@
+//! `ph ls`: lists sessions.
+
 use crate::cli::prelude::*;
 use crate::output::table;
 use anstyle::{AnsiColor, Style};

@@ -1,3 +1,5 @@
+//! `ph nudge`: types a line into an agent's terminal, now or never.
+
 use crate::cli::prelude::*;
 use crate::cli::session::{find_session, is_silent, try_call_session};
 use posthaste_client::roster::{self, Address};

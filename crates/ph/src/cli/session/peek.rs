@@ -1,3 +1,5 @@
+//! `ph peek`: prints a session's screen, live or from its recording.
+
 use crate::cli::prelude::*;
 use crate::cli::session::{find_session, is_silent, try_call_session};
 use posthaste_client::session::client::REQUEST_TIMEOUT;

@@ -1,3 +1,5 @@
+//! `ph replay`: plays the recording of a session's terminal, or prints it as an asciicast.
+
 use crate::attach::{NextLine, reset_sequence};
 use crate::cli::prelude::*;
 use crate::cli::session::find_session;

@@ -1,3 +1,5 @@
+//! `ph restart`: stops a session, and runs its command again.
+
 use crate::cli::prelude::*;
 use crate::cli::session::never_ran;
 use crate::cli::session::run::{is_on_terminal, start_and_show, terminal_size};

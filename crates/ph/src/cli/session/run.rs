@@ -1,3 +1,5 @@
+//! `ph run`: starts a session and attaches to it; also for `ph build` and `ph restart`.
+
 use crate::attach::AttachOptions;
 use crate::cli::prelude::*;
 use crate::cli::session::stop::wait_until;

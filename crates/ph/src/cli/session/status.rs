@@ -1,3 +1,5 @@
+//! `ph status`: prints everything that is known about an agent's latest session.
+
 use crate::cli::prelude::*;
 use crate::cli::session::{find_session, ls};
 use crate::output::message_text::Field;

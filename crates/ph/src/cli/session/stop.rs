@@ -1,3 +1,5 @@
+//! `ph stop`: ends a session by request, then by signals, and the processes of a crashed one.
+
 use crate::cli::prelude::*;
 use crate::cli::session::{find_session, ls};
 use crate::output::{progress, progress_done};

@@ -1,3 +1,5 @@
+//! `ph harness`: lists and shows manifests, and tries one on a program or a captured screen.
+
 mod recognition;
 
 use crate::cli::prelude::*;

@@ -1,3 +1,5 @@
+//! `ph log`: prints the facts of the journal, and follows new ones.
+
 use crate::cli::prelude::*;
 use posthaste_core::tasks::Deed;
 use posthaste_core::{LoopFact, Record};

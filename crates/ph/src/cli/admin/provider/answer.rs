@@ -1,7 +1,8 @@
 //! Serves `ph`'s mail by the provider protocol: an operation and at most one argument in, JSON out.
 //!
 //! Parses its arguments itself, because they may be empty or look like flags, and because exit
-//! status 2 means only "unknown operation". Always reads the journal, so that it cannot call itself.
+//! status 2 means only "unknown operation". Always reads the journal, so that it cannot call
+//! itself.
 
 use crate::cli::names::long_prefix;
 use crate::cli::prelude::*;

@@ -1,3 +1,6 @@
+//! `ph send`, and the sending of every message: through the recipient's session, into the journal,
+//! or through a script.
+
 use crate::cli::mail::compose::body::{BodyArgs, one_line};
 use crate::cli::mail::compose::recipients::{self, Agents, RecipientArgs};
 use crate::cli::mail::compose::wait::{self, WaitArgs};
@@ -318,8 +321,8 @@ fn store(
 }
 
 /// Let the session of a single recipient store the message, which is faster. If that fails or times
-/// out, return `None`: the caller then stores the message in the journal, where the same id is never
-/// stored twice.
+/// out, return `None`: the caller then stores the message in the journal, where the same id is
+/// never stored twice.
 fn through_session(
     context: &Context,
     outgoing: &Outgoing,
