@@ -18,4 +18,4 @@ pub mod time;
 
 pub use message::{Count, Detail, Message, Receipt, Why};
 pub use rpc::{client, event, method, param, topic};
-pub use session::{Activity, LoopStatus, MailTrouble, Mode, Run, Session, Status};
+pub use session::{Activity, LoopStatus, MailTrouble, Mode, RunStatus, Session, Status};

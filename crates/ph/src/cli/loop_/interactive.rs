@@ -28,7 +28,7 @@ pub(crate) struct Args {
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let name = &args.name;
     let session = find_session(context, name)?;
-    if session.socket.is_some() && session.build.is_none() {
+    if session.socket.is_some() && session.loop_status.is_none() {
         return Err(Report::refused(format!("{name} is not a loop"))
             .hint(format!("'ph attach --take {name}' takes its keyboard")));
     }

@@ -7,7 +7,7 @@ use posthaste_client::session::sessions::NO_RESPONSE;
 use posthaste_screen as screen;
 use posthaste_session::host::program_io::{RECORDING_STEM, SCROLLBACK_LINES};
 use posthaste_store::live::place::Place;
-use posthaste_wire::method::{self, Screen};
+use posthaste_wire::method::{self, ScreenText};
 
 /// Print an agent's screen, or its last one if the session has ended
 ///
@@ -48,7 +48,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     Ok(Code::Ok)
 }
 
-fn live(context: &Context, args: &Args) -> Result<Option<Screen>> {
+fn live(context: &Context, args: &Args) -> Result<Option<ScreenText>> {
     let peek = method::Peek {
         lines: args.lines,
         ansi: args.ansi,
@@ -66,7 +66,7 @@ fn live(context: &Context, args: &Args) -> Result<Option<Screen>> {
     Ok(screen)
 }
 
-fn recorded(context: &Context, args: &Args) -> Result<Screen> {
+fn recorded(context: &Context, args: &Args) -> Result<ScreenText> {
     let name = &args.name;
     let dir = Place::of(&context.home, name).dir();
     let Some(screen) = screen::last_screen(&dir, RECORDING_STEM, SCROLLBACK_LINES) else {
@@ -76,7 +76,7 @@ fn recorded(context: &Context, args: &Args) -> Result<Screen> {
     };
     let lines = args.lines.map(|n| usize::try_from(n).unwrap_or(usize::MAX));
     let size = screen.size();
-    Ok(Screen {
+    Ok(ScreenText {
         lines: if args.ansi {
             screen.ansi(lines)
         } else {

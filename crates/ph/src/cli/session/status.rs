@@ -49,7 +49,7 @@ pub(crate) fn print(context: &mut Context, name: &AgentName) -> Result<Code> {
         ("mail", mail),
         ("door", session.door),
     ];
-    if let Some(looped) = session.build {
+    if let Some(looped) = session.loop_status {
         lines.extend(loop_fields(context, looped));
     }
     lines.extend([
