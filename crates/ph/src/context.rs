@@ -4,6 +4,7 @@ use crate::config::{Config, Layers, SettingsFile};
 use crate::output::{Output, Sink, note};
 use etcetera::BaseStrategy;
 use jiff::Timestamp;
+use posthaste_client::mail;
 use posthaste_client::roster::Address;
 use posthaste_core::{AgentName, Evidence, IdPrefix, MessageState};
 use posthaste_session::harness::Catalogue;
@@ -12,6 +13,7 @@ use posthaste_store::live::place;
 use posthaste_store::report::{Report, Result};
 use posthaste_store::times;
 use posthaste_store::{Home, Journal};
+use posthaste_wire::Why;
 use serde::Serialize;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -151,6 +153,22 @@ impl Context {
             ));
         }
         Ok(journal)
+    }
+
+    /// Query the journal. If it does not exist, return the default and tell the person.
+    pub(crate) fn query<T: Default>(
+        &self,
+        query: impl FnOnce(&mut Journal) -> std::result::Result<T, posthaste_store::Error>,
+    ) -> Result<T> {
+        match self.reader()? {
+            Some(mut journal) => Ok(query(&mut journal)?),
+            None => Ok(T::default()),
+        }
+    }
+
+    /// Explain where a message is and what it waits for.
+    pub(crate) fn why(&self, state: &MessageState) -> Why {
+        mail::why(&self.home, self.config.patience, self.now, state)
     }
 
     /// Return the calling agent, and the evidence for it.

@@ -50,10 +50,12 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
 /// Return whether `name` is a loop that has reached a checkpoint.
 fn is_paused(context: &Context, name: &AgentName) -> bool {
     let record = Place::of(&context.home, name).record();
-    let journal = context.reader().ok().flatten();
-    let state = journal.and_then(|mut journal| journal.loop_state(name).ok().flatten());
+    let state = context.query(|journal| journal.loop_state(name));
     record.is_some_and(|record| record.launch.is_loop())
-        && state.is_some_and(|state| matches!(state.phase, LoopPhase::Paused { .. }))
+        && state
+            .ok()
+            .flatten()
+            .is_some_and(|state| matches!(state.phase, LoopPhase::Paused { .. }))
 }
 
 pub(crate) fn resume(context: &mut Context, args: &ResumeArgs) -> Result<Code> {

@@ -49,16 +49,13 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         return Err(Report::usage("the query has no words"));
     }
     Mailbox::open(context)?.require_journal("search")?;
-    let messages = match context.reader()? {
-        Some(mut journal) => {
-            let found = journal.search(&query, |left| {
-                progress(format!("indexing: {left} facts left"));
-            });
-            progress_done();
-            found?
-        }
-        None => Vec::new(),
-    };
+    let messages = context.query(|journal| {
+        let found = journal.search(&query, |left| {
+            progress(format!("indexing: {left} facts left"));
+        });
+        progress_done();
+        found
+    })?;
     let code = match messages.is_empty() {
         true => Code::No,
         false => Code::Ok,

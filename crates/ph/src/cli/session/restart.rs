@@ -37,10 +37,7 @@ pub(crate) struct Args {
 /// Return the record of the agent's latest session, if the journal knows that session: a record
 /// that was copied into the home must not start a program.
 fn latest_record(context: &Context, name: &AgentName) -> Result<Option<Record>> {
-    let Some(mut journal) = context.reader()? else {
-        return Ok(None);
-    };
-    let Some(latest) = journal.session(name)? else {
+    let Some(latest) = context.query(|journal| journal.session(name))? else {
         return Ok(None);
     };
     let record = Place::of(&context.home, name).record();

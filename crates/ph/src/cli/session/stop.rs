@@ -119,9 +119,8 @@ pub(crate) fn describe_handover(name: &AgentName, job: &str) -> String {
 
 /// Return the text for a loop that ends after its iteration.
 fn describe_request(context: &Context, name: &AgentName) -> String {
-    let state = context.reader().ok().flatten();
-    let state = state.and_then(|mut journal| journal.loop_state(name).ok().flatten());
-    match state.and_then(|state| state.open) {
+    let state = context.query(|journal| journal.loop_state(name));
+    match state.ok().flatten().and_then(|state| state.open) {
         Some(open) => {
             let number = open.started.number;
             format!(
@@ -183,11 +182,7 @@ pub(crate) fn end(context: &Context, name: &AgentName, mode: StopMode) -> Result
 
 /// End the processes that a crashed session of this name has left, and record the crash.
 fn end_orphans(context: &Context, name: &AgentName, mode: StopMode) -> Result<StopOutcome> {
-    let latest = match context.reader()? {
-        Some(mut journal) => journal.session(name)?,
-        None => None,
-    };
-    let Some(run) = latest else {
+    let Some(run) = context.query(|journal| journal.session(name))? else {
         return Ok(StopOutcome::NotRunning);
     };
     let orphans = || live::orphans(&context.home, &run);

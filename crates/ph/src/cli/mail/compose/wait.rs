@@ -4,7 +4,6 @@ use crate::cli::prelude::*;
 use crate::output::message_text;
 use clap::builder::TypedValueParser;
 use jiff::{SignedDuration, Timestamp};
-use posthaste_client::mail;
 use posthaste_core::goal::{Goal, Progress};
 use posthaste_core::{MessageId, MessageState};
 use posthaste_store::Journal;
@@ -117,12 +116,7 @@ fn tell(
     let (mut printed, mut is_reached) = (Vec::new(), true);
     for message_state in messages {
         let progress = progress(wait, message_state, context.now);
-        let why = mail::why(
-            &context.home,
-            context.config.patience,
-            context.now,
-            message_state,
-        );
+        let why = context.why(message_state);
         let id8 = message_state.message.id.id8();
         match progress {
             Progress::Reached => {}
