@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Activity of an agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Activity {
+    #[default]
     Starting,
     Idle,
     Working,
@@ -19,14 +20,6 @@ pub enum Activity {
 }
 
 impl Activity {
-    pub const ALL: [Self; 5] = [
-        Self::Starting,
-        Self::Idle,
-        Self::Working,
-        Self::Blocked,
-        Self::Exited,
-    ];
-
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Starting => "starting",
@@ -45,7 +38,7 @@ impl fmt::Display for Activity {
 }
 
 /// One run of an agent. Times are RFC 3339.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
     pub name: String,
     pub activity: Activity,
@@ -105,28 +98,13 @@ impl Session {
         Self {
             name: name.to_owned(),
             activity: Activity::Starting,
-            blocked_on: None,
             since: started_at,
             evidence: "it was started".to_owned(),
-            pid: None,
-            child_pid: None,
-            socket: None,
             command: command.to_vec(),
             cwd: cwd.to_owned(),
             harness: harness.to_owned(),
-            version: None,
-            tested_versions: Vec::new(),
-            handed_over: None,
             started_at,
-            unread: 0,
-            queued: 0,
-            paused: None,
-            mail_trouble: None,
-            door: None,
-            loop_status: None,
-            ended_at: None,
-            exit: None,
-            orphans: Vec::new(),
+            ..Self::default()
         }
     }
 }

@@ -142,6 +142,7 @@ methods! {
     "unsubscribe" Unsubscribe { events: Dropped, } -> Subscribed;
 
     /// Store a message. The reply follows when it is on disk.
+    #[derive(Default)]
     "send" Send {
         /// Chosen by the sender, so that a message that is sent twice is stored once.
         id: Option<MessageId>,
@@ -230,23 +231,8 @@ impl Send {
     /// Create a message to the agent whose socket gets it.
     pub fn new(body: impl Into<String>) -> Self {
         Self {
-            id: None,
-            from: None,
-            from_evidence: None,
-            to: None,
-            subject: None,
             body: body.into(),
-            priority: None,
-            reply_to: None,
-            key: None,
-            ttl_ms: None,
-            not_before: None,
-            deadline_ms: None,
-            expects_reply: false,
-            closes: None,
-            allow_self: false,
-            raw: false,
-            asked_at: None,
+            ..Self::default()
         }
     }
 

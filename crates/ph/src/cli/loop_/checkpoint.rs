@@ -4,7 +4,6 @@ use crate::cli::prelude::*;
 use crate::cli::session::call_session;
 use posthaste_core::loop_::LoopPhase;
 use posthaste_store::live::place::Place;
-use posthaste_wire::method;
 use serde_json::json;
 
 /// Pause a loop after its current iteration

@@ -2,7 +2,6 @@
 
 use crate::cli::prelude::*;
 use crate::cli::session::call_session;
-use posthaste_wire::method;
 use posthaste_wire::param::PromptText;
 
 /// Add instructions to a loop's next prompt

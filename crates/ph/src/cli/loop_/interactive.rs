@@ -3,7 +3,6 @@
 use crate::cli::prelude::*;
 use crate::cli::session::{call_session, find_session};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use posthaste_wire::method;
 use posthaste_wire::param::Enabled;
 
 /// Turn a loop's interactive mode on or off

@@ -5,8 +5,6 @@ use crate::cli::loop_::worklist;
 use crate::cli::mail::mailbox::{self, Mailbox};
 use crate::cli::prelude::*;
 use crate::output;
-use posthaste_client::mail;
-use posthaste_client::roster::Address;
 use posthaste_core::inject::{self, Entry, MAX_BYTES};
 use posthaste_core::offer;
 use posthaste_core::{Body, MessageId, MessageState};

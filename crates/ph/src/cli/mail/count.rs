@@ -2,7 +2,6 @@
 
 use crate::cli::mail::mailbox::Mailbox;
 use crate::cli::prelude::*;
-use posthaste_client::roster::Address;
 
 /// Count the messages in an inbox
 #[derive(Debug, clap::Args)]

@@ -2,7 +2,6 @@
 
 use crate::cli::mail::mailbox::{self, InboxPart, Mailbox};
 use crate::cli::prelude::*;
-use posthaste_client::roster::Address;
 
 /// List an agent's unread messages
 ///

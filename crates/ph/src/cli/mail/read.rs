@@ -4,7 +4,6 @@ use crate::cli::mail::mailbox::{Located, Mailbox, MailboxEntry, Marking};
 use crate::cli::prelude::*;
 use crate::output::message_text;
 use jiff::Timestamp;
-use posthaste_client::mail;
 use posthaste_core::Order;
 use posthaste_core::receipt::{Receipt, Step};
 use posthaste_store::files;

@@ -2,7 +2,7 @@
 
 use crate::cli::prelude::*;
 use crate::cli::session::{find_session, is_silent, try_call_session};
-use posthaste_client::roster::{self, Address};
+use posthaste_client::roster;
 use posthaste_client::session::client::TYPING_TIMEOUT;
 use posthaste_client::session::sessions::NO_RESPONSE;
 use posthaste_wire::method::{self, Nudged};

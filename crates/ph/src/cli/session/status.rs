@@ -3,7 +3,6 @@
 use crate::cli::prelude::*;
 use crate::cli::session::{find_session, ls};
 use crate::output::message_text::Field;
-use posthaste_client::roster::Address;
 use posthaste_core::harness::version;
 use posthaste_wire::{LoopStatus, Session};
 

@@ -12,7 +12,6 @@ use posthaste_store::live;
 use posthaste_store::live::place::{Place, Record};
 use posthaste_store::live::process;
 use posthaste_store::operation::EndRun;
-use posthaste_wire::method;
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
 

@@ -3,7 +3,6 @@
 use crate::cli::prelude::*;
 use posthaste_core::tasks::Deed;
 use posthaste_core::{LoopFact, Record};
-use posthaste_store::Journal;
 use posthaste_store::follow::{Followed, Follower};
 use posthaste_store::times;
 use posthaste_store::transfer::to_line;

@@ -8,7 +8,6 @@ use crate::cli::names::long_prefix;
 use crate::cli::prelude::*;
 use crate::context::agent_name;
 use crate::output::message_text;
-use posthaste_client::mail;
 use posthaste_core::{Draft, MessageId, MessageState, Order, ReceiptState};
 use posthaste_provider::{import, recursion_guard};
 use posthaste_store::operation::{OrderEffect, Post};

@@ -5,7 +5,6 @@ use crate::cli::mail::compose::body::BodyArgs;
 use crate::cli::names::InvalidArgument;
 use crate::cli::prelude::*;
 use crate::cli::session::nudge;
-use posthaste_client::roster::Address;
 use posthaste_client::session::sessions;
 use posthaste_store::live::place::Place;
 use posthaste_wire::Activity;

@@ -6,7 +6,6 @@ use clap::builder::TypedValueParser;
 use jiff::{SignedDuration, Timestamp};
 use posthaste_core::goal::{Goal, Progress};
 use posthaste_core::{MessageId, MessageState};
-use posthaste_store::Journal;
 use posthaste_store::bell::{Ear, TICK};
 use posthaste_store::times::{self, parse_duration};
 use posthaste_wire as wire;

@@ -3,7 +3,6 @@
 use super::MailboxEntry;
 use crate::cli::names::long_prefix;
 use crate::cli::prelude::*;
-use posthaste_client::mail;
 use posthaste_client::session::client::Client;
 use posthaste_core::{MessageState, Order};
 use posthaste_provider::import::{self, ImportState};

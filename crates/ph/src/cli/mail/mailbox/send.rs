@@ -4,7 +4,6 @@ use crate::cli::mail::compose::send::{Outgoing, SentFormat};
 use crate::cli::prelude::*;
 use posthaste_client::session::client::{Client, FALLBACK_TIMEOUT};
 use posthaste_provider::script::Script;
-use posthaste_wire::method;
 use posthaste_wire::provider::{Message, Text};
 
 /// Send a copy to each recipient, stop at the first failure, and print what was sent. A script
