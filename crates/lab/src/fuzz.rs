@@ -18,7 +18,7 @@ use posthaste_core::{Draft, MessageId, MessageState, Moment, text};
 use posthaste_screen::{Lines, QueryFilter, Screen, Size};
 use posthaste_store::transfer;
 use posthaste_wire::frames::Decoder;
-use posthaste_wire::rpc::{self, Said};
+use posthaste_wire::rpc::{self, ClientLine};
 use posthaste_wire::{client, plain};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -65,13 +65,13 @@ pub fn socket_line(bytes: &[u8]) {
     for line in bytes.split(|byte| *byte == b'\n') {
         for said in [rpc::read(line), rpc::read_on(line)] {
             let requests = match said {
-                Said::Blank | Said::Plain(Ok(_)) => Vec::new(),
-                Said::Plain(Err(refusal)) => {
+                ClientLine::Blank | ClientLine::Plain(Ok(_)) => Vec::new(),
+                ClientLine::Plain(Err(refusal)) => {
                     assert_one_json_line(&plain::Reply::from(refusal).line());
                     Vec::new()
                 }
-                Said::One(request) => vec![request],
-                Said::Batch(requests) => requests,
+                ClientLine::One(request) => vec![request],
+                ClientLine::Batch(requests) => requests,
             };
             for request in requests {
                 if let Err(failure) = request.call {
@@ -80,7 +80,7 @@ pub fn socket_line(bytes: &[u8]) {
                 }
             }
         }
-        let _ = client::hear(line);
+        let _ = client::parse_line(line);
         let _ = plain::Reply::read(line);
     }
 }

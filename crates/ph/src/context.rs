@@ -4,21 +4,36 @@ use crate::config::{Config, Layers, SettingsFile};
 use crate::output::{Output, Sink, note};
 use etcetera::BaseStrategy;
 use jiff::Timestamp;
+use posthaste_client::mail;
 use posthaste_client::roster::Address;
 use posthaste_core::{AgentName, Evidence, IdPrefix, MessageState};
+use posthaste_session::harness::Catalogue;
 use posthaste_store::home::find::{self as home, Found, HomeSource};
 use posthaste_store::live::place;
 use posthaste_store::report::{Report, Result};
 use posthaste_store::times;
 use posthaste_store::{Home, Journal};
+use posthaste_wire::Why;
+use serde::Serialize;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-/// The global options.
-#[derive(Debug, Clone, Default)]
+const HEADING: &str = "Options of every verb";
+
+// The options that every verb has. A doc comment would become the description of `ph`.
+#[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct GlobalOptions {
+    /// Home directory, which stores the mail [default: PH_HOME, else the nearest .posthaste/, else
+    /// the XDG data directory]
+    #[arg(long, global = true, help_heading = HEADING, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub(crate) home: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long, global = true, help_heading = HEADING)]
     pub(crate) json: bool,
+    /// Use colour: auto, always or never
+    #[arg(long, global = true, help_heading = HEADING, value_name = "WHEN", value_parser = ["auto", "always", "never"], hide_possible_values = true)]
     pub(crate) color: Option<String>,
+    #[arg(skip)]
     pub(crate) sink: Sink,
 }
 
@@ -36,8 +51,8 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    pub(crate) fn new(said: &GlobalOptions) -> Result<Self> {
-        let mut context = Self::with_any_settings(said)?;
+    pub(crate) fn new(options: &GlobalOptions) -> Result<Self> {
+        let mut context = Self::with_any_settings(options)?;
         match context.trouble.take() {
             Some(trouble) => Err(trouble),
             None => Ok(context),
@@ -45,12 +60,12 @@ impl Context {
     }
 
     /// Like `new`, but with the default settings if the settings are invalid.
-    pub(crate) fn with_any_settings(said: &GlobalOptions) -> Result<Self> {
+    pub(crate) fn with_any_settings(options: &GlobalOptions) -> Result<Self> {
         let Found {
             home,
             source: home_source,
             project_settings_dir,
-        } = home::find(said.home.as_deref())?;
+        } = home::find(options.home.as_deref())?;
         let user = etcetera::choose_base_strategy().ok();
         let user = user.map(|dirs| dirs.config_dir().join("posthaste/config.toml"));
         let own = match home.is_project() {
@@ -66,7 +81,7 @@ impl Context {
             let is_readable = home.is_readable()?;
             let is_safe =
                 |file: &&SettingsFile| is_readable || !matches!(file, SettingsFile::Home(_));
-            let layers = Layers::load(files.iter().filter(is_safe), said.color.as_deref())?;
+            let layers = Layers::load(files.iter().filter(is_safe), options.color.as_deref())?;
             let config = Config::of(&layers)?;
             Ok((layers, config))
         };
@@ -80,7 +95,7 @@ impl Context {
         };
         layers.note_ignored();
         note_ignored_manifests(&home, project_settings_dir.as_deref());
-        let out = match said.sink {
+        let out = match options.sink {
             Sink::Stdout => Output::new(config.color),
             Sink::Memory => Output::in_memory(),
         };
@@ -90,11 +105,29 @@ impl Context {
             layers,
             config_files: files.iter().map(|file| file.path().to_owned()).collect(),
             config,
-            json: said.json,
+            json: options.json,
             now: times::now(),
             out,
             trouble,
         })
+    }
+
+    /// Print a value with --json, else a line.
+    pub(crate) fn print(&mut self, json: &impl Serialize, line: impl Display) -> Result<()> {
+        match self.json {
+            true => self.out.json(json),
+            false => self.out.line(line),
+        }
+    }
+
+    /// Format a time as the settings demand.
+    pub(crate) fn shown_time(&self, time: Timestamp) -> String {
+        self.config.time.show(time, self.now)
+    }
+
+    /// Load all harness manifests.
+    pub(crate) fn catalogue(&self) -> Result<Catalogue> {
+        Catalogue::load(&self.home, &self.config.harnesses.status_rows())
     }
 
     /// Open the journal for writing. Creates it if it does not exist.
@@ -102,9 +135,17 @@ impl Context {
         Ok(Journal::open(self.home.clone(), self.config.patience)?)
     }
 
-    /// Open the journal for reading. Return `None` if nothing has been stored yet.
+    /// Open the journal if it exists.
+    pub(crate) fn existing_journal(&self) -> Result<Option<Journal>> {
+        Ok(Journal::open_existing(
+            self.home.clone(),
+            self.config.patience,
+        )?)
+    }
+
+    /// Open the journal for reading. If it does not exist, return `None` and tell the person.
     pub(crate) fn reader(&self) -> Result<Option<Journal>> {
-        let journal = Journal::open_existing(self.home.clone(), self.config.patience)?;
+        let journal = self.existing_journal()?;
         if journal.is_none() && matches!(self.home_source, HomeSource::Flag | HomeSource::Env) {
             note(format!(
                 "nothing has been stored in {} yet",
@@ -114,9 +155,25 @@ impl Context {
         Ok(journal)
     }
 
+    /// Query the journal. If it does not exist, return the default and tell the person.
+    pub(crate) fn query<T: Default>(
+        &self,
+        query: impl FnOnce(&mut Journal) -> std::result::Result<T, posthaste_store::Error>,
+    ) -> Result<T> {
+        match self.reader()? {
+            Some(mut journal) => Ok(query(&mut journal)?),
+            None => Ok(T::default()),
+        }
+    }
+
+    /// Explain where a message is and what it waits for.
+    pub(crate) fn why(&self, state: &MessageState) -> Why {
+        mail::why(&self.home, self.config.patience, self.now, state)
+    }
+
     /// Return the calling agent, and the evidence for it.
     pub(crate) fn me(&self) -> Result<(AgentName, Evidence)> {
-        let said = match std::env::var_os("PH_AGENT").filter(|name| !name.is_empty()) {
+        let named = match std::env::var_os("PH_AGENT").filter(|name| !name.is_empty()) {
             Some(name) => {
                 let name = name.to_string_lossy();
                 let name = agent_name(&name);
@@ -125,13 +182,13 @@ impl Context {
             None => None,
         };
         // The ancestry of a process is stronger evidence than a variable, which anybody can set.
-        match (said, place::agent_here(&self.home)) {
-            (Some(said), Some(born)) if said != born => Err(Report::refused(format!(
-                "this runs in the session of {born}, but PH_AGENT is {said}"
+        match (named, place::agent_here(&self.home)) {
+            (Some(named), Some(born)) if named != born => Err(Report::refused(format!(
+                "this runs in the session of {born}, but PH_AGENT is {named}"
             ))
             .hint("do not change PH_AGENT inside of a session")),
             (_, Some(born)) => Ok((born, Evidence::Ancestry)),
-            (Some(said), None) => Ok((said, Evidence::Env)),
+            (Some(named), None) => Ok((named, Evidence::Env)),
             (None, None) => Ok((AgentName::human(), Evidence::Default)),
         }
     }
@@ -147,17 +204,14 @@ impl Context {
     /// Return the sender: `--from`, unless the caller is an agent, which can only send as itself.
     pub(crate) fn sender(&self, from: Option<&AgentName>) -> Result<(AgentName, Evidence)> {
         let (me, evidence) = self.me()?;
+        let refusal = |from| Report::refused(format!("this is {me}; it cannot send as {from}"));
         match (from, evidence) {
             (None, _) => Ok((me, evidence)),
             (Some(from), _) if *from == me => Ok((me, evidence)),
-            (Some(from), Evidence::Env) => Err(Report::refused(format!(
-                "this is {me}; it cannot send as {from}"
-            ))
-            .hint("omit --from, or unset PH_AGENT if you are not that agent")),
-            (Some(from), Evidence::Ancestry) => Err(Report::refused(format!(
-                "this is {me}; it cannot send as {from}"
-            ))
-            .hint("omit --from")),
+            (Some(from), Evidence::Env) => {
+                Err(refusal(from).hint("omit --from, or unset PH_AGENT if you are not that agent"))
+            }
+            (Some(from), Evidence::Ancestry) => Err(refusal(from).hint("omit --from")),
             (Some(from), Evidence::Flag | Evidence::Default | Evidence::Provider) => {
                 Ok((from.clone(), Evidence::Flag))
             }

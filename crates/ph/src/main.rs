@@ -1,7 +1,7 @@
 //! `ph`: the post office for coding agents.
 //!
-//! Parses the command line, runs the verb, and prints its error and returns its exit code. Starts no
-//! async runtime: a verb that needs one starts its own.
+//! Parses the command line, runs the verb, and prints its error and returns its exit code. Starts
+//! no async runtime: a verb that needs one starts its own.
 
 mod attach;
 mod cli;

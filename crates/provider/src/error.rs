@@ -3,7 +3,7 @@
 use super::process::MAX_STDOUT_BYTES;
 use posthaste_core::text;
 use posthaste_store::report::Report;
-use posthaste_wire::provider::{ALREADY_ARCHIVED, UNKNOWN};
+use posthaste_wire::provider::{ALREADY_ARCHIVED, UNKNOWN_OP_STATUS};
 use std::fmt;
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -122,7 +122,7 @@ impl fmt::Display for ScriptError {
             }
             ScriptErrorKind::UnknownOperation(stderr) => write!(
                 f,
-                "{script} does not know '{op}' (exit {UNKNOWN}){}",
+                "{script} does not know '{op}' (exit {UNKNOWN_OP_STATUS}){}",
                 stderr_suffix(stderr)
             ),
             ScriptErrorKind::NotFound(stderr) => write!(

@@ -12,7 +12,9 @@ use super::signals::Signals;
 use posthaste_core::text;
 use posthaste_store::Home;
 use posthaste_wire::Count;
-use posthaste_wire::provider::{ALREADY_ARCHIVED, Message, NOT_FOUND, Op, Text, UNKNOWN};
+use posthaste_wire::provider::{
+    ALREADY_ARCHIVED, Message, NOT_FOUND_MARKER, Op, Text, UNKNOWN_OP_STATUS,
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -268,7 +270,7 @@ impl Script {
         let how = process::describe_exit(output.status);
         let kind = if output.status.code().is_none() {
             ScriptErrorKind::Killed { how, stderr }
-        } else if output.status.code() == Some(UNKNOWN) {
+        } else if output.status.code() == Some(UNKNOWN_OP_STATUS) {
             ScriptErrorKind::UnknownOperation(stderr)
         } else if op == Op::Archive && complaint.contains(ALREADY_ARCHIVED) {
             ScriptErrorKind::AlreadyArchived
@@ -445,7 +447,7 @@ fn is_not_found(op: Op, status: ExitStatus, stderr: &str) -> bool {
         Op::EnsureRunning | Op::Send | Op::Inbox | Op::Check | Op::All | Op::Count => false,
     };
     let is_reported = stderr.contains("not found") && status.code() != Some(EXIT_COMMAND_NOT_FOUND);
-    is_of_one && (is_reported || stderr.contains(NOT_FOUND))
+    is_of_one && (is_reported || stderr.contains(NOT_FOUND_MARKER))
 }
 
 /// Return the end of standard error, where the cause is.

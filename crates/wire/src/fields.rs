@@ -1,11 +1,35 @@
-//! Reads selected fields of a JSON object, each in its original form.
+//! JSON in its original form: one value, selected fields of an object, the first items of an array.
 //!
 //! Never keeps other fields and never recurses: the caller decodes the values it needs.
 
 use posthaste_core::text;
+use serde::Serialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use std::fmt;
+
+/// A value as it was written. Two values are equal if their texts are.
+#[derive(Debug, Clone, Serialize)]
+#[serde(transparent)]
+pub(crate) struct RawJson(pub(crate) Box<RawValue>);
+
+impl RawJson {
+    pub(crate) fn keep(value: &RawValue) -> Self {
+        Self(value.to_owned())
+    }
+
+    pub(crate) fn get(&self) -> &str {
+        self.0.get()
+    }
+}
+
+impl PartialEq for RawJson {
+    fn eq(&self, other: &Self) -> bool {
+        self.get() == other.get()
+    }
+}
+
+impl Eq for RawJson {}
 
 #[derive(Debug)]
 pub(crate) struct Fields<'a> {

@@ -82,7 +82,7 @@ pub struct Why {
 }
 
 impl Message {
-    /// Convert a message_state at the time `now`. Its body is an argument because it may be stored
+    /// Convert a message state at the time `now`. Its body is an argument because it may be stored
     /// elsewhere.
     pub fn new(message_state: &MessageState, body: String, now: Timestamp) -> Self {
         let message = &message_state.message;
@@ -110,8 +110,8 @@ impl Message {
 impl Receipt {
     pub fn new(receipt: &posthaste_core::Receipt) -> Self {
         let by = receipt.by.as_ref().map(|name| format!("by {name}"));
-        let said = [receipt.evidence.clone(), by, receipt.reason.clone()];
-        let evidence = said.into_iter().flatten().collect::<Vec<_>>().join("; ");
+        let parts = [receipt.evidence.clone(), by, receipt.reason.clone()];
+        let evidence = parts.into_iter().flatten().collect::<Vec<_>>().join("; ");
         Self {
             state: receipt.state.clone(),
             at: receipt.at,
@@ -163,35 +163,20 @@ impl Why {
             .receipt()
             .to_string();
         let reply = pending_replies::told(message_state, now);
-        match why {
-            why::Why::Held(Hold {
-                rule,
-                since,
-                reason,
-                evidence,
-                release,
-            }) => Self {
-                id,
-                receipt,
-                held: true,
-                rule: Some(rule.to_owned()),
-                reason: Some(reason),
-                since,
-                evidence: Some(evidence),
-                release: Some(release),
-                reply,
-            },
-            why::Why::Arrived { since, reason, .. } => Self {
-                id,
-                receipt,
-                held: false,
-                rule: None,
-                reason,
-                since,
-                evidence: None,
-                release: None,
-                reply,
-            },
+        let (held, since, reason) = match why {
+            why::Why::Held(hold) => (Some(hold.clone()), hold.since, Some(hold.reason)),
+            why::Why::Arrived { since, reason, .. } => (None, since, reason),
+        };
+        Self {
+            id,
+            receipt,
+            held: held.is_some(),
+            rule: held.as_ref().map(|hold| hold.rule.to_owned()),
+            reason,
+            since,
+            evidence: held.as_ref().map(|hold| hold.evidence.clone()),
+            release: held.map(|hold| hold.release),
+            reply,
         }
     }
 }

@@ -196,7 +196,7 @@ pub fn ended(journal: &mut Journal, run: &Run, now: Timestamp) -> Result<Session
         evidence: evidence.to_owned(),
         unread,
         queued,
-        build: looped.map(LoopStatus::without_runner),
+        loop_status: looped.map(LoopStatus::without_runner),
         ended_at,
         exit: Some(exit),
         orphans,

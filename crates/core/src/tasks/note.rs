@@ -93,11 +93,12 @@ impl NewNote {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Note {
     pub id: NoteId,
     /// The agent that the note belongs to.
     pub agent: AgentName,
+    #[serde(rename = "type")]
     pub kind: NoteType,
     pub text: String,
     pub iteration: Option<u32>,

@@ -123,7 +123,7 @@ impl NewTask {
 }
 
 /// A task with its current status.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Task {
     pub id: TaskId,
     /// The agent that the task belongs to.

@@ -5,7 +5,7 @@
 //! of its standard input is closed, and does nothing before that. A client that ends normally kills
 //! its guardian.
 
-use super::terminal::{NextLine, Screen, reset};
+use super::terminal::{NextLine, TerminalOutput, reset};
 use rustix::io::Errno;
 use rustix::stdio::{stdin, stdout};
 use rustix::termios::{
@@ -70,7 +70,7 @@ pub(crate) fn run(words: &[OsString]) -> ExitCode {
         rustix::io::read(stdin(), &mut byte),
         Ok(1..) | Err(Errno::INTR)
     ) {}
-    reset(&Screen::open(), NextLine::AtTheBottom);
+    reset(&TerminalOutput::open(), NextLine::AtTheBottom);
     let Ok(mut now) = rustix::termios::tcgetattr(stdout()) else {
         return ExitCode::FAILURE;
     };

@@ -10,27 +10,14 @@ const ESCAPE_KEY: Token = Token::Key {
     modifiers: 0,
 };
 
-/// A key pressed together with Ctrl.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Key {
-    /// The character on the key.
-    symbol: u8,
-}
-
-impl Key {
-    pub(crate) const CTRL_BACKSLASH: Self = Self { symbol: b'\\' };
-
-    /// The byte that this key sends in the classic encoding.
-    fn byte(self) -> u8 {
-        self.symbol & 0x1f
-    }
-}
-
-impl std::fmt::Display for Key {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Ctrl+{}", char::from(self.symbol.to_ascii_uppercase()))
-    }
-}
+/// The name of the key that begins every command.
+pub(super) const PREFIX: &str = "Ctrl+\\";
+/// The prefix key in the classic encoding, and as a key with modifiers.
+const PREFIX_BYTE: Token = Token::Byte(0x1c);
+const PREFIX_KEY: Token = Token::Key {
+    code: b'\\' as u32,
+    modifiers: Token::CTRL,
+};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Typed {
@@ -42,24 +29,15 @@ pub(super) enum Typed {
     Redraw,
 }
 
-#[derive(Debug)]
-pub(super) struct Keys {
-    prefix: Key,
+#[derive(Debug, Default)]
+pub(super) struct KeySplitter {
     /// The prefix was typed, so the next key is a command.
     is_pending: bool,
     /// Inside a paste, no byte is a command.
     paste: PasteTracker,
 }
 
-impl Keys {
-    pub(super) fn new(prefix: Key) -> Self {
-        Self {
-            prefix,
-            is_pending: false,
-            paste: PasteTracker::default(),
-        }
-    }
-
+impl KeySplitter {
     pub(super) fn is_pending(&self) -> bool {
         self.is_pending
     }
@@ -84,7 +62,7 @@ impl Keys {
     /// Process one byte, or the prefix key. Return the number of bytes used.
     fn key(&mut self, rest: &[u8], keys: &mut Vec<u8>) -> usize {
         let (token, length) = first_token(rest);
-        if !self.paste.is_open() && self.is_prefix(token) {
+        if !self.paste.is_open() && is_prefix(token) {
             self.is_pending = true;
             return length;
         }
@@ -93,19 +71,13 @@ impl Keys {
         1
     }
 
-    fn is_prefix(&self, token: Token) -> bool {
-        let code = u32::from(self.prefix.symbol);
-        let modifiers = Token::CTRL;
-        token == Token::Byte(self.prefix.byte()) || token == Token::Key { code, modifiers }
-    }
-
     /// Process the key after the prefix. Return the number of bytes used.
     fn command(&mut self, rest: &[u8], keys: &mut Vec<u8>, typed: &mut Vec<Typed>) -> usize {
         let (token, length) = first_token(rest);
         let command = match token {
             // The prefix typed twice goes to the program, in the encoding that the program
             // requested.
-            token if self.is_prefix(token) => Some(Typed::Keys(rest[..length].to_vec())),
+            token if is_prefix(token) => Some(Typed::Keys(rest[..length].to_vec())),
             Token::Escape | ESCAPE_KEY => None,
             // A paste is never a command.
             Token::PasteBegins => {
@@ -128,6 +100,10 @@ impl Keys {
         typed.extend(command);
         length
     }
+}
+
+fn is_prefix(token: Token) -> bool {
+    token == PREFIX_BYTE || token == PREFIX_KEY
 }
 
 fn command_of(token: Token) -> Option<Typed> {
@@ -171,7 +147,7 @@ mod tests {
 
     #[track_caller]
     fn check(reads: &[&[u8]], want: &[Typed], is_pending: bool) {
-        let mut state = Keys::new(Key::CTRL_BACKSLASH);
+        let mut state = KeySplitter::default();
         let got: Vec<Typed> = reads.iter().flat_map(|read| state.feed(read)).collect();
         assert_eq!(got, want, "{reads:?}");
         assert_eq!(state.is_pending(), is_pending, "{reads:?}");
@@ -273,10 +249,5 @@ mod tests {
         // A paste after the prefix is not a command either.
         let after_prefix = [b"\x1c".as_slice(), paste].concat();
         check(&[&after_prefix], &[keys(paste)], false);
-    }
-
-    #[test]
-    fn a_key_is_displayed_by_name() {
-        assert_eq!(Key::CTRL_BACKSLASH.to_string(), "Ctrl+\\");
     }
 }

@@ -15,7 +15,6 @@ mod terminal;
 mod view;
 
 pub(crate) use guardian::{GUARDIAN_ARGUMENT, run as run_guardian};
-pub(crate) use keys::Key;
 pub(crate) use signals::die_of;
 pub(crate) use terminal::{NextLine, reset_sequence};
 
@@ -24,15 +23,13 @@ use std::io::IsTerminal;
 use std::path::Path;
 
 #[derive(Debug, Clone)]
-pub(crate) struct Options {
+pub(crate) struct AttachOptions {
     /// Send no keys to the program.
     pub(crate) read_only: bool,
     /// Take the keyboard when attaching.
     pub(crate) take: bool,
     /// The agent's name, for messages to the person.
     pub(crate) name: String,
-    /// The key that begins every command.
-    pub(crate) prefix: Key,
 }
 
 /// How the client ended.
@@ -57,7 +54,7 @@ struct Size {
 
 /// Attach this terminal to the session that listens on `socket`, until the person detaches or the
 /// session ends.
-pub(crate) fn attach(socket: &Path, options: Options) -> Result<AttachEnd> {
+pub(crate) fn attach(socket: &Path, options: AttachOptions) -> Result<AttachEnd> {
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
         return Err(Report::usage("attaching needs a terminal")
             .hint(format!("'ph peek {}' prints the screen", options.name)));
@@ -67,8 +64,8 @@ pub(crate) fn attach(socket: &Path, options: Options) -> Result<AttachEnd> {
     let broken =
         |error: std::io::Error| Report::refused(format!("the terminal cannot be used: {error}"));
     stream.set_nonblocking(true).map_err(broken)?;
-    let signals = signals::Signals::listen().map_err(broken)?;
-    let terminal = terminal::Terminal::take().map_err(|error| broken(error.into()))?;
+    let signals = signals::AttachSignals::listen().map_err(broken)?;
+    let terminal = terminal::RawTerminal::take().map_err(|error| broken(error.into()))?;
     let mut view = view::View::new(options, size);
     // The terminal may have been resized before the signal handler was installed.
     if terminal::size() != size {

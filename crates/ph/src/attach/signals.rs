@@ -1,5 +1,5 @@
-//! The signals of an attached client, as a descriptor to wait on. A signal handler only records that
-//! its signal arrived; the event loop acts on it.
+//! The signals of an attached client, as a descriptor to wait on. A signal handler only records
+//! that its signal arrived; the event loop acts on it.
 
 use posthaste_session::poll::{self, SignalPipe};
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGWINCH};
@@ -14,9 +14,9 @@ pub(super) enum SignalEvent {
     Kill(i32),
 }
 
-pub(super) struct Signals(SignalPipe);
+pub(super) struct AttachSignals(SignalPipe);
 
-impl Signals {
+impl AttachSignals {
     pub(super) fn listen() -> std::io::Result<Self> {
         let signals = [SIGWINCH, SIGTSTP, SIGCONT, SIGTERM, SIGINT, SIGHUP, SIGQUIT];
         poll::receive_signals(&signals).map(Self)
@@ -33,7 +33,7 @@ impl Signals {
     }
 }
 
-impl AsFd for Signals {
+impl AsFd for AttachSignals {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.get_read().as_fd()
     }

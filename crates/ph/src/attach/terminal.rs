@@ -10,6 +10,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::stdio::{stdin, stdout};
 use rustix::termios::{OptionalActions, QueueSelector, Termios};
+use std::ops::Deref;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,8 +35,8 @@ pub(crate) fn reset_sequence(next_line: NextLine) -> Vec<u8> {
     [b"\x1b\\", posthaste_screen::leave_sequence(), line].concat()
 }
 
-/// Push the window's title on the terminal's title stack, and pop it. Terminals without such a stack
-/// ignore both.
+/// Push the window's title on the terminal's title stack, and pop it. Terminals without such a
+/// stack ignore both.
 const PUSH_TITLE: &[u8] = b"\x1b[22;2t";
 const POP_TITLE: &[u8] = b"\x1b[23;2t";
 
@@ -44,14 +45,14 @@ const RESET_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The descriptor to draw on. It must not block, but our standard output is shared with the shell,
 /// and a flag set on it would outlive this process. So the terminal is opened again.
-pub(super) enum Screen {
+pub(super) enum TerminalOutput {
     Own(OwnedFd),
     /// The terminal could not be opened, for example after `su`. Write small pieces to standard
     /// output when it has room.
     Shared,
 }
 
-impl Screen {
+impl TerminalOutput {
     pub(super) fn open() -> Self {
         let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         rustix::termios::ttyname(stdout(), Vec::new())
@@ -95,7 +96,7 @@ impl Screen {
     }
 }
 
-impl AsFd for Screen {
+impl AsFd for TerminalOutput {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::Own(own) => own.as_fd(),
@@ -115,17 +116,17 @@ pub(super) fn size() -> Size {
     }
 }
 
-struct TerminalState {
-    before: Termios,
-    screen: Screen,
-    /// Whether raw mode is set.
+pub(super) struct TerminalState {
+    /// The modes to restore.
+    pub(super) before: Termios,
+    pub(super) screen: TerminalOutput,
     is_raw: AtomicBool,
-    /// Whether the program has ended.
     has_program_ended: AtomicBool,
 }
 
 impl TerminalState {
-    fn take(&self) -> rustix::io::Result<()> {
+    /// Set raw mode, again after [`Self::restore`].
+    pub(super) fn take(&self) -> rustix::io::Result<()> {
         let mut raw = self.before.clone();
         raw.make_raw();
         rustix::termios::tcsetattr(stdin(), OptionalActions::Now, &raw)?;
@@ -134,7 +135,16 @@ impl TerminalState {
         Ok(())
     }
 
-    fn restore(&self) {
+    pub(super) fn is_raw(&self) -> bool {
+        self.is_raw.load(Ordering::SeqCst)
+    }
+
+    /// Note that the program has ended, so that the shell continues below its last line.
+    pub(super) fn set_program_ended(&self) {
+        self.has_program_ended.store(true, Ordering::SeqCst);
+    }
+
+    pub(super) fn restore(&self) {
         if self.is_raw.swap(false, Ordering::SeqCst) {
             let next_line = if self.has_program_ended.load(Ordering::SeqCst) {
                 NextLine::Below
@@ -149,9 +159,10 @@ impl TerminalState {
     }
 }
 
-/// Write the [`reset_sequence`] and restore the title. If the terminal accepts no output, drop its pending
-/// output. Drop pending input too: mouse reports and replies to the program are not for the shell.
-pub(super) fn reset(screen: &Screen, next_line: NextLine) {
+/// Write the [`reset_sequence`] and restore the title. If the terminal accepts no output, drop its
+/// pending output. Drop pending input too: mouse reports and replies to the program are not for the
+/// shell.
+pub(super) fn reset(screen: &TerminalOutput, next_line: NextLine) {
     if !screen.has_room(Duration::ZERO) {
         let _ = rustix::termios::tcflush(screen, QueueSelector::OFlush);
     }
@@ -164,15 +175,15 @@ pub(super) fn reset(screen: &Screen, next_line: NextLine) {
 }
 
 /// The terminal in raw mode. It is restored when this is dropped, and before a panic is printed.
-pub(super) struct Terminal {
+pub(super) struct RawTerminal {
     state: Arc<TerminalState>,
 }
 
-impl Terminal {
+impl RawTerminal {
     pub(super) fn take() -> rustix::io::Result<Self> {
         let state = Arc::new(TerminalState {
             before: rustix::termios::tcgetattr(stdin())?,
-            screen: Screen::open(),
+            screen: TerminalOutput::open(),
             is_raw: AtomicBool::new(false),
             has_program_ended: AtomicBool::new(false),
         });
@@ -181,36 +192,17 @@ impl Terminal {
         state.take()?;
         Ok(Self { state })
     }
+}
 
-    /// Set raw mode again after [`Self::restore`].
-    pub(super) fn retake(&self) -> rustix::io::Result<()> {
-        self.state.take()
-    }
+impl Deref for RawTerminal {
+    type Target = TerminalState;
 
-    pub(super) fn restore(&self) {
-        self.state.restore();
-    }
-
-    /// Note that the program has ended, so that the shell continues below its last line.
-    pub(super) fn set_program_ended(&self) {
-        self.state.has_program_ended.store(true, Ordering::SeqCst);
-    }
-
-    pub(super) fn is_raw(&self) -> bool {
-        self.state.is_raw.load(Ordering::SeqCst)
-    }
-
-    /// The modes to restore.
-    pub(super) fn before(&self) -> &Termios {
-        &self.state.before
-    }
-
-    pub(super) fn screen(&self) -> &Screen {
-        &self.state.screen
+    fn deref(&self) -> &TerminalState {
+        &self.state
     }
 }
 
-impl Drop for Terminal {
+impl Drop for RawTerminal {
     fn drop(&mut self) {
         self.restore();
     }

@@ -1,8 +1,9 @@
 //! The state of an attached client: which bytes go to the session, which to the screen, and when
-//! the client ends. Has no file descriptor and no clock: the event loop passes in bytes and the time.
+//! the client ends. Has no file descriptor and no clock: the event loop passes in bytes and the
+//! time.
 
-use super::keys::{Keys, Typed};
-use super::{AttachEnd, Options, Size, status_line};
+use super::keys::{KeySplitter, PREFIX, Typed};
+use super::{AttachEnd, AttachOptions, Size, status_line};
 use posthaste_core::text;
 use posthaste_screen::Boundary;
 use posthaste_wire::frames::{CONTROL, DATA, Decoder, Frame, FromClient, ToClient, encode};
@@ -13,8 +14,8 @@ const NOTICE_DURATION: Duration = Duration::from_secs(4);
 /// Size of the screen's queue at which output from the session is no longer read. One frame may
 /// exceed it.
 const OUTPUT_QUEUE_BYTES: usize = 64 << 10;
-/// Size of the session's queue at which keys are no longer read. It is large, so that the prefix key
-/// is read even behind a large paste.
+/// Size of the session's queue at which keys are no longer read. It is large, so that the prefix
+/// key is read even behind a large paste.
 const KEY_QUEUE_BYTES: usize = 1 << 20;
 
 /// Bytes that wait to be written to one descriptor.
@@ -53,24 +54,24 @@ impl Queue {
 
 /// Which viewer has taken the keyboard, according to the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Keyboard {
+enum KeyboardHolder {
     Free,
     Ours,
     Others,
 }
 
 #[derive(Debug)]
-struct Notice {
+struct TimedNotice {
     text: String,
     until: Instant,
 }
 
 pub(super) struct View {
-    options: Options,
+    options: AttachOptions,
     size: Size,
-    keys: Keys,
-    keyboard: Keyboard,
-    notice: Option<Notice>,
+    keys: KeySplitter,
+    keyboard: KeyboardHolder,
+    notice: Option<TimedNotice>,
     /// The text of our line, while the line is on the screen.
     drawn: Option<String>,
     decoder: Decoder,
@@ -81,13 +82,13 @@ pub(super) struct View {
 }
 
 impl View {
-    pub(super) fn new(options: Options, size: Size) -> Self {
+    pub(super) fn new(options: AttachOptions, size: Size) -> Self {
         let mut view = Self {
-            keys: Keys::new(options.prefix),
+            keys: KeySplitter::default(),
             keyboard: if options.take {
-                Keyboard::Ours
+                KeyboardHolder::Ours
             } else {
-                Keyboard::Free
+                KeyboardHolder::Free
             },
             options,
             size,
@@ -145,8 +146,7 @@ impl View {
             self.to_session.push(&encode(DATA, keys));
         } else if !keys.starts_with(b"\x1b") {
             // Bytes that begin with an escape may be a mouse report or a reply of the terminal.
-            let prefix = self.options.prefix;
-            self.notify(now, format!("read-only: {prefix} d detaches"));
+            self.notify(now, format!("read-only: {PREFIX} d detaches"));
         }
     }
 
@@ -156,8 +156,8 @@ impl View {
             return;
         }
         match self.keyboard {
-            Keyboard::Ours => self.send_control(&FromClient::Release),
-            Keyboard::Free | Keyboard::Others => self.send_control(&FromClient::Take),
+            KeyboardHolder::Ours => self.send_control(&FromClient::Release),
+            KeyboardHolder::Free | KeyboardHolder::Others => self.send_control(&FromClient::Take),
         }
     }
 
@@ -167,7 +167,7 @@ impl View {
     }
 
     fn notify(&mut self, now: Instant, text: String) {
-        self.notice = Some(Notice {
+        self.notice = Some(TimedNotice {
             text,
             until: now + NOTICE_DURATION,
         });
@@ -197,8 +197,8 @@ impl View {
             match self.decoder.next_frame() {
                 Ok(None) => return None,
                 Ok(Some(Frame::Data(output))) => self.output(&output),
-                Ok(Some(Frame::Control(said))) => {
-                    if let Some(left) = self.handle_control(now, &said) {
+                Ok(Some(Frame::Control(message))) => {
+                    if let Some(left) = self.handle_control(now, &message) {
                         return Some(left);
                     }
                 }
@@ -223,9 +223,9 @@ impl View {
         }
     }
 
-    fn handle_control(&mut self, now: Instant, said: &[u8]) -> Option<AttachEnd> {
+    fn handle_control(&mut self, now: Instant, message: &[u8]) -> Option<AttachEnd> {
         // A newer session may send types that this version does not know.
-        match serde_json::from_slice(said).ok()? {
+        match serde_json::from_slice(message).ok()? {
             ToClient::Ended { how } => {
                 return Some(AttachEnd::Ended {
                     how: text::one_line(&how, 200),
@@ -242,20 +242,19 @@ impl View {
 
     fn set_keyboard(&mut self, now: Instant, taken: bool, yours: bool) {
         let is = match (taken, yours) {
-            (true, true) => Keyboard::Ours,
-            (true, false) => Keyboard::Others,
-            (false, _) => Keyboard::Free,
+            (true, true) => KeyboardHolder::Ours,
+            (true, false) => KeyboardHolder::Others,
+            (false, _) => KeyboardHolder::Free,
         };
         let was = std::mem::replace(&mut self.keyboard, is);
-        let prefix = self.options.prefix;
         let text = match is {
-            Keyboard::Ours => {
-                format!("you have the keyboard, and mail is held; {prefix} t releases it")
+            KeyboardHolder::Ours => {
+                format!("you have the keyboard, and mail is held; {PREFIX} t releases it")
             }
-            Keyboard::Others => "another viewer has taken the keyboard".to_owned(),
+            KeyboardHolder::Others => "another viewer has taken the keyboard".to_owned(),
             // Nothing has changed.
-            Keyboard::Free if was == Keyboard::Free => return,
-            Keyboard::Free => "the keyboard is free again".to_owned(),
+            KeyboardHolder::Free if was == KeyboardHolder::Free => return,
+            KeyboardHolder::Free => "the keyboard is free again".to_owned(),
         };
         self.notify(now, text);
     }
@@ -276,8 +275,8 @@ impl View {
                 self.send_control(&FromClient::Redraw);
             }
             Some(line) if self.drawn.as_ref() != Some(&line) => {
-                // Inside an escape sequence, our line would break the sequence; behind a full queue, it
-                // would be drawn too late.
+                // Inside an escape sequence, our line would break the sequence; behind a full
+                // queue, it would be drawn too late.
                 if self.boundary.is_here() && self.wants_output() {
                     self.to_screen.push(&status_line::draw(&line, self.size));
                     self.drawn = Some(line);
@@ -288,32 +287,30 @@ impl View {
     }
 
     fn help(&self) -> String {
-        let Options { name, prefix, .. } = &self.options;
+        let name = &self.options.name;
         let keyboard = match self.keyboard {
-            Keyboard::Ours => "t release the keyboard",
-            Keyboard::Free | Keyboard::Others => "t take the keyboard",
+            KeyboardHolder::Ours => "t release the keyboard",
+            KeyboardHolder::Free | KeyboardHolder::Others => "t take the keyboard",
         };
-        format!("{name}: d detach, {keyboard}, r redraw, {prefix} send {prefix}, Esc cancel")
+        format!("{name}: d detach, {keyboard}, r redraw, {PREFIX} send {PREFIX}, Esc cancel")
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Key;
     use super::*;
 
     const SIZE: Size = Size { cols: 60, rows: 10 };
 
-    fn options() -> Options {
-        Options {
+    fn options() -> AttachOptions {
+        AttachOptions {
             read_only: false,
             take: false,
             name: "bot".into(),
-            prefix: Key::CTRL_BACKSLASH,
         }
     }
 
-    fn view(options: Options) -> (View, Instant) {
+    fn view(options: AttachOptions) -> (View, Instant) {
         let mut view = View::new(options, SIZE);
         drain(&mut view.to_screen);
         (view, Instant::now())
@@ -340,8 +337,8 @@ mod tests {
         frames
     }
 
-    fn says(said: &ToClient) -> Vec<u8> {
-        encode(CONTROL, &serde_json::to_vec(said).unwrap())
+    fn says(message: &ToClient) -> Vec<u8> {
+        encode(CONTROL, &serde_json::to_vec(message).unwrap())
     }
 
     #[test]
@@ -401,7 +398,7 @@ mod tests {
         let (mut view, now) = view(options());
         view.typed(now, b"\x1ct");
         assert_eq!(sent(&mut view), [r#"{"type":"take"}"#]);
-        for (taken, yours, said, next) in [
+        for (taken, yours, message, next) in [
             (true, true, "you have the keyboard", "release"),
             (true, false, "another viewer has taken", "take"),
             (false, false, "the keyboard is free again", "take"),
@@ -409,7 +406,7 @@ mod tests {
             view.received(now, &says(&ToClient::Keyboard { taken, yours }));
             view.update_line(now);
             let drawn = drain(&mut view.to_screen);
-            assert!(drawn.contains(said), "{drawn:?}");
+            assert!(drawn.contains(message), "{drawn:?}");
             view.typed(now, b"\x1ct");
             assert_eq!(sent(&mut view), [format!(r#"{{"type":"{next}"}}"#)]);
         }
@@ -417,7 +414,7 @@ mod tests {
 
     #[test]
     fn a_read_only_viewer_sends_no_keys() {
-        let (mut view, now) = view(Options {
+        let (mut view, now) = view(AttachOptions {
             read_only: true,
             ..options()
         });

@@ -1,7 +1,7 @@
 //! The command line: one file per verb, named like the verb.
 //!
-//! Each verb has an `Args` struct, whose doc comments are its help text, and a function `run` from a
-//! context and these arguments to an exit code. Delivery rules are in the core, storage is in the
+//! Each verb has an `Args` struct, whose doc comments are its help text, and a function `run` from
+//! a context and these arguments to an exit code. Delivery rules are in the core, storage is in the
 //! store.
 
 pub(crate) mod admin;
@@ -9,15 +9,15 @@ mod help;
 pub(crate) mod loop_;
 mod mail;
 mod names;
+mod prelude;
 mod session;
 
 pub(crate) use mail::check::{Caller, reminder};
 
 use crate::context::{Context, GlobalOptions};
 use crate::output::{Sink, note};
-use admin::{
-    config, demo, doctor, export, harness, hook, hooks, import, log, mcp, provider, trust,
-};
+use admin::journal::{export, import, log};
+use admin::{config, demo, doctor, harness, hook, hooks, mcp, provider, trust};
 use clap::{Args as _, Command, CommandFactory, Parser, Subcommand};
 use help::{completions, groups, man, misread};
 use loop_::{build, checkpoint, inject, interactive, note, task};
@@ -26,11 +26,10 @@ use mail::compose::{message, reply, send};
 use mail::{check, count, inbox, read, search, show, thread, why};
 use posthaste_store::report::{Code, Result};
 use session::{answer, attach, ls, nudge, pause, peek, replay, restart, run, status, stop};
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// The variable that a completion script sets. It has a name of its own, because clap's default could be
-/// set for another program and would turn every command into a completion.
+/// The variable that a completion script sets. It has a name of its own, because clap's default
+/// could be set for another program and would turn every command into a completion.
 pub(crate) const COMPLETE: &str = "PH_COMPLETE";
 
 const ABOUT: &str = "The post office for coding agents";
@@ -53,7 +52,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 pub(crate) struct Cli {
     #[command(flatten)]
-    global: Global,
+    options: GlobalOptions,
     #[command(subcommand)]
     verb: Option<Verb>,
 }
@@ -76,75 +75,63 @@ impl CommandFactory for Cli {
     }
 }
 
-/// The heading of the options that every verb has.
-const COMMON_OPTIONS: &str = "Options of every verb";
-
-#[derive(Debug, Default, clap::Args)]
-struct Global {
-    /// Home directory, which stores the mail [default: PH_HOME, else the nearest .posthaste/, else
-    /// the XDG data directory]
-    #[arg(long, global = true, help_heading = COMMON_OPTIONS, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
-    home: Option<PathBuf>,
-    /// Print JSON
-    #[arg(long, global = true, help_heading = COMMON_OPTIONS)]
-    json: bool,
-    /// Use colour: auto, always or never
-    #[arg(long, global = true, help_heading = COMMON_OPTIONS, value_name = "WHEN", value_parser = ["auto", "always", "never"], hide_possible_values = true)]
-    color: Option<String>,
-}
-
+// In the order of `ph --help`; `help/groups.rs` has the headings. (A doc comment would become the
+// description of `ph`.)
 #[derive(Debug, Subcommand)]
 enum Verb {
     Run(run::Args),
-    Build(build::Args),
     Attach(attach::Args),
     Ls(ls::Args),
     Status(status::Args),
     Peek(peek::Args),
     Replay(replay::Args),
-    Stop(stop::Args),
-    Restart(restart::Args),
-    Pause(pause::PauseArgs),
-    Unpause(pause::UnpauseArgs),
-    Checkpoint(checkpoint::Args),
-    Resume(checkpoint::ResumeArgs),
-    Inject(inject::Args),
-    Interactive(interactive::Args),
     Answer(answer::Args),
     Nudge(nudge::Args),
+    Pause(pause::PauseArgs),
+    Unpause(pause::UnpauseArgs),
+    Restart(restart::Args),
+    Stop(stop::Args),
+
     Send(send::Args),
     #[command(hide = true)]
     Message(message::Args),
     Inbox(inbox::Args),
     Read(read::Args),
-    Show(show::Args),
     Reply(reply::Args),
     Thread(thread::Args),
-    Archive(change::ArchiveArgs),
-    Delete(change::DeleteArgs),
+    Search(search::Args),
+    Count(count::Args),
+    Check(check::Args),
+    Show(show::Args),
+    Why(why::Args),
+    Cancel(change::CancelArgs),
     MarkRead(change::ReadArgs),
     MarkUnread(change::UnreadArgs),
-    Count(count::Args),
-    Search(search::Args),
-    Check(check::Args),
-    Cancel(change::CancelArgs),
-    Why(why::Args),
+    Archive(change::ArchiveArgs),
+    Delete(change::DeleteArgs),
+    Log(log::Args),
+
+    Build(build::Args),
+    Checkpoint(checkpoint::Args),
+    Resume(checkpoint::ResumeArgs),
+    Inject(inject::Args),
+    Interactive(interactive::Args),
     Task(task::Args),
     Note(note::Args),
-    Log(log::Args),
-    Export(export::Args),
-    Import(import::Args),
-    Harness(harness::Args),
+
+    Demo(demo::Args),
+    Doctor(doctor::Args),
+    Config(config::Args),
+    Trust(trust::Args),
+    Hooks(hooks::Args),
     #[command(hide = true)]
     Hook(hook::Args),
-    Hooks(hooks::Args),
+    Harness(harness::Args),
     #[command(hide = true)]
     Provider(provider::Args),
     Mcp(mcp::Args),
-    Config(config::Args),
-    Doctor(doctor::Args),
-    Trust(trust::Args),
-    Demo(demo::Args),
+    Export(export::Args),
+    Import(import::Args),
     Completions(completions::Args),
     Man(man::Args),
     Help(help::Args),
@@ -157,47 +144,43 @@ pub(crate) fn parse() -> std::result::Result<Cli, ExitCode> {
 }
 
 pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
-    let said = GlobalOptions {
-        home: cli.global.home,
-        json: cli.global.json,
-        color: cli.global.color,
-        ..GlobalOptions::default()
-    };
+    let options = cli.options;
     match cli.verb {
         // Bare `ph` prints its help.
-        None => help::print(&Cli::command().render_help(), &said).map(Into::into),
+        None => help::print(&Cli::command().render_help(), &options).map(Into::into),
         // The exit codes of this verb belong to a protocol.
-        Some(Verb::Provider(args)) => provider::run(args, &said),
-        Some(verb) => run_verb(verb, &said).map(Into::into),
+        Some(Verb::Provider(args)) => provider::run(args, &options),
+        Some(verb) => run_verb(verb, &options).map(Into::into),
     }
 }
 
-fn run_verb(verb: Verb, said: &GlobalOptions) -> Result<Code> {
-    if let Verb::Hook(args) = verb {
-        return Ok(hook::run(args));
-    }
+fn run_verb(verb: Verb, options: &GlobalOptions) -> Result<Code> {
     // These verbs read neither the settings nor the home.
     match &verb {
-        Verb::Completions(args) => return completions::run(args, said),
-        Verb::Man(args) => return man::run(args, said),
-        Verb::Help(args) => return help::run(args, said),
-        Verb::Demo(args) => return demo::run(args, said),
-        Verb::Trust(args) => return trust::run(args, said),
-        Verb::Check(args) if args.inject => return Ok(check::inject(args, said)),
+        Verb::Hook(args) => {
+            crate::hook::run(args);
+            return Ok(Code::Ok);
+        }
+        Verb::Completions(args) => return completions::run(args, options),
+        Verb::Man(args) => return man::run(args, options),
+        Verb::Help(args) => return help::run(args, options),
+        Verb::Demo(args) => return demo::run(args, options),
+        Verb::Trust(args) => return trust::run(args, options),
+        Verb::Check(args) if args.inject => return Ok(check::inject(args, options)),
         // Standard output belongs to the protocol.
-        Verb::Mcp(args) if args.is_server() => return crate::mcp::serve(said),
+        Verb::Mcp(args) if args.is_server() => return crate::mcp::serve(options),
         _ => {}
     }
     let mut context = match &verb {
         // The doctor reports invalid settings itself.
-        Verb::Doctor(_) => match Context::with_any_settings(said) {
+        Verb::Doctor(_) => match Context::with_any_settings(options) {
             Ok(context) => context,
-            Err(report) => return doctor::report_unusable_home(said, &report),
+            Err(report) => return doctor::report_unusable_home(options, &report),
         },
-        _ => Context::new(said)?,
+        _ => Context::new(options)?,
     };
-    for said in crate::config::misspelt_variables() {
-        note(said);
+    for notice in crate::config::misspelt_variables() {
+        note(notice);
     }
     let code = carry_out(&mut context, verb)?;
     context.out.flush()?;
@@ -211,12 +194,12 @@ pub(crate) struct Captured {
 }
 
 /// Run the command line `ph WORDS` in this process and return its output.
-pub(crate) fn capture(words: &[String], said: &GlobalOptions) -> Result<Captured> {
-    let words = std::iter::once("ph").chain(words.iter().map(String::as_str));
+pub(crate) fn capture(words: &[impl AsRef<str>], options: &GlobalOptions) -> Result<Captured> {
+    let words = std::iter::once("ph").chain(words.iter().map(AsRef::as_ref));
     let cli = Cli::try_parse_from(words).map_err(|error| misread::report(&error))?;
     let mut context = Context::new(&GlobalOptions {
         sink: Sink::Memory,
-        ..said.clone()
+        ..options.clone()
     })?;
     let code = match cli.verb {
         Some(verb) => carry_out(&mut context, verb)?,

@@ -5,73 +5,41 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use posthaste_client::roster::Address;
 use posthaste_core::{AgentName, IdPrefix, MessageState, Priority, TaskStatus, text};
-use posthaste_session::harness::Catalogue;
 use posthaste_store::report::{Report, Result};
 use posthaste_store::{Journal, Listing, Patience};
 use std::ffi::OsStr;
+use std::fmt;
+use std::str::FromStr;
 
-/// Why an argument is invalid, and how to correct it.
-struct Invalid {
-    why: String,
-    tip: Option<String>,
+/// Why an argument is invalid, and how to correct it. Displayed like an error of clap with a tip.
+#[derive(Debug)]
+pub(super) struct InvalidArgument {
+    pub(super) why: String,
+    pub(super) tip: Option<String>,
 }
 
-/// Defines a parser of an argument by a function from its text. The error names the argument.
-macro_rules! argument_parser {
-    ($(#[$doc:meta])* $parser:ident, $parse:expr, $value:ty) => {
-        $(#[$doc])*
-        #[derive(Clone)]
-        pub(super) struct $parser;
-
-        impl TypedValueParser for $parser {
-            type Value = $value;
-
-            fn parse_ref(
-                &self,
-                command: &clap::Command,
-                arg: Option<&clap::Arg>,
-                value: &OsStr,
-            ) -> std::result::Result<$value, clap::Error> {
-                let text = value.to_string_lossy();
-                $parse(&text).map_err(|invalid| error(command, arg, &text, &invalid))
-            }
-        }
-    };
+impl fmt::Display for InvalidArgument {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.why)?;
+        let mut tip = self.tip.iter();
+        tip.try_for_each(|tip| write!(f, "\n\n  tip: {tip}"))
+    }
 }
 
-argument_parser!(
-    /// Parses an agent's name. The error suggests a valid name.
-    NameParser,
-    parse_name,
-    AgentName
-);
-argument_parser!(
-    /// Parses a recipient: an agent's name, or '@' and the name of an alias or group.
-    AddressParser,
-    parse_address,
-    Address
-);
-argument_parser!(
-    /// Parses an id or an id prefix.
-    IdParser,
-    |text| parse_id(text, "'ph inbox' lists ids"),
-    IdPrefix
-);
-argument_parser!(
-    /// Parses a task's id or an id prefix.
-    TaskIdParser,
-    |text| parse_id(text, "'ph task ls' lists ids"),
-    IdPrefix
-);
+impl std::error::Error for InvalidArgument {}
 
-fn parse_name(text: &str) -> std::result::Result<AgentName, Invalid> {
-    AgentName::parse(text).map_err(|error| Invalid {
+type Parsed<T> = std::result::Result<T, InvalidArgument>;
+
+/// Parse an agent's name. The error suggests a valid name.
+pub(super) fn parse_name(text: &str) -> Parsed<AgentName> {
+    AgentName::parse(text).map_err(|error| InvalidArgument {
         why: error.to_string(),
         tip: AgentName::suggestion(text).map(|name| format!("'{name}' is a valid name")),
     })
 }
 
-fn parse_address(text: &str) -> std::result::Result<Address, Invalid> {
+/// Parse a recipient: an agent's name, or '@' and the name of an alias or group.
+pub(super) fn parse_address(text: &str) -> Parsed<Address> {
     let listed = text.strip_prefix('@');
     Ok(Address {
         name: parse_name(listed.unwrap_or(text))?,
@@ -79,11 +47,31 @@ fn parse_address(text: &str) -> std::result::Result<Address, Invalid> {
     })
 }
 
-fn parse_id(text: &str, tip: &str) -> std::result::Result<IdPrefix, Invalid> {
-    IdPrefix::parse(text).map_err(|error| Invalid {
+/// Parse a message's id or an id prefix.
+pub(super) fn parse_id(text: &str) -> Parsed<IdPrefix> {
+    parse_id_of(text, "'ph inbox' lists ids")
+}
+
+/// Parse a task's id or an id prefix.
+pub(super) fn parse_task_id(text: &str) -> Parsed<IdPrefix> {
+    parse_id_of(text, "'ph task ls' lists ids")
+}
+
+fn parse_id_of(text: &str, tip: &str) -> Parsed<IdPrefix> {
+    IdPrefix::parse(text).map_err(|error| InvalidArgument {
         why: error.to_string(),
         tip: Some(tip.to_owned()),
     })
+}
+
+/// Minimum length of an id prefix beside ids of scripts, which may be short.
+const MIN_PREFIX_DIGITS: usize = 8;
+
+/// Parse an id of ours that cannot be mistaken for the id of a script.
+pub(super) fn long_prefix(id: &str) -> Option<IdPrefix> {
+    let prefix = IdPrefix::parse(id).ok()?;
+    let digits = prefix.as_str().chars().filter(|c| *c != '-').count();
+    (digits >= MIN_PREFIX_DIGITS).then_some(prefix)
 }
 
 /// An id as it was typed. If a script keeps the mail, an id may be any text.
@@ -110,38 +98,32 @@ impl TypedId {
 }
 
 impl From<String> for TypedId {
-    fn from(said: String) -> Self {
-        Self(said)
+    fn from(text: String) -> Self {
+        Self(text)
     }
 }
 
-fn error(
-    command: &clap::Command,
-    arg: Option<&clap::Arg>,
-    text: &str,
-    Invalid { why, tip }: &Invalid,
-) -> clap::Error {
-    let place = arg.map_or_else(String::new, |arg| format!(" for '{arg}'"));
-    let shown = text::one_line(text, 80);
-    let tip = tip
-        .as_ref()
-        .map_or_else(String::new, |tip| format!("\n\n  tip: {tip}"));
-    let message = format!("invalid value '{shown}'{place}: {why}{tip}\n");
-    clap::Error::raw(clap::error::ErrorKind::ValueValidation, message).with_cmd(command)
+/// Return a parser that accepts `words` only.
+pub(super) fn one_of<T>(
+    words: impl IntoIterator<Item = &'static str>,
+) -> impl TypedValueParser<Value = T>
+where
+    T: FromStr + Clone + Send + Sync + 'static,
+    T::Err: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    PossibleValuesParser::new(words).try_map(|word| word.parse::<T>())
 }
 
 /// Parse a priority.
 pub(super) fn priority() -> impl TypedValueParser<Value = Priority> {
-    PossibleValuesParser::new(Priority::ALL.map(Priority::as_str))
-        .try_map(|said| said.parse::<Priority>())
+    one_of(Priority::ALL.map(Priority::as_str))
 }
 
 /// Complete the name of a harness.
 pub(super) fn complete_harnesses() -> ArgValueCompleter {
     complete(|| {
         let context = Context::with_any_settings(&GlobalOptions::default()).ok()?;
-        let status_rows = context.config.harnesses.status_rows();
-        let catalogue = Catalogue::load(&context.home, &status_rows).ok()?;
+        let catalogue = context.catalogue().ok()?;
         let names = catalogue.entries().iter().map(|entry| entry.name.clone());
         Some(names.map(CompletionCandidate::new).collect())
     })

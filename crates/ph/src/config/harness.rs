@@ -1,12 +1,12 @@
-//! Settings about one kind of agent, under the name of its harness.
+//! The settings of each kind of agent, under the name of its harness.
 //!
 //! ```toml
 //! [harness.codex]
 //! status_rows = 1
 //! ```
 //!
-//! A project's file cannot set `status_rows`: the project may come from an untrusted author, and every
-//! allowed row weakens the check before typing. The names are not checked here: the harnesses
+//! A project's file cannot set `status_rows`: the project may come from an untrusted author, and
+//! every allowed row weakens the check before typing. The names are not checked here: the harnesses
 //! are files of their own, which few commands read.
 
 use posthaste_client::settings::{NamedSetting, SettingSource};

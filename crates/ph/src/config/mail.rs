@@ -1,7 +1,7 @@
 //! The settings for the place of the mail: the journal or a script.
 //!
-//! A script's path is resolved when the mail is used, so that settings with a missing script disable
-//! only the mail.
+//! A script's path is resolved when the mail is used, so that settings with a missing script
+//! disable only the mail.
 
 use super::Layers;
 use posthaste_client::settings::SettingSource;
@@ -12,22 +12,22 @@ use std::time::Duration;
 
 /// The place of the mail.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Mail {
+pub(crate) enum MailStore {
     Journal,
-    Script(Named),
+    Script(NamedScript),
 }
 
 /// A script as it is written in the settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Named {
+pub(crate) struct NamedScript {
     key: &'static str,
-    said: String,
+    name: String,
     source: SettingSource,
     timeout: Duration,
     tick: Duration,
 }
 
-impl Mail {
+impl MailStore {
     /// Return the script, if one keeps the mail.
     pub(crate) fn script(&self) -> Result<Option<ScriptSettings>> {
         match self {
@@ -45,7 +45,7 @@ impl Mail {
     }
 
     pub(super) fn of(layers: &Layers) -> Result<Self> {
-        let said = layers.get("mail.provider", |text| match text {
+        let key = layers.get("mail.provider", |text| match text {
             "journal" => Some(None),
             "exec" => Some(Some("mail.script")),
             other => other
@@ -53,48 +53,45 @@ impl Mail {
                 .filter(|script| !script.is_empty())
                 .map(|_| Some("mail.provider")),
         })?;
-        let Some(key) = said else {
+        let Some(key) = key else {
             return Ok(Self::Journal);
         };
         let script = layers.get(key, |text| {
             let script = text.strip_prefix("exec:").unwrap_or(text);
             (!script.is_empty() && !script.contains('\0')).then(|| script.to_owned())
         })?;
-        Ok(Self::Script(Named {
+        Ok(Self::Script(NamedScript {
             key,
-            said: script,
-            source: layers
-                .source(key)
-                .cloned()
-                .unwrap_or(SettingSource::Default),
-            timeout: layers.length("mail.timeout")?,
-            tick: layers.length("mail.tick")?,
+            name: script,
+            source: layers.source(key).clone(),
+            timeout: layers.duration("mail.timeout")?,
+            tick: layers.duration("mail.tick")?,
         }))
     }
 }
 
-impl Named {
+impl NamedScript {
     fn settings(&self) -> Result<ScriptSettings> {
         Ok(ScriptSettings {
-            path: self.place()?,
+            path: self.path()?,
             timeout: self.timeout,
             tick: self.tick,
         })
     }
 
-    /// Resolve the path. A plain name is searched on PATH; a relative path starts at the directory of the
-    /// settings file, else at the current directory.
-    fn place(&self) -> Result<PathBuf> {
-        let Self { key, said, .. } = self;
-        if !said.contains('/') {
+    /// Resolve the path. A plain name is searched on PATH; a relative path starts at the directory
+    /// of the settings file, else at the current directory.
+    fn path(&self) -> Result<PathBuf> {
+        let Self { key, name, .. } = self;
+        if !name.contains('/') {
             let path = std::env::var_os("PATH").unwrap_or_default();
             let found = std::env::split_paths(&path)
-                .map(|dir| dir.join(said))
+                .map(|dir| dir.join(name))
                 .find(|path| {
                     path.is_absolute() && posthaste_store::live::process::is_program(path)
                 });
             return found.ok_or_else(|| {
-                Report::usage(format!("{key}: no program '{said}' is on PATH"))
+                Report::usage(format!("{key}: no program '{name}' is on PATH"))
                     .hint("write ./NAME for a script beside the settings file")
             });
         }
@@ -102,9 +99,9 @@ impl Named {
             SettingSource::File(file) => file.parent(),
             SettingSource::Default | SettingSource::Env(_) | SettingSource::Flag(_) => None,
         };
-        let path = beside.map_or_else(|| PathBuf::from(said), |dir| dir.join(said));
+        let path = beside.map_or_else(|| PathBuf::from(name), |dir| dir.join(name));
         let path = std::path::absolute(&path).map_err(|error| {
-            Report::usage(format!("cannot determine the path of {said}: {error}"))
+            Report::usage(format!("cannot determine the path of {name}: {error}"))
         })?;
         // Only the directory is resolved: some scripts depend on the name by which they are called.
         let dir = path.parent().and_then(|dir| dir.canonicalize().ok());

@@ -1,15 +1,13 @@
 //! Hooks of an agent without a session: print new mail at its prompts, each message once, like
 //! `ph check --inject`. Records nothing about the agent's terminal.
 
-use super::Call;
+use crate::cli::admin::hook::Args;
 use crate::cli::{self, Caller};
 use crate::context::{Context, GlobalOptions};
-use crate::output;
 use posthaste_core::AgentName;
-use posthaste_session::harness::Catalogue;
 use posthaste_store::report::Report;
 
-pub(super) fn inject(call: &Call, event: &str, payload: &str) -> Result<(), String> {
+pub(super) fn inject(call: &Args, event: &str, payload: &str) -> Result<(), String> {
     let Some(agent) = agent_name(call)? else {
         return Err(
             "there is no session, and neither PH_AGENT nor --agent names an agent".to_owned(),
@@ -19,7 +17,7 @@ pub(super) fn inject(call: &Call, event: &str, payload: &str) -> Result<(), Stri
 }
 
 /// Return PH_AGENT, else the agent for which the hook was installed.
-fn agent_name(call: &Call) -> Result<Option<AgentName>, String> {
+fn agent_name(call: &Args) -> Result<Option<AgentName>, String> {
     let env = std::env::var("PH_AGENT")
         .ok()
         .filter(|name| !name.is_empty());
@@ -28,10 +26,9 @@ fn agent_name(call: &Call) -> Result<Option<AgentName>, String> {
     name.map_err(|error| error.to_string())
 }
 
-fn try_inject(call: &Call, agent: &AgentName, event: &str, payload: &str) -> Result<(), Report> {
+fn try_inject(call: &Args, agent: &AgentName, event: &str, payload: &str) -> Result<(), Report> {
     let mut context = Context::new(&GlobalOptions::default())?;
-    let manifest = Catalogue::load(&context.home, &context.config.harnesses.status_rows())?
-        .take(&call.harness)?;
+    let manifest = context.catalogue()?.take(&call.harness)?;
     let hooks = &manifest.hook;
     if !hooks.read(event, payload).is_prompt_that_takes() {
         return Ok(());
@@ -41,8 +38,6 @@ fn try_inject(call: &Call, agent: &AgentName, event: &str, payload: &str) -> Res
     let Some(reminder) = cli::reminder(&mut context, agent, Caller::Hook, complain)? else {
         return Ok(());
     };
-    let printed = output::all_to_stdout(hooks.format.print(event, &reminder.text).as_bytes());
-    let printed = printed.map_err(|error| error.to_string());
-    reminder.settle(&context, printed.as_ref().map_err(String::as_str))?;
-    printed.map_err(|error| Report::storage(format!("cannot print the agent's mail: {error}")))
+    let text = hooks.format.print(event, &reminder.text);
+    reminder.print(&context, &text)
 }

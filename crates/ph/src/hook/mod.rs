@@ -6,6 +6,7 @@
 mod alone;
 mod stdin;
 
+use crate::cli::admin::hook::Args;
 use crate::output;
 use posthaste_client::session::client::{CallError, Client};
 use posthaste_core::text;
@@ -13,7 +14,6 @@ use posthaste_session::routes::hook_env::{HOOKS_INJECTED, HOOKS_VARIABLE, RUN_VA
 use posthaste_wire::method;
 use posthaste_wire::param::Payload;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 /// Timeout for the session's reply. The agent waits for the hook.
@@ -21,26 +21,14 @@ const SESSION_TIMEOUT: Duration = Duration::from_millis(200);
 /// Maximum length of an event's name.
 const MAX_EVENT_NAME_BYTES: usize = 200;
 
-/// The arguments of `ph hook`.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Call {
-    pub(crate) harness: String,
-    pub(crate) event: Option<String>,
-    /// The agent whose mail is printed without a session.
-    pub(crate) agent: Option<String>,
-    /// Whether a session added this hook to the program's settings.
-    pub(crate) is_injected: bool,
-}
-
 /// Run a hook. Always succeeds: an agent must never fail because of its mail.
-pub(crate) fn run(call: &Call) -> ExitCode {
+pub(crate) fn run(call: &Args) {
     let is_marked = std::env::var_os(HOOKS_VARIABLE).is_some_and(|mark| mark == HOOKS_INJECTED);
-    if is_marked && !call.is_injected {
+    if is_marked && !call.injected {
         note_if_logging("the session's own hook reports this event");
     } else if let Err(why) = hook(call) {
         note_if_logging(&why);
     }
-    ExitCode::SUCCESS
 }
 
 fn note_if_logging(why: &str) {
@@ -49,7 +37,7 @@ fn note_if_logging(why: &str) {
     }
 }
 
-fn hook(call: &Call) -> Result<(), String> {
+fn hook(call: &Args) -> Result<(), String> {
     let input = stdin::read();
     let named = input.event.as_deref().or(call.event.as_deref());
     let event_name = named.filter(|name| !name.is_empty() && name.len() <= MAX_EVENT_NAME_BYTES);
@@ -69,7 +57,7 @@ fn hook(call: &Call) -> Result<(), String> {
             ask(&PathBuf::from(socket), &question)
         }
         // A session's hook outlived its session, which delivered the mail itself.
-        None if call.is_injected => Err("there is no session: PH_SOCKET is not set".to_owned()),
+        None if call.injected => Err("there is no session: PH_SOCKET is not set".to_owned()),
         None => {
             let payload = input.payload.unwrap_or_else(Payload::null);
             alone::inject(call, event_name, payload.get())

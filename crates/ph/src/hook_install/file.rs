@@ -1,7 +1,7 @@
 //! Reads and replaces agents' settings files. Writes are atomic, follow symbolic links and keep the
 //! file's permissions.
 
-use super::Target;
+use super::AgentSettings;
 use posthaste_store::report::{Report, Result};
 use std::fs::Permissions;
 use std::io::{ErrorKind, Write};
@@ -22,7 +22,7 @@ pub(crate) fn backup_of(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-impl Target {
+impl AgentSettings {
     /// Return the file, with symbolic links resolved.
     pub(crate) fn file(&self) -> Result<PathBuf> {
         match self.path.canonicalize() {

@@ -16,31 +16,31 @@ use std::path::{Path, PathBuf};
 
 /// The kind of file in which a harness keeps its hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum SettingsKind {
     /// A JSON file with `hooks`, by event.
-    Settings(&'static [Event]),
+    Settings(&'static [HookedEvent]),
     /// A file of its own.
     Plugin,
 }
 
 /// An event at which a hook runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Event {
+struct HookedEvent {
     name: &'static str,
     /// The matcher that the agent's settings require: all, or one tool.
     matcher: Option<&'static str>,
 }
 
-const fn at(name: &'static str, matcher: Option<&'static str>) -> Event {
-    Event { name, matcher }
+const fn at(name: &'static str, matcher: Option<&'static str>) -> HookedEvent {
+    HookedEvent { name, matcher }
 }
 
 /// The event of Claude Code and Codex. `ph run` adds hooks for the others itself.
-const PROMPT_EVENTS: &[Event] = &[at("UserPromptSubmit", None)];
+const PROMPT_EVENTS: &[HookedEvent] = &[at("UserPromptSubmit", None)];
 
 /// All events of Gemini CLI, under `ph run` too: prompts, the end of a tool, a new conversation,
 /// and a tool that is an agent itself.
-const GEMINI_EVENTS: &[Event] = &[
+const GEMINI_EVENTS: &[HookedEvent] = &[
     at("BeforeAgent", Some("*")),
     at("AfterTool", Some("*")),
     at("BeforeTool", Some("invoke_agent")),
@@ -50,42 +50,42 @@ const GEMINI_EVENTS: &[Event] = &[
 
 /// The settings file of a supported agent.
 #[derive(Debug)]
-pub(crate) struct Target {
+pub(crate) struct AgentSettings {
     pub(crate) harness: &'static str,
-    kind: Kind,
+    kind: SettingsKind,
     /// The path that the agent uses, which may be a symbolic link.
     pub(crate) path: PathBuf,
 }
 
 /// The settings file of each agent: the directory in a variable, else one in the home directory.
-const TARGETS: [(&str, &str, &str, &str, Kind); 4] = [
+const TARGETS: [(&str, &str, &str, &str, SettingsKind); 4] = [
     (
         "claude",
         "CLAUDE_CONFIG_DIR",
         ".claude",
         "settings.json",
-        Kind::Settings(PROMPT_EVENTS),
+        SettingsKind::Settings(PROMPT_EVENTS),
     ),
     (
         "codex",
         "CODEX_HOME",
         ".codex",
         "hooks.json",
-        Kind::Settings(PROMPT_EVENTS),
+        SettingsKind::Settings(PROMPT_EVENTS),
     ),
     (
         "gemini",
         "",
         ".gemini",
         "settings.json",
-        Kind::Settings(GEMINI_EVENTS),
+        SettingsKind::Settings(GEMINI_EVENTS),
     ),
     (
         "opencode",
         "XDG_CONFIG_HOME",
         ".config",
         "opencode/plugins/posthaste.js",
-        Kind::Plugin,
+        SettingsKind::Plugin,
     ),
 ];
 
@@ -93,7 +93,7 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     TARGETS.iter().map(|(harness, ..)| *harness)
 }
 
-impl Target {
+impl AgentSettings {
     pub(crate) fn of(harness: &str) -> Result<Self> {
         let known = TARGETS.iter().find(|(name, ..)| *name == harness);
         let Some((harness, variable, dir, file, kind)) = known else {
@@ -134,16 +134,16 @@ impl Target {
         Ok(format!("{} hook {}{agent}", quoted(ph), self.harness))
     }
 
-    pub(crate) fn state(&self, text: Option<&str>, command: Option<&str>) -> Result<State> {
+    pub(crate) fn state(&self, text: Option<&str>, command: Option<&str>) -> Result<HookState> {
         match self.kind {
-            Kind::Settings(events) => settings::state(self.harness, text, events, command)
+            SettingsKind::Settings(events) => settings::state(self.harness, text, events, command)
                 .map_err(|why| self.refuse(&why)),
-            Kind::Plugin => Ok(plugin::state(text, command)),
+            SettingsKind::Plugin => Ok(plugin::state(text, command)),
         }
     }
 
     /// Return the state of the hook, whichever agent it is installed for.
-    pub(crate) fn state_of(&self, text: Option<&str>, command: &str) -> Result<State> {
+    pub(crate) fn state_of(&self, text: Option<&str>, command: &str) -> Result<HookState> {
         let installed = text.and_then(|text| self.found(text));
         let is_same = |found: &String| match found.strip_prefix(command) {
             Some(rest) => rest.is_empty() || rest.starts_with(" --agent "),
@@ -156,16 +156,18 @@ impl Target {
     /// Return the installed command, if any.
     fn found(&self, text: &str) -> Option<String> {
         match self.kind {
-            Kind::Settings(_) => settings::command(self.harness, text).ok()?,
-            Kind::Plugin => plugin::command(text),
+            SettingsKind::Settings(_) => settings::command(self.harness, text).ok()?,
+            SettingsKind::Plugin => plugin::command(text),
         }
     }
 
     /// Return the settings with the hook.
     pub(crate) fn installed(&self, text: Option<&str>, command: &str) -> Result<String> {
         match self.kind {
-            Kind::Settings(events) => settings::installed(self.harness, text, events, command),
-            Kind::Plugin => plugin::installed(text, command),
+            SettingsKind::Settings(events) => {
+                settings::installed(self.harness, text, events, command)
+            }
+            SettingsKind::Plugin => plugin::installed(text, command),
         }
         .map_err(|why| self.refuse(&why))
     }
@@ -174,7 +176,7 @@ impl Target {
     /// the copy that was kept.
     pub(crate) fn uninstalled(&self, text: &str, before: Option<&str>) -> Result<Option<String>> {
         match self.kind {
-            Kind::Settings(events) => {
+            SettingsKind::Settings(events) => {
                 let installed =
                     settings::command(self.harness, text).map_err(|why| self.refuse(&why))?;
                 if let Some(installed) = installed {
@@ -187,7 +189,7 @@ impl Target {
                     .map(Some)
                     .map_err(|why| self.refuse(&why))
             }
-            Kind::Plugin => plugin::uninstalled(text).map_err(|why| self.refuse(&why)),
+            SettingsKind::Plugin => plugin::uninstalled(text).map_err(|why| self.refuse(&why)),
         }
     }
 
@@ -201,7 +203,7 @@ impl Target {
 /// The state of an installed hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum State {
+pub(crate) enum HookState {
     Installed,
     Not,
     /// Installed for some of its events only.
@@ -210,7 +212,7 @@ pub(crate) enum State {
     Outdated,
 }
 
-impl State {
+impl HookState {
     pub(crate) fn description(self) -> &'static str {
         match self {
             Self::Installed => "installed",
@@ -224,24 +226,24 @@ impl State {
 /// Return whether an agent's settings contain ph's hook, even partly or outdated. Unreadable
 /// settings count as none.
 pub(crate) fn has_any_installed(harness: &str) -> bool {
-    let state = || -> Result<State> {
-        let target = Target::of(harness)?;
+    let state = || -> Result<HookState> {
+        let target = AgentSettings::of(harness)?;
         let text = read(&target.file()?)?;
         target.state_of(text.as_deref(), &target.command(None)?)
     };
     match state() {
-        Ok(State::Installed | State::Partly | State::Outdated) => true,
-        Ok(State::Not) | Err(_) => false,
+        Ok(HookState::Installed | HookState::Partly | HookState::Outdated) => true,
+        Ok(HookState::Not) | Err(_) => false,
     }
 }
 
 /// Quote a word for a shell.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
+pub(crate) fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%,".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
     }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// Return whether a command runs `ph hook` for this harness.

@@ -1,6 +1,6 @@
 //! The plugin for OpenCode: a file that is recognised by its first line.
 
-use super::State;
+use super::HookState;
 use serde_json::Value;
 
 const MARK: &str = "// Posthaste: made by 'ph hooks install opencode', taken away by 'ph hooks uninstall opencode'.";
@@ -40,12 +40,12 @@ pub(super) fn command(now: &str) -> Option<String> {
     serde_json::from_str(line.strip_suffix(';')?).ok()
 }
 
-pub(super) fn state(now: Option<&str>, command: Option<&str>) -> State {
+pub(super) fn state(now: Option<&str>, command: Option<&str>) -> HookState {
     match (now, command) {
-        (None, _) => State::Not,
-        (Some(now), _) if !now.starts_with(MARK) => State::Not,
-        (Some(now), Some(command)) if now != text(command) => State::Outdated,
-        (Some(_), _) => State::Installed,
+        (None, _) => HookState::Not,
+        (Some(now), _) if !now.starts_with(MARK) => HookState::Not,
+        (Some(now), Some(command)) if now != text(command) => HookState::Outdated,
+        (Some(_), _) => HookState::Installed,
     }
 }
 

@@ -1,13 +1,13 @@
 //! Hooks in a JSON file with `hooks` by event: the settings of Claude Code, Codex and Gemini CLI.
 
 use super::json::{self, Item, Layout};
-use super::{Event, State, is_ours};
+use super::{HookState, HookedEvent, is_ours};
 use serde_json::{Value, json};
 
 const HOOKS: &str = "hooks";
 
 /// Return the entry for ph's hook.
-fn entry(command: &str, event: &Event) -> Value {
+fn entry(command: &str, event: &HookedEvent) -> Value {
     let hook = json!({"type": "command", "command": command});
     match event.matcher {
         Some(matcher) => json!({"matcher": matcher, HOOKS: [hook]}),
@@ -16,13 +16,13 @@ fn entry(command: &str, event: &Event) -> Value {
 }
 
 /// The members of the settings and of their `hooks`.
-struct Read {
+struct ParsedSettings {
     whole: std::ops::Range<usize>,
     members: Vec<Item>,
     hooks: Option<(usize, Vec<Item>)>,
 }
 
-fn read(text: &str) -> Result<Read, String> {
+fn read(text: &str) -> Result<ParsedSettings, String> {
     if serde_json::from_str::<Value>(text).is_err() {
         return Err("it is not JSON, or has comments".to_owned());
     }
@@ -41,7 +41,7 @@ fn read(text: &str) -> Result<Read, String> {
             .ok_or("its 'hooks' is not an object")
     });
     let hooks = hooks.transpose()?;
-    Ok(Read {
+    Ok(ParsedSettings {
         whole,
         members,
         hooks,
@@ -58,13 +58,13 @@ fn commands(text: &str, entry: &Item) -> Vec<String> {
 }
 
 /// An installed hook: its event, its index in the event's list, and its command.
-struct Ours {
+struct InstalledHook {
     event: String,
     at: usize,
     command: String,
 }
 
-fn ours(harness: &str, text: &str, read: &Read) -> Vec<Ours> {
+fn ours(harness: &str, text: &str, read: &ParsedSettings) -> Vec<InstalledHook> {
     let events = read.hooks.iter().flat_map(|(_, events)| events);
     let mut found = Vec::new();
     for event in events {
@@ -74,7 +74,7 @@ fn ours(harness: &str, text: &str, read: &Read) -> Vec<Ours> {
             if let [only] = &commands(text, entry)[..]
                 && is_ours(only, harness)
             {
-                found.push(Ours {
+                found.push(InstalledHook {
                     event: event.key.clone().unwrap_or_default(),
                     at,
                     command: only.clone(),
@@ -88,23 +88,24 @@ fn ours(harness: &str, text: &str, read: &Read) -> Vec<Ours> {
 pub(super) fn state(
     harness: &str,
     text: Option<&str>,
-    events: &[Event],
+    events: &[HookedEvent],
     command: Option<&str>,
-) -> Result<State, String> {
+) -> Result<HookState, String> {
     let Some(text) = text.filter(|text| !text.trim().is_empty()) else {
-        return Ok(State::Not);
+        return Ok(HookState::Not);
     };
     let ours = ours(harness, text, &read(text)?);
-    let has = |event: &&Event| ours.iter().any(|own| own.event == event.name);
+    let has = |event: &&HookedEvent| ours.iter().any(|own| own.event == event.name);
     let many = events.iter().filter(has).count();
-    let is_wanted = |own: &Ours| events.iter().any(|event| own.event == event.name);
-    let is_current =
-        |own: &Ours| command.is_none_or(|command| command == own.command) && is_wanted(own);
+    let is_wanted = |own: &InstalledHook| events.iter().any(|event| own.event == event.name);
+    let is_current = |own: &InstalledHook| {
+        command.is_none_or(|command| command == own.command) && is_wanted(own)
+    };
     Ok(match many {
-        _ if ours.is_empty() => State::Not,
-        many if many < events.len() => State::Partly,
-        _ if ours.len() > events.len() || !ours.iter().all(is_current) => State::Outdated,
-        _ => State::Installed,
+        _ if ours.is_empty() => HookState::Not,
+        many if many < events.len() => HookState::Partly,
+        _ if ours.len() > events.len() || !ours.iter().all(is_current) => HookState::Outdated,
+        _ => HookState::Installed,
     })
 }
 
@@ -117,7 +118,7 @@ pub(super) fn command(harness: &str, text: &str) -> Result<Option<String>, Strin
 pub(super) fn installed(
     harness: &str,
     text: Option<&str>,
-    events: &[Event],
+    events: &[HookedEvent],
     command: &str,
 ) -> Result<String, String> {
     let text = text.filter(|text| !text.trim().is_empty());
@@ -146,9 +147,14 @@ pub(super) fn installed(
     Ok(text)
 }
 
-fn with_event(text: &str, event: &Event, command: &str, layout: &Layout) -> Result<String, String> {
+fn with_event(
+    text: &str,
+    event: &HookedEvent,
+    command: &str,
+    layout: &Layout,
+) -> Result<String, String> {
     let (entry, event) = (&entry(command, event), event.name);
-    let Read {
+    let ParsedSettings {
         whole,
         members,
         hooks,
@@ -171,7 +177,12 @@ fn with_event(text: &str, event: &Event, command: &str, layout: &Layout) -> Resu
 }
 
 /// Replace an installed hook, unless it is equal.
-fn replaced(text: &str, own: &Ours, entry: &Value, layout: &Layout) -> Result<String, String> {
+fn replaced(
+    text: &str,
+    own: &InstalledHook,
+    entry: &Value,
+    layout: &Layout,
+) -> Result<String, String> {
     let read = read(text)?;
     let events = read.hooks.iter().flat_map(|(_, events)| events);
     let mut lists = events.filter(|item| item.key.as_ref() == Some(&own.event));
@@ -195,14 +206,14 @@ pub(super) fn removed(harness: &str, text: &str) -> Result<String, String> {
 fn without(
     harness: &str,
     text: &str,
-    is_unwanted: impl Fn(&[Ours], usize) -> bool,
+    is_unwanted: impl Fn(&[InstalledHook], usize) -> bool,
 ) -> Result<String, String> {
     let mut text = text.to_owned();
     loop {
         let read = read(&text)?;
         let all = ours(harness, &text, &read);
         let unwanted = (0..all.len()).find(|n| is_unwanted(&all, *n));
-        let Some(Ours { event, at, .. }) = unwanted.map(|n| &all[n]) else {
+        let Some(InstalledHook { event, at, .. }) = unwanted.map(|n| &all[n]) else {
             return Ok(text);
         };
         let at = *at;
@@ -230,12 +241,12 @@ fn without(
 mod tests {
     use super::*;
 
-    const EVENTS: &[Event] = &[
-        Event {
+    const EVENTS: &[HookedEvent] = &[
+        HookedEvent {
             name: "UserPromptSubmit",
             matcher: None,
         },
-        Event {
+        HookedEvent {
             name: "Stop",
             matcher: None,
         },
@@ -262,8 +273,8 @@ mod tests {
             let after: Value = serde_json::from_str(&new).unwrap();
             assert_ne!(before, after);
             let state = |command| state("claude", Some(&new), EVENTS, Some(command)).unwrap();
-            assert_eq!(state("/bin/ph hook claude"), State::Installed, "{new}");
-            assert_eq!(state("/bin/ph hook claude --agent a"), State::Outdated);
+            assert_eq!(state("/bin/ph hook claude"), HookState::Installed, "{new}");
+            assert_eq!(state("/bin/ph hook claude --agent a"), HookState::Outdated);
             // Installing again changes nothing, and another command replaces the old one.
             assert_eq!(put(Some(&new), "/bin/ph hook claude").unwrap(), new);
             let other = put(Some(&new), "ph hook claude").unwrap();

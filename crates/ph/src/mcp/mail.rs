@@ -1,8 +1,8 @@
-//! Tools for mail. Each runs a verb of the command line in this process, so that tools and verbs follow
-//! the same rules and use the same mailbox.
+//! Tools for mail. Each runs a verb of the command line in this process, so that tools and verbs
+//! follow the same rules and use the same mailbox.
 
-use super::Reply;
-use super::tool::{Given, USUAL_FINDS, USUAL_READ};
+use super::ToolReply;
+use super::tool::{InboxMarkRead, ReadMessage, ReplyTo, SearchMessages, SendMessage};
 use crate::cli::{Captured, capture};
 use crate::context::{Context, GlobalOptions};
 use posthaste_core::{AgentName, Evidence, MessageId, text};
@@ -15,6 +15,9 @@ const MAX_LIST_MESSAGES: usize = 50;
 /// Maximum text of one message in a list and in search results.
 const MAX_LIST_TEXT_BYTES: usize = 4_000;
 const MAX_FOUND_TEXT_BYTES: usize = 400;
+/// Maximum size of a text in one reply by default.
+const DEFAULT_READ_BYTES: u64 = 32 << 10;
+const DEFAULT_FOUND_MESSAGES: u64 = 20;
 
 /// A message as verbs print it.
 #[derive(Debug, Deserialize)]
@@ -42,35 +45,35 @@ impl ShownMessage {
     /// Return all fields but the text.
     fn head(&self) -> Map<String, Value> {
         let mut head = Map::new();
-        let mut say = |name: &str, value: Value| head.insert(name.to_owned(), value);
-        say("id", json!(self.name()));
-        say("from", json!(text::one_line(&self.from, 80)));
-        say("to", json!(text::one_line(&self.to, 80)));
+        let mut add = |name: &str, value: Value| head.insert(name.to_owned(), value);
+        add("id", json!(self.name()));
+        add("from", json!(text::one_line(&self.from, 80)));
+        add("to", json!(text::one_line(&self.to, 80)));
         if let Some(subject) = self.subject.as_deref().filter(|s| !s.is_empty()) {
-            say("subject", json!(text::one_line(subject, 200)));
+            add("subject", json!(text::one_line(subject, 200)));
         }
-        say("timestamp", json!(self.created_at));
-        say("status", json!(self.receipt));
+        add("timestamp", json!(self.created_at));
+        add("status", json!(self.receipt));
         if self.priority != "normal" {
-            say("priority", json!(self.priority));
+            add("priority", json!(self.priority));
         }
         if let Some(parent) = &self.reply_to {
-            say("reply_to", json!(parent));
+            add("reply_to", json!(parent));
         }
         head
     }
 
     /// Return the message for a list, with at most `most` bytes of its text.
     fn to_json(&self, most: usize) -> Map<String, Value> {
-        let mut told = self.head();
+        let mut message = self.head();
         let text = text::head(&self.body, most);
-        told.insert("content".to_owned(), json!(plain(text)));
+        message.insert("content".to_owned(), json!(plain(text)));
         if text.len() < self.body.len() {
-            told.insert("bytes".to_owned(), json!(self.body.len()));
+            message.insert("bytes".to_owned(), json!(self.body.len()));
             let rest = "this is the beginning; read_message returns all of it";
-            told.insert("note".to_owned(), json!(rest));
+            message.insert("note".to_owned(), json!(rest));
         }
-        told
+        message
     }
 }
 
@@ -80,35 +83,29 @@ fn plain(text: &str) -> String {
     lines.join("\n")
 }
 
-/// Run a verb.
-fn verb(said: &GlobalOptions, words: &[&str]) -> Result<Captured> {
-    let words: Vec<_> = words.iter().map(|word| (*word).to_owned()).collect();
-    capture(&words, said)
-}
-
 fn parse<T: for<'a> Deserialize<'a>>(captured: &Captured) -> Result<T> {
     serde_json::from_slice(&captured.out)
         .map_err(|error| Report::storage(format!("the output of the verb is invalid: {error}")))
 }
 
 /// Return the caller's unread mail.
-pub(super) fn unread(said: &GlobalOptions) -> Result<Vec<ShownMessage>> {
-    parse(&verb(said, &["inbox"])?)
+pub(super) fn unread(options: &GlobalOptions) -> Result<Vec<ShownMessage>> {
+    parse(&capture(&["inbox"], options)?)
 }
 
-pub(super) fn list(said: &GlobalOptions) -> Result<Reply> {
-    Ok(listed(&unread(said)?))
+pub(super) fn list(options: &GlobalOptions) -> Result<ToolReply> {
+    Ok(listed(&unread(options)?))
 }
 
 /// Return a reply with unread mail.
-pub(super) fn listed(messages: &[ShownMessage]) -> Reply {
+pub(super) fn listed(messages: &[ShownMessage]) -> ToolReply {
     if messages.is_empty() {
         return "No unread messages".into();
     }
     let unread = messages.iter().take(MAX_LIST_MESSAGES).map(|message| {
-        let mut told = message.to_json(MAX_LIST_TEXT_BYTES);
-        told.insert("status".to_owned(), json!("unread"));
-        Value::Object(told)
+        let mut message = message.to_json(MAX_LIST_TEXT_BYTES);
+        message.insert("status".to_owned(), json!("unread"));
+        Value::Object(message)
     });
     let mut blocks = vec![one_a_line(unread)];
     if messages.len() > MAX_LIST_MESSAGES {
@@ -117,7 +114,7 @@ pub(super) fn listed(messages: &[ShownMessage]) -> Reply {
             "{more} more unread: mark these as read, then list again"
         ));
     }
-    Reply(blocks)
+    ToolReply(blocks)
 }
 
 /// Format a list with one value per line.
@@ -126,52 +123,49 @@ fn one_a_line(values: impl Iterator<Item = Value>) -> String {
     format!("[\n{}\n]", lines.join(",\n"))
 }
 
-pub(super) fn mark_read(said: &GlobalOptions, given: &Given) -> Result<Reply> {
-    let id = given.must("id");
-    verb(said, &["mark-read", "--", id])?;
+pub(super) fn mark_read(options: &GlobalOptions, arguments: &InboxMarkRead) -> Result<ToolReply> {
+    let id = &arguments.id;
+    capture(&["mark-read", "--", id], options)?;
     Ok(format!("Message {} marked as read", text::one_line(id, 80)).into())
 }
 
-pub(super) fn send(said: &GlobalOptions, given: &Given) -> Result<Reply> {
-    let body = format!("--body={}", given.must("body"));
-    let subject = given
-        .text("subject")
-        .map(|said| format!("--subject={said}"));
-    let priority = given
-        .text("priority")
-        .map(|said| format!("--priority={said}"));
-    let key = given.text("key").map(|said| format!("--key={said}"));
-    let mut words = vec!["send", &body];
-    words.extend(
-        [&subject, &priority, &key]
-            .into_iter()
-            .flatten()
-            .map(String::as_str),
-    );
-    words.extend(given.flag("expects_reply").then_some("--expects-reply"));
-    words.extend(["--", given.must("to")]);
-    sent(&verb(said, &words)?)
+pub(super) fn send(options: &GlobalOptions, arguments: &SendMessage) -> Result<ToolReply> {
+    let SendMessage {
+        to,
+        body,
+        subject,
+        priority,
+        expects_reply,
+        key,
+    } = arguments;
+    let mut words = vec!["send".to_owned(), format!("--body={body}")];
+    words.extend(subject.iter().map(|subject| format!("--subject={subject}")));
+    words.extend(priority.map(|priority| format!("--priority={}", priority.0)));
+    words.extend(key.iter().map(|key| format!("--key={key}")));
+    words.extend(expects_reply.then(|| "--expects-reply".to_owned()));
+    words.extend(["--".to_owned(), to.clone()]);
+    sent(&capture(&words, options)?)
 }
 
-pub(super) fn reply(said: &GlobalOptions, given: &Given) -> Result<Reply> {
-    let body = format!("--body={}", given.must("body"));
+pub(super) fn reply(options: &GlobalOptions, arguments: &ReplyTo) -> Result<ToolReply> {
+    let body = format!("--body={}", arguments.body);
     let mut words = vec!["reply", &body];
-    words.extend(given.flag("expects_reply").then_some("--expects-reply"));
-    words.extend(["--", given.must("id")]);
-    sent(&verb(said, &words)?)
+    words.extend(arguments.expects_reply.then_some("--expects-reply"));
+    words.extend(["--", &arguments.id]);
+    sent(&capture(&words, options)?)
 }
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Sent {
+enum SentMessages {
     One(Box<ShownMessage>),
     Several(Vec<ShownMessage>),
 }
 
-fn sent(captured: &Captured) -> Result<Reply> {
+fn sent(captured: &Captured) -> Result<ToolReply> {
     let ids: Vec<_> = match parse(captured)? {
-        Sent::One(message) => vec![message.name()],
-        Sent::Several(messages) => messages.iter().map(ShownMessage::name).collect(),
+        SentMessages::One(message) => vec![message.name()],
+        SentMessages::Several(messages) => messages.iter().map(ShownMessage::name).collect(),
     };
     Ok(match ids.as_slice() {
         [] => "No recipients".into(),
@@ -179,12 +173,16 @@ fn sent(captured: &Captured) -> Result<Reply> {
     })
 }
 
-pub(super) fn read(said: &GlobalOptions, given: &Given) -> Result<Reply> {
-    let message: ShownMessage = parse(&verb(said, &["read", "--", given.must("id")])?)?;
+pub(super) fn read(options: &GlobalOptions, arguments: &ReadMessage) -> Result<ToolReply> {
+    let message: ShownMessage = parse(&capture(&["read", "--", &arguments.id], options)?)?;
     let all = message.body.len();
-    let from = usize::try_from(given.number("offset").unwrap_or(0)).unwrap_or(usize::MAX);
-    let most = given.number("max_bytes").unwrap_or(USUAL_READ);
-    let most = usize::try_from(most).unwrap_or(usize::MAX);
+    let bytes = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+    let from = bytes(arguments.offset.map_or(0, |offset| offset.0));
+    let most = bytes(
+        arguments
+            .max_bytes
+            .map_or(DEFAULT_READ_BYTES, |most| most.0),
+    );
     if from > all {
         let why = format!("offset {from} is past the end: the text has {all} bytes");
         return Err(Report::usage(why));
@@ -207,18 +205,22 @@ pub(super) fn read(said: &GlobalOptions, given: &Given) -> Result<Reply> {
         };
         blocks.push(format!("(bytes {from} to {end} of {all}{more})"));
     }
-    Ok(Reply(blocks))
+    Ok(ToolReply(blocks))
 }
 
-pub(super) fn search(said: &GlobalOptions, given: &Given) -> Result<Reply> {
-    let from = given.text("from").map(|name| format!("--from={name}"));
-    let to = given.text("to").map(|name| format!("--to={name}"));
-    let limit = given.number("limit").unwrap_or(USUAL_FINDS);
-    let limit = format!("--limit={limit}");
-    let mut words = vec!["search", &limit];
-    words.extend([&from, &to].into_iter().flatten().map(String::as_str));
-    words.extend(["--", given.must("query")]);
-    let captured = verb(said, &words)?;
+pub(super) fn search(options: &GlobalOptions, arguments: &SearchMessages) -> Result<ToolReply> {
+    let SearchMessages {
+        query,
+        from,
+        to,
+        limit,
+    } = arguments;
+    let limit = limit.map_or(DEFAULT_FOUND_MESSAGES, |limit| limit.0);
+    let mut words = vec!["search".to_owned(), format!("--limit={limit}")];
+    words.extend(from.iter().map(|name| format!("--from={name}")));
+    words.extend(to.iter().map(|name| format!("--to={name}")));
+    words.extend(["--".to_owned(), query.clone()]);
+    let captured = capture(&words, options)?;
     if captured.code == Code::No {
         return Ok("No messages found".into());
     }
@@ -230,40 +232,44 @@ pub(super) fn search(said: &GlobalOptions, given: &Given) -> Result<Reply> {
 }
 
 #[derive(Deserialize)]
-struct Running {
+struct RunningAgent {
     name: String,
     activity: String,
     blocked_on: Option<String>,
     unread: u64,
 }
 
-pub(super) fn agents(said: &GlobalOptions) -> Result<Reply> {
-    let running: Vec<Running> = parse(&verb(said, &["ls"])?)?;
-    let context = Context::new(said)?;
-    let mut names = match context.reader()? {
-        Some(mut journal) => journal.agents()?,
-        None => Vec::new(),
-    };
+pub(super) fn agents(options: &GlobalOptions) -> Result<ToolReply> {
+    let running: Vec<RunningAgent> = parse(&capture(&["ls"], options)?)?;
+    let context = Context::new(options)?;
+    let mut names = context.query(posthaste_store::Journal::agents)?;
     let (me, _) = context.me()?;
     names.extend([AgentName::human(), me.clone()]);
     names.retain(|name| running.iter().all(|one| one.name != name.as_str()));
     names.sort_unstable();
     names.dedup();
     let live = running.iter().map(|one| {
-        let mut told = json!({"name": one.name, "running": true, "activity": one.activity, "unread": one.unread});
+        let RunningAgent {
+            name,
+            activity,
+            unread,
+            ..
+        } = one;
+        let mut agent =
+            json!({"name": name, "running": true, "activity": activity, "unread": unread});
         if let Some(on) = &one.blocked_on {
-            told["blocked_on"] = json!(text::one_line(on, 200));
+            agent["blocked_on"] = json!(text::one_line(on, 200));
         }
-        told
+        agent
     });
     let others = names
         .iter()
         .map(|name| json!({"name": name.as_str(), "running": false}));
-    let all = live.chain(others).map(|mut told| {
-        if told["name"] == me.as_str() {
-            told["you"] = json!(true);
+    let all = live.chain(others).map(|mut agent| {
+        if agent["name"] == me.as_str() {
+            agent["you"] = json!(true);
         }
-        told
+        agent
     });
     Ok(one_a_line(all).into())
 }

@@ -1,13 +1,13 @@
 //! `ph mcp`: a server for the Model Context Protocol with the tools of an agent.
 //!
-//! A tool runs the code of a verb in this process; its replies have the wording of ralph's tools. Owns the
-//! tools' names, arguments and replies; only `server.rs` knows the protocol. Never writes anything but the
-//! protocol to standard output.
+//! A tool runs the code of a verb in this process; its replies have the wording of ralph's tools.
+//! Owns the tools' names, arguments and replies; only `server.rs` knows the protocol. Never writes
+//! anything but the protocol to standard output.
 
+mod argument;
 pub(crate) mod config;
 mod mail;
 mod server;
-mod table;
 mod tool;
 mod wait;
 mod work;
@@ -18,20 +18,20 @@ use crate::output::{Sink, note};
 use posthaste_core::{AgentName, text};
 use posthaste_store::report::{Code, Report, Result};
 use std::io::IsTerminal;
-use tool::{Given, Tool};
 
-/// Maximum number of threads: those that run verbs, and two for standard streams that are not pipes.
+/// Maximum number of threads: those that run verbs, and two for standard streams that are not
+/// pipes.
 const MAX_THREADS: usize = 18;
 
 /// Serve the protocol on standard input and output until the input ends or a signal arrives.
-pub(crate) fn serve(said: &GlobalOptions) -> Result<Code> {
-    let said = GlobalOptions {
+pub(crate) fn serve(options: &GlobalOptions) -> Result<Code> {
+    let options = GlobalOptions {
         json: true,
         sink: Sink::Memory,
-        ..said.clone()
+        ..options.clone()
     };
     // Report errors in the home and the settings now, before the first call.
-    Context::new(&said)?.me()?;
+    Context::new(&options)?.me()?;
     worklist::iteration(None)?;
     if std::io::stdin().is_terminal() {
         note(
@@ -43,7 +43,7 @@ pub(crate) fn serve(said: &GlobalOptions) -> Result<Code> {
         .max_blocking_threads(MAX_THREADS)
         .build()
         .map_err(|error| Report::storage(format!("cannot start the MCP server: {error}")))?;
-    let ended = runtime.block_on(server::run(said));
+    let ended = runtime.block_on(server::run(options));
     // Threads that still wait for a lock or for input end with the process.
     runtime.shutdown_background();
     ended.map(|()| Code::Ok)
@@ -51,15 +51,15 @@ pub(crate) fn serve(said: &GlobalOptions) -> Result<Code> {
 
 /// A tool's reply: blocks of text.
 #[derive(Debug)]
-struct Reply(Vec<String>);
+struct ToolReply(Vec<String>);
 
-impl From<String> for Reply {
+impl From<String> for ToolReply {
     fn from(text: String) -> Self {
         Self(vec![text])
     }
 }
 
-impl From<&str> for Reply {
+impl From<&str> for ToolReply {
     fn from(text: &str) -> Self {
         Self(vec![text.to_owned()])
     }
@@ -85,42 +85,17 @@ fn by_tools(hint: &str) -> String {
         ("'ph ls'", "list_agents"),
         ("'ph inbox'", "inbox_list"),
     ];
-    let mut told = hint.to_owned();
-    for (verb, tool) in TOOL_BY_VERB {
-        told = told.replace(verb, tool);
-    }
-    told
+    let replace = |hint: String, (verb, tool): (&str, &str)| hint.replace(verb, tool);
+    TOOL_BY_VERB.into_iter().fold(hint.to_owned(), replace)
 }
 
-/// Run a tool on a thread that may block.
-fn call(said: &GlobalOptions, tool: Tool, given: &Given) -> Result<Reply> {
-    match tool {
-        Tool::InboxList => mail::list(said),
-        Tool::InboxMarkRead => mail::mark_read(said, given),
-        Tool::SendMessage => mail::send(said, given),
-        Tool::Reply => mail::reply(said, given),
-        Tool::ReadMessage => mail::read(said, given),
-        Tool::SearchMessages => mail::search(said, given),
-        Tool::ListAgents => mail::agents(said),
-        // This lists once; `wait.rs` waits.
-        Tool::WaitForMessage => mail::list(said),
-        Tool::TaskAdd => work::add_task(said, given),
-        Tool::TaskStatus => work::set_status(said, given),
-        Tool::TaskList => work::tasks(said),
-        Tool::NoteAdd => work::add_note(said, given),
-        Tool::NoteList => work::notes(said, given),
-        Tool::SessionComplete => work::complete(said),
-    }
-}
-
-/// Return the calling agent, and refuse another `session_name`. A blank name is an error of a caller
-/// that does not know its session.
-fn expect_own(said: &GlobalOptions, given: &Given) -> Result<AgentName> {
-    let (me, _) = Context::new(said)?.me()?;
-    let Some(name) = given.text("session_name") else {
+/// Return the calling agent, and refuse another `session_name`. A blank name is an error of a
+/// caller that does not know its session.
+fn expect_own(options: &GlobalOptions, session_name: Option<&str>) -> Result<AgentName> {
+    let (me, _) = Context::new(options)?.me()?;
+    let Some(name) = session_name.map(str::trim) else {
         return Ok(me);
     };
-    let name = name.trim();
     if name.is_empty() {
         // This text is the same as in ralph.
         return Err(Report::usage("session_name required"));

@@ -1,9 +1,9 @@
-//! `wait_for_message`: lists the mail, then sleeps until the bell rings. A wait uses no processor time and
-//! blocks no other call.
+//! `wait_for_message`: lists the mail, then sleeps until the bell rings. A wait uses no processor
+//! time and blocks no other call.
 
 use super::mail::{self, ShownMessage};
-use super::tool::{Given, USUAL_WAIT};
-use super::{Reply, server};
+use super::tool::WaitForMessage;
+use super::{ToolReply, server};
 use crate::context::{Context, GlobalOptions, agent_name};
 use posthaste_core::{AgentName, IdPrefix};
 use posthaste_store::bell::{TICK, Watch};
@@ -13,20 +13,23 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
+/// Time that a call waits by default.
+const DEFAULT_WAIT_SECONDS: u64 = 30;
+
 /// A filter for the awaited message.
 #[derive(Debug, Clone, Default)]
-struct Wanted {
+struct WaitFilter {
     from: Option<AgentName>,
     /// The whole id.
     reply_to: Option<String>,
 }
 
-impl Wanted {
-    fn of(context: &Context, given: &Given) -> Result<Self> {
-        let from = given.text("from").map(agent_name).transpose()?;
-        let reply_to = given.text("reply_to").map(|said| whole(context, said));
+impl WaitFilter {
+    fn new(context: &Context, arguments: &WaitForMessage) -> Result<Self> {
+        let WaitForMessage { from, reply_to, .. } = arguments;
+        let reply_to = reply_to.as_deref().map(|id| whole_id(context, id));
         Ok(Self {
-            from,
+            from: from.as_deref().map(agent_name).transpose()?,
             reply_to: reply_to.transpose()?,
         })
     }
@@ -38,12 +41,12 @@ impl Wanted {
     }
 }
 
-/// Return the whole id of `reply_to`. If a script keeps the mail, only whole ids work.
-fn whole(context: &Context, said: &str) -> Result<String> {
+/// Return the whole id for an id prefix. If a script keeps the mail, only whole ids work.
+fn whole_id(context: &Context, id: &str) -> Result<String> {
     if context.config.mail.script()?.is_some() {
-        return Ok(said.to_owned());
+        return Ok(id.to_owned());
     }
-    let prefix = IdPrefix::parse(said).map_err(|error| {
+    let prefix = IdPrefix::parse(id).map_err(|error| {
         Report::usage(format!(
             "'reply_to' is not the ID of a message from you: {error}"
         ))
@@ -55,16 +58,22 @@ fn whole(context: &Context, said: &str) -> Result<String> {
 }
 
 /// Wait for unread mail of `me` until the given timeout.
-pub(super) async fn wait(said: &Arc<GlobalOptions>, given: Given, me: AgentName) -> Result<Reply> {
-    let seconds = given.number("timeout_seconds").unwrap_or(USUAL_WAIT);
+pub(super) async fn wait(
+    options: &Arc<GlobalOptions>,
+    arguments: WaitForMessage,
+    me: AgentName,
+) -> Result<ToolReply> {
+    let seconds = arguments
+        .timeout_seconds
+        .map_or(DEFAULT_WAIT_SECONDS, |seconds| seconds.0);
     let deadline = Instant::now() + Duration::from_secs(seconds);
     // One pending ring is enough.
     let rung = Arc::new(Notify::new());
     let (wanted, _watch) = server::on_a_thread({
-        let (said, rung) = (said.clone(), rung.clone());
+        let (options, rung) = (options.clone(), rung.clone());
         move || {
-            let context = Context::new(&said)?;
-            let wanted = Wanted::of(&context, &given)?;
+            let context = Context::new(&options)?;
+            let wanted = WaitFilter::new(&context, &arguments)?;
             // A missing home is created, because the bell is in it.
             drop(context.journal()?);
             let watch = Watch::on(&context.home, Some(&me), move || rung.notify_one())?;
@@ -74,8 +83,8 @@ pub(super) async fn wait(said: &Arc<GlobalOptions>, given: Given, me: AgentName)
     .await?;
     loop {
         let messages = server::on_a_thread({
-            let said = said.clone();
-            move || mail::unread(&said)
+            let options = options.clone();
+            move || mail::unread(&options)
         })
         .await?;
         let found: Vec<_> = messages.into_iter().filter(|l| wanted.fits(l)).collect();
@@ -85,7 +94,8 @@ pub(super) async fn wait(said: &Arc<GlobalOptions>, given: Given, me: AgentName)
         if Instant::now() >= deadline {
             return Ok(format!("No message within {seconds} s").into());
         }
-        // The interval covers a writer that was killed before it rang, and a script, which cannot ring.
+        // The interval covers a writer that was killed before it rang, and a script, which cannot
+        // ring.
         let tick = (Instant::now() + TICK).min(deadline);
         let _ = timeout_at(tick, rung.notified()).await;
     }

@@ -1,7 +1,7 @@
 //! Prints messages: rows of a list, fields, receipts and texts.
 
 use crate::context::Context;
-use crate::output::note;
+use crate::output::{note, table};
 use anstyle::{AnsiColor, Style};
 use jiff::Timestamp;
 use posthaste_core::{Body, MessageState, Priority, pending_replies, text};
@@ -25,9 +25,9 @@ pub(crate) fn text_or_loss(home: &Home, message_state: &MessageState) -> Result<
     }
 }
 
-/// A row of a list.
+/// A row of a list of messages.
 #[derive(Debug)]
-pub(crate) struct Row {
+pub(crate) struct MessageRow {
     pub(crate) id: String,
     pub(crate) from: String,
     pub(crate) to: String,
@@ -38,9 +38,9 @@ pub(crate) struct Row {
     pub(crate) body: String,
 }
 
-pub(crate) fn row(message_state: &MessageState, now: Timestamp) -> Row {
+pub(crate) fn row(message_state: &MessageState, now: Timestamp) -> MessageRow {
     let message = &message_state.message;
-    Row {
+    MessageRow {
         id: message.id.id8(),
         from: message.envelope.from.to_string(),
         to: message.to.to_string(),
@@ -55,46 +55,30 @@ pub(crate) fn row(message_state: &MessageState, now: Timestamp) -> Row {
     }
 }
 
-pub(crate) fn rows(context: &mut Context, rows: &[Row]) -> Result<()> {
-    let now = context.now;
+pub(crate) fn rows(context: &mut Context, rows: &[MessageRow]) -> Result<()> {
     let cells: Vec<[String; 4]> = rows
         .iter()
         .map(|row| {
             [
                 row.id.clone(),
                 format!("{} → {}", row.from, row.to),
-                context.config.time.show(row.created_at, now),
+                context.shown_time(row.created_at),
                 row.status.clone(),
             ]
         })
         .collect();
-    let widths: [usize; 4] = std::array::from_fn(|column| {
-        cells
-            .iter()
-            .map(|row| row[column].width())
-            .max()
-            .unwrap_or(0)
-    });
-    let used: usize = widths.iter().sum::<usize>() + 2 * widths.len();
-    let room = screen_width().map_or(DEFAULT_TEXT_COLUMNS, |width| {
-        width.saturating_sub(used).max(16)
-    });
-    for (row, cells) in rows.iter().zip(&cells) {
-        let style = if row.is_waiting {
-            Style::new().bold()
-        } else {
-            Style::new()
+    for (row, cells) in rows.iter().zip(table::align(&cells)) {
+        let style = match row.is_waiting {
+            true => Style::new().bold(),
+            false => Style::new(),
         };
-        let cells: Vec<String> = cells
-            .iter()
-            .zip(widths)
-            .map(|(cell, width)| format!("{cell}{}", " ".repeat(width - cell.width())))
-            .collect();
-        context.out.line(format!(
-            "{style}{}{style:#}  {}",
-            cells.join("  "),
-            summary(row, room)
-        ))?;
+        let room = screen_width().map_or(DEFAULT_TEXT_COLUMNS, |width| {
+            width.saturating_sub(cells.width() + 2).max(16)
+        });
+        let summary = summary(row, room);
+        context
+            .out
+            .line(format!("{style}{cells}{style:#}  {summary}"))?;
     }
     Ok(())
 }
@@ -116,7 +100,7 @@ fn status_word(message_state: &MessageState, now: Timestamp) -> String {
     }
 }
 
-fn summary(row: &Row, room: usize) -> String {
+fn summary(row: &MessageRow, room: usize) -> String {
     let body = text::head(&row.body, 4 * DEFAULT_TEXT_COLUMNS);
     let line = match &row.subject {
         Some(subject) => text::one_line(&format!("[{subject}] {body}"), room.saturating_sub(1)),
@@ -157,31 +141,22 @@ pub(crate) fn text(context: &mut Context, body: &str, indent: &str) -> Result<()
     Ok(())
 }
 
-pub(crate) fn head(context: &mut Context, message_state: &MessageState) -> Result<()> {
+/// Return the fields above a message's text.
+pub(crate) fn head(context: &Context, message_state: &MessageState) -> Vec<Field> {
     let message = &message_state.message;
     let envelope = &message.envelope;
-    let when = context.config.time.show(message.created_at, context.now);
-    field(context, "message", &message.id.to_string())?;
-    field(
-        context,
-        "from",
-        &format!("{} ({})", envelope.from, envelope.from_evidence),
-    )?;
-    field(context, "to", message.to.as_str())?;
-    field(context, "sent", &when)?;
-    if let Some(subject) = &envelope.subject {
-        field(context, "subject", subject)?;
-    }
-    if envelope.priority != Priority::Normal {
-        field(context, "priority", envelope.priority.as_str())?;
-    }
-    if let Some(parent) = envelope.reply_to {
-        field(context, "reply to", &parent.to_string())?;
-    }
-    if let Some(reply) = pending_replies::told(message_state, context.now) {
-        field(context, "reply", &reply)?;
-    }
-    Ok(())
+    let from = format!("{} ({})", envelope.from, envelope.from_evidence);
+    let priority = Some(envelope.priority).filter(|priority| *priority != Priority::Normal);
+    vec![
+        ("message", Some(message.id.to_string())),
+        ("from", Some(from)),
+        ("to", Some(message.to.to_string())),
+        ("sent", Some(context.shown_time(message.created_at))),
+        ("subject", envelope.subject.clone()),
+        ("priority", priority.map(|priority| priority.to_string())),
+        ("reply to", envelope.reply_to.map(|id| id.to_string())),
+        ("reply", pending_replies::told(message_state, context.now)),
+    ]
 }
 
 /// Print one line per receipt.
@@ -190,7 +165,7 @@ pub(crate) fn receipts(context: &mut Context, receipts: Vec<wire::Receipt>) -> R
         context.out.line("")?;
     }
     for receipt in receipts {
-        let when = context.config.time.show(receipt.at, context.now);
+        let when = context.shown_time(receipt.at);
         let details = [
             receipt.route.map(|route| format!("by way of {route}")),
             receipt.evidence,
@@ -206,10 +181,17 @@ pub(crate) fn receipts(context: &mut Context, receipts: Vec<wire::Receipt>) -> R
     Ok(())
 }
 
-pub(crate) fn field(context: &mut Context, name: &str, value: &str) -> Result<()> {
+/// The name and value of a line. A line without a value is not printed.
+pub(crate) type Field = (&'static str, Option<String>);
+
+pub(crate) fn fields(context: &mut Context, fields: impl IntoIterator<Item = Field>) -> Result<()> {
     let label = AnsiColor::Cyan.on_default();
-    let value = text::visible(value).replace('\n', "\u{240a}");
-    context
-        .out
-        .line(format!("{label}{name:<11}{label:#}{value}"))
+    for (name, value) in fields {
+        let Some(value) = value else { continue };
+        let value = text::visible(&value).replace('\n', "\u{240a}");
+        context
+            .out
+            .line(format!("{label}{name:<11}{label:#}{value}"))?;
+    }
+    Ok(())
 }

@@ -3,6 +3,7 @@
 //! Colour is only written to terminals. If the reader closes the pipe, the command ends silently.
 
 pub(crate) mod message_text;
+pub(crate) mod table;
 
 use anstream::adapter::strip_str;
 use anstream::{AutoStream, ColorChoice};
@@ -30,13 +31,13 @@ pub(crate) enum Sink {
     Memory,
 }
 
-enum Writer {
+enum OutputWriter {
     Stdout(BufWriter<StdoutLock<'static>>),
     Memory(Vec<u8>),
 }
 
 pub(crate) struct Output {
-    writer: Writer,
+    writer: OutputWriter,
     is_terminal: bool,
     is_coloured: bool,
 }
@@ -53,14 +54,14 @@ impl Output {
             is_terminal: stdout.is_terminal(),
             // Without an explicit choice, NO_COLOR and similar variables decide.
             is_coloured: AutoStream::choice(&stdout) != ColorChoice::Never,
-            writer: Writer::Stdout(BufWriter::new(stdout.lock())),
+            writer: OutputWriter::Stdout(BufWriter::new(stdout.lock())),
         }
     }
 
     /// Create an output in memory, without colour, for a caller in this process.
     pub(crate) fn in_memory() -> Self {
         Self {
-            writer: Writer::Memory(Vec::new()),
+            writer: OutputWriter::Memory(Vec::new()),
             is_terminal: false,
             is_coloured: false,
         }
@@ -69,8 +70,8 @@ impl Output {
     /// Return the output in memory.
     pub(crate) fn kept(self) -> Vec<u8> {
         match self.writer {
-            Writer::Memory(bytes) => bytes,
-            Writer::Stdout(_) => Vec::new(),
+            OutputWriter::Memory(bytes) => bytes,
+            OutputWriter::Stdout(_) => Vec::new(),
         }
     }
 
@@ -126,8 +127,8 @@ impl Output {
 
     pub(crate) fn writer(&mut self) -> &mut dyn Write {
         match &mut self.writer {
-            Writer::Stdout(stdout) => stdout,
-            Writer::Memory(bytes) => bytes,
+            OutputWriter::Stdout(stdout) => stdout,
+            OutputWriter::Memory(bytes) => bytes,
         }
     }
 }

@@ -17,7 +17,7 @@ use posthaste_store::operation::ApplyLoopOrder;
 use posthaste_store::report::{Report, Result};
 use posthaste_store::times;
 use posthaste_store::{Home, Journal, Patience};
-use posthaste_wire::client::{self, Heard};
+use posthaste_wire::client::{self, SessionLine};
 use posthaste_wire::{method, time};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -45,9 +45,9 @@ fn answers(socket: &Path) -> std::io::Result<bool> {
     stream.write_all(&client::request(1, &method::Session {}))?;
     let mut line = Vec::new();
     BufReader::new(stream).read_until(b'\n', &mut line)?;
-    Ok(match client::hear(&line) {
-        Ok(Heard::Reply(reply)) => reply.read::<method::Session>().is_ok(),
-        Ok(Heard::Event(_) | Heard::Unknown) | Err(_) => false,
+    Ok(match client::parse_line(&line) {
+        Ok(SessionLine::Reply(reply)) => reply.read::<method::Session>().is_ok(),
+        Ok(SessionLine::Event(_) | SessionLine::Unknown) | Err(_) => false,
     })
 }
 

@@ -13,7 +13,7 @@ use crate::socket::peer::Peer;
 use crate::socket::plain_dialect::{self, Next};
 use crate::socket::{NO_DESCRIPTORS_DELAY, Socket};
 use posthaste_wire::plain;
-use posthaste_wire::rpc::{self, Failure, Id, Said};
+use posthaste_wire::rpc::{self, ClientLine, Failure, Id};
 use rustix::process::Resource;
 use std::rc::Rc;
 use std::time::Duration;
@@ -158,10 +158,10 @@ async fn serve_requests(
             Line::End => return RequestsEnd::Closed,
         };
         match requests {
-            Said::Blank => continue,
-            Said::One(request) => dispatch::one(shared, outbox, peer, request).await,
-            Said::Batch(requests) => dispatch::batch(shared, outbox, peer, requests).await,
-            Said::Plain(request) => {
+            ClientLine::Blank => continue,
+            ClientLine::One(request) => dispatch::one(shared, outbox, peer, request).await,
+            ClientLine::Batch(requests) => dispatch::batch(shared, outbox, peer, requests).await,
+            ClientLine::Plain(request) => {
                 match plain_dialect::answer(shared, outbox, peer, request).await {
                     Next::Close => return RequestsEnd::Closed,
                     Next::Attach(request) => return RequestsEnd::Attach(request),

@@ -297,11 +297,11 @@ async fn write_pty(shared: &Shared, keys: String, sink: Sink) {
     sink.answer::<method::WritePty>(&answer);
 }
 
-async fn screen(shared: &Shared, peek: &method::Peek) -> Result<method::Screen, Failure> {
+async fn screen(shared: &Shared, peek: &method::Peek) -> Result<method::ScreenText, Failure> {
     let lines = peek.lines.map(|n| usize::try_from(n).unwrap_or(usize::MAX));
     let screen = shared.terminal.peek(lines, peek.ansi).await;
     let screen = screen.ok_or_else(|| Failure::internal("the terminal is closed"))?;
-    Ok(method::Screen {
+    Ok(method::ScreenText {
         lines: screen.lines,
         cols: screen.size.cols,
         rows: screen.size.rows,

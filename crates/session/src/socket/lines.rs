@@ -2,7 +2,7 @@
 //! for unfinished lines of all connections together.
 
 use crate::socket::Socket;
-use posthaste_wire::rpc::MAX_LINE;
+use posthaste_wire::rpc::MAX_LINE_BYTES;
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -58,7 +58,7 @@ impl<'a> Lines<'a> {
                 let end = self.scanned + end;
                 let line = self.buffer[self.consumed..end].to_vec();
                 (self.consumed, self.scanned) = (end + 1, end + 1);
-                let is_too_long = line.len() > MAX_LINE;
+                let is_too_long = line.len() > MAX_LINE_BYTES;
                 return if std::mem::take(&mut self.is_skipping) || is_too_long {
                     Line::TooLong
                 } else {
@@ -66,7 +66,7 @@ impl<'a> Lines<'a> {
                 };
             }
             self.drop_consumed();
-            self.is_skipping |= self.buffer.len() > MAX_LINE;
+            self.is_skipping |= self.buffer.len() > MAX_LINE_BYTES;
             if self.is_skipping {
                 self.buffer = Vec::new();
             }

@@ -3,10 +3,11 @@
 //! Times are strings, as [`crate::time::stamp`] writes them, so that a burst of lines formats each
 //! time once.
 
-use crate::session::{Activity, Run, Status};
+use crate::session::{Activity, RunStatus, Status};
 use crate::topic::Topic;
 use posthaste_core::MessageId;
 use serde::{Deserialize, Deserializer, Serialize};
+use std::borrow::Cow;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
@@ -56,7 +57,7 @@ pub struct StateChange {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub status: Option<Run>,
+    pub status: Option<RunStatus>,
     /// Unlike the original, this is not repeated as `mode_indicator`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interactive_mode: Option<bool>,
@@ -101,38 +102,23 @@ fn changed<T: Clone + PartialEq>(old: &T, new: &T) -> Option<T> {
     (old != new).then(|| new.clone())
 }
 
-const OPEN: &str = r#"{"jsonrpc":"2.0","method":"event","params":{"type":""#;
-const STAMP: &str = r#"","timestamp":""#;
-const DATA: &str = r#"","data":"#;
-const CLOSE: &str = "}}\n";
-
-/// Append the event of one line of output. This is the hot path: only `out` allocates.
-pub fn append_output(out: &mut Vec<u8>, timestamp: &str, line: &str) {
-    open(out, "output", timestamp);
-    out.extend_from_slice(br#"{"line":"#);
-    write(out, line);
-    out.push(b'}');
-    out.extend_from_slice(CLOSE.as_bytes());
+#[derive(Serialize)]
+struct EventLine<'a, T> {
+    jsonrpc: &'static str,
+    method: &'static str,
+    params: EventParams<'a, T>,
 }
 
-/// Append an event as a line.
-pub fn append(out: &mut Vec<u8>, timestamp: &str, event: &Event) {
-    match event {
-        Event::Output { line } => return append_output(out, timestamp, line),
-        Event::StateChange(change) => {
-            open(out, "state_change", timestamp);
-            write(out, change);
-        }
-        Event::Message(message) => {
-            open(out, "message", timestamp);
-            write(out, message);
-        }
-        Event::Lagged { missed } => {
-            open(out, "lagged", timestamp);
-            write(out, &Lagged { missed: *missed });
-        }
-    }
-    out.extend_from_slice(CLOSE.as_bytes());
+#[derive(Serialize)]
+struct EventParams<'a, T> {
+    r#type: &'static str,
+    timestamp: &'a str,
+    data: &'a T,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Output<'a> {
+    line: Cow<'a, str>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -140,19 +126,36 @@ struct Lagged {
     missed: u64,
 }
 
-#[derive(Deserialize)]
-struct Output {
-    line: String,
+/// Append the event of one line of output. This is the hot path: only `out` allocates.
+pub fn append_output(out: &mut Vec<u8>, timestamp: &str, line: &str) {
+    let line = Cow::Borrowed(line);
+    append_line(out, "output", timestamp, &Output { line });
 }
 
-fn open(out: &mut Vec<u8>, kind: &str, timestamp: &str) {
-    for part in [OPEN, kind, STAMP, timestamp, DATA] {
-        out.extend_from_slice(part.as_bytes());
+/// Append an event as a line.
+pub fn append(out: &mut Vec<u8>, timestamp: &str, event: &Event) {
+    match event {
+        Event::Output { line } => append_output(out, timestamp, line),
+        Event::StateChange(change) => append_line(out, "state_change", timestamp, change),
+        Event::Message(message) => append_line(out, "message", timestamp, message),
+        Event::Lagged { missed } => {
+            append_line(out, "lagged", timestamp, &Lagged { missed: *missed });
+        }
     }
 }
 
-fn write<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
-    serde_json::to_writer(out, value).expect("memory takes all, and no map here has odd keys");
+fn append_line<T: Serialize>(out: &mut Vec<u8>, r#type: &'static str, timestamp: &str, data: &T) {
+    let line = EventLine {
+        jsonrpc: "2.0",
+        method: "event",
+        params: EventParams {
+            r#type,
+            timestamp,
+            data,
+        },
+    };
+    serde_json::to_writer(&mut *out, &line).expect("memory takes all, and no map has odd keys");
+    out.push(b'\n');
 }
 
 /// Decode an event of this kind from its JSON. Returns `None` for an unknown kind, which a newer
@@ -160,7 +163,7 @@ fn write<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
 pub(crate) fn parse(kind: &str, data: &str) -> serde_json::Result<Option<Event>> {
     Ok(Some(match kind {
         "output" => Event::Output {
-            line: serde_json::from_str::<Output>(data)?.line,
+            line: serde_json::from_str::<Output<'_>>(data)?.line.into_owned(),
         },
         "state_change" => Event::StateChange(serde_json::from_str(data)?),
         "message" => Event::Message(serde_json::from_str(data)?),

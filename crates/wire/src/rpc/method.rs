@@ -3,8 +3,8 @@
 //! Servers match on [`Call`], so a method without a handler does not compile. The first eight rows
 //! equal the original's; the others follow its style.
 
-use crate::fields::Fields;
-use crate::param::{Dropped, Enabled, Events, Keys, Param, Payload, Prompt};
+use crate::fields::{Fields, RawJson};
+use crate::param::{Dropped, Enabled, Events, KeyText, Param, Payload, PromptText};
 use crate::rpc::Failure;
 use crate::topic::Interest;
 use crate::{Detail, Message, Status};
@@ -12,7 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use posthaste_core::storm::Limits;
 use posthaste_core::{AgentName, Body, Draft, Evidence, IdPrefix, MessageId, Priority};
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ pub trait Method: Serialize {
     /// Encode a result.
     fn answer(answer: &Self::Reply) -> MethodResult {
         match serde_json::value::to_raw_value(answer) {
-            Ok(json) => Ok(EncodedReply(json)),
+            Ok(json) => Ok(EncodedReply(RawJson(json))),
             Err(error) => Err(Failure::internal(error.to_string())),
         }
     }
@@ -34,26 +34,13 @@ pub trait Method: Serialize {
 pub type MethodResult = Result<EncodedReply, Failure>;
 
 /// Encoded result of a method.
-#[derive(Debug, Clone)]
-pub struct EncodedReply(pub(crate) Box<RawValue>);
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct EncodedReply(pub(crate) RawJson);
 
 impl EncodedReply {
     pub fn get(&self) -> &str {
         self.0.get()
-    }
-}
-
-impl PartialEq for EncodedReply {
-    fn eq(&self, other: &Self) -> bool {
-        self.get() == other.get()
-    }
-}
-
-impl Eq for EncodedReply {}
-
-impl Serialize for EncodedReply {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(to)
     }
 }
 
@@ -115,9 +102,9 @@ macro_rules! methods {
     };
 }
 
-/// How long a request to type something stays valid. A session that is late drops it, and tells the
+/// Time for which a request to type something is valid. A session that is late drops it, and tells the
 /// caller that it was not carried out.
-pub const GOOD_FOR: Duration = Duration::from_secs(3);
+pub const TYPING_REQUEST_VALIDITY: Duration = Duration::from_secs(3);
 
 /// Read parameters. Parameters that are not an object count as empty, as in the original.
 fn object<'a>(
@@ -142,19 +129,20 @@ methods! {
     "checkpoint" Checkpoint {} -> Checkpointing;
 
     /// Add instructions to the agent's next prompt.
-    "inject_prompt" InjectPrompt { prompt: Prompt, } -> Injected;
+    "inject_prompt" InjectPrompt { prompt: PromptText, } -> Injected;
 
     /// Give the keyboard to the person, or take it back.
     "set_interactive_mode" SetInteractiveMode { enabled: Enabled, } -> InteractiveMode;
 
     /// Send keys to the program in interactive mode.
-    "write_pty" WritePty { data: Keys, } -> Written;
+    "write_pty" WritePty { data: KeyText, } -> Written;
 
     "subscribe" Subscribe { events: Events, } -> Subscribed;
 
     "unsubscribe" Unsubscribe { events: Dropped, } -> Subscribed;
 
     /// Store a message. The reply follows when it is on disk.
+    #[derive(Default)]
     "send" Send {
         /// Chosen by the sender, so that a message that is sent twice is stored once.
         id: Option<MessageId>,
@@ -178,7 +166,7 @@ methods! {
         allow_self: bool,
         /// Type the body unchanged, then Enter.
         raw: bool,
-        /// Time of a raw request, which expires after [`GOOD_FOR`].
+        /// Time of a raw request, which expires after [`TYPING_REQUEST_VALIDITY`].
         asked_at: Option<Timestamp>,
     } -> Sent;
 
@@ -198,8 +186,8 @@ methods! {
 
     /// Type a text without storing or retrying it.
     "nudge" Nudge {
-        text: Keys,
-        /// Time of the request, which expires after [`GOOD_FOR`].
+        text: KeyText,
+        /// Time of the request, which expires after [`TYPING_REQUEST_VALIDITY`].
         asked_at: Option<Timestamp>,
     } -> Nudged;
 
@@ -219,7 +207,7 @@ methods! {
         lines: Option<u64>,
         /// Include colours.
         ansi: bool,
-    } -> Screen;
+    } -> ScreenText;
 
     /// Report an event of the agent's hook.
     "hook_event" HookEvent {
@@ -243,23 +231,8 @@ impl Send {
     /// Create a message to the agent whose socket gets it.
     pub fn new(body: impl Into<String>) -> Self {
         Self {
-            id: None,
-            from: None,
-            from_evidence: None,
-            to: None,
-            subject: None,
             body: body.into(),
-            priority: None,
-            reply_to: None,
-            key: None,
-            ttl_ms: None,
-            not_before: None,
-            deadline_ms: None,
-            expects_reply: false,
-            closes: None,
-            allow_self: false,
-            raw: false,
-            asked_at: None,
+            ..Self::default()
         }
     }
 
@@ -387,7 +360,7 @@ pub struct Paused {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Screen {
+pub struct ScreenText {
     pub lines: Vec<String>,
     pub cols: u16,
     pub rows: u16,

@@ -2,12 +2,12 @@
 //!
 //! The named types are those for which the original has its own rule or error text.
 
-use crate::fields::{self, Items};
+use crate::fields::{self, Items, RawJson};
 use crate::rpc::Failure;
 use crate::topic::Interest;
 use posthaste_core::IdPrefix;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Serialize, Serializer};
 use serde_json::error::Category;
 use serde_json::value::RawValue;
 
@@ -33,41 +33,19 @@ fn decode<T: DeserializeOwned>(field: &'static str, value: &RawValue) -> Result<
     })
 }
 
-fn required<T: DeserializeOwned>(
-    field: &'static str,
-    value: Option<&RawValue>,
-) -> Result<T, Failure> {
-    match value {
-        Some(value) => decode(field, value),
-        None => Err(Failure::invalid_params(format!(
-            "Missing '{field}' parameter"
-        ))),
-    }
+macro_rules! required_params {
+    ($($type:ty),*) => {
+        $(impl Param for $type {
+            fn read(field: &'static str, value: Option<&RawValue>) -> Result<Self, Failure> {
+                let missing = || format!("Missing '{field}' parameter");
+                let value = value.ok_or_else(|| Failure::invalid_params(missing()))?;
+                decode(field, value)
+            }
+        })*
+    };
 }
 
-impl Param for String {
-    fn read(field: &'static str, value: Option<&RawValue>) -> Result<Self, Failure> {
-        required(field, value)
-    }
-}
-
-impl Param for u64 {
-    fn read(field: &'static str, value: Option<&RawValue>) -> Result<Self, Failure> {
-        required(field, value)
-    }
-}
-
-impl Param for IdPrefix {
-    fn read(field: &'static str, value: Option<&RawValue>) -> Result<Self, Failure> {
-        required(field, value)
-    }
-}
-
-impl Param for Vec<IdPrefix> {
-    fn read(field: &'static str, value: Option<&RawValue>) -> Result<Self, Failure> {
-        required(field, value)
-    }
-}
+required_params!(String, u64, IdPrefix, Vec<IdPrefix>);
 
 /// Null counts as missing.
 impl<T: DeserializeOwned> Param for Option<T> {
@@ -104,7 +82,7 @@ fn some_text(
     let value = value.ok_or_else(wrong)?;
     match decode::<String>(field, value) {
         Ok(text) if holds(&text) => Ok(text),
-        Err(failure) if failure.code == Failure::PARSE => Err(failure),
+        Err(failure) if failure.code == Failure::PARSE_ERROR => Err(failure),
         Ok(_) | Err(_) => Err(wrong()),
     }
 }
@@ -112,9 +90,9 @@ fn some_text(
 /// Instructions for the next prompt: trimmed and not empty.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
-pub struct Prompt(pub String);
+pub struct PromptText(pub String);
 
-impl Param for Prompt {
+impl Param for PromptText {
     fn read(field: &'static str, value: Option<&RawValue>) -> Result<Self, Failure> {
         let text = some_text(field, value, |text| !text.trim().is_empty())?;
         Ok(Self(text.trim().to_owned()))
@@ -124,9 +102,9 @@ impl Param for Prompt {
 /// Keys as typed: not trimmed, and not empty.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
-pub struct Keys(pub String);
+pub struct KeyText(pub String);
 
-impl Param for Keys {
+impl Param for KeyText {
     fn read(field: &'static str, value: Option<&RawValue>) -> Result<Self, Failure> {
         some_text(field, value, |text| !text.is_empty()).map(Self)
     }
@@ -150,15 +128,16 @@ impl Param for Enabled {
 }
 
 /// A hook's JSON payload in its original form; only its harness interprets it.
-#[derive(Debug, Clone)]
-pub struct Payload(Box<RawValue>);
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Payload(RawJson);
 
 impl Payload {
     /// Replace line breaks by spaces, so that the payload fits into a line. JSON has line breaks
     /// only between tokens.
     pub fn new(json: &str) -> serde_json::Result<Self> {
         let line = json.trim().replace(['\n', '\r'], " ");
-        RawValue::from_string(line).map(Self)
+        RawValue::from_string(line).map(|value| Self(RawJson(value)))
     }
 
     /// Payload of a hook without data.
@@ -167,25 +146,11 @@ impl Payload {
     }
 
     pub(crate) fn keep(value: &RawValue) -> Self {
-        Self(value.to_owned())
+        Self(RawJson::keep(value))
     }
 
     pub fn get(&self) -> &str {
         self.0.get()
-    }
-}
-
-impl PartialEq for Payload {
-    fn eq(&self, other: &Self) -> bool {
-        self.get() == other.get()
-    }
-}
-
-impl Eq for Payload {}
-
-impl Serialize for Payload {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(to)
     }
 }
 
@@ -196,7 +161,7 @@ impl Param for Payload {
     }
 
     fn is_absent(&self) -> bool {
-        fields::is_null(&self.0)
+        *self == Self::null()
     }
 }
 

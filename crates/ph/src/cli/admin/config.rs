@@ -1,7 +1,8 @@
-use crate::context::Context;
+//! `ph config`: prints the settings and the source of each.
+
+use crate::cli::prelude::*;
 use posthaste_client::settings::{NamedSetting, SettingSource};
-use posthaste_core::text;
-use posthaste_store::report::{Code, Result};
+use serde_json::json;
 
 /// Show the settings and the source of each value
 #[derive(Debug, clap::Args)]
@@ -55,65 +56,47 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
 }
 
 fn show(context: &mut Context) -> Result<Code> {
+    let layers = &context.layers;
+    let (book, harnesses) = (layers.roster.rows(), layers.harnesses.rows());
     if context.json {
-        let settings: Vec<_> = context
-            .layers
-            .rows()
-            .map(|(setting, value)| {
-                serde_json::json!({
-                    "key": setting.key, "value": value.text, "source": value.source.to_string(),
-                    "env": setting.env, "default": setting.default, "help": setting.help,
-                })
+        let settings = layers.rows().map(|(setting, value)| {
+            json!({
+                "key": setting.key, "value": value.text, "source": value.source.to_string(),
+                "env": setting.env, "default": setting.default, "help": setting.help,
             })
-            .collect();
-        let named = |rows: Vec<NamedSetting>| -> Vec<_> {
-            let rows = rows.into_iter().map(|row| {
-                let source = row.source.to_string();
-                serde_json::json!({ "key": row.key, "value": row.value, "source": source })
-            });
-            rows.collect()
+        });
+        let named = |rows: &[NamedSetting]| -> Vec<_> {
+            let rows = rows.iter();
+            rows.map(
+                |row| json!({"key": row.key, "value": row.value, "source": row.source.to_string()}),
+            )
+            .collect()
         };
-        let book = named(context.layers.roster().rows());
-        let harnesses = named(context.layers.harnesses().rows());
-        let ignored = named(context.layers.ignored().to_vec());
-        let value = serde_json::json!({
+        let value = json!({
             "home": { "value": context.home.path(), "source": context.home_source.to_string() },
             "files": context.config_files,
-            "settings": settings,
-            "book": book,
-            "harness": harnesses,
-            "ignored": ignored,
+            "settings": settings.collect::<Vec<_>>(),
+            "book": named(&book),
+            "harness": named(&harnesses),
+            "ignored": named(&layers.ignored),
         });
         context.out.json(&value)?;
         return Ok(Code::Ok);
     }
-    let home = format!(
-        "home = {}  ({})",
-        text::visible(&context.home.path().display().to_string()),
-        context.home_source
-    );
-    let shown = |key: &str, value: &str, source: &SettingSource| {
-        format!(
-            "{key} = {}  ({})",
-            text::one_line(value, 80),
-            text::visible(&source.to_string())
-        )
+    let line = |key: &str, value: &str, source: &SettingSource| {
+        let (value, source) = (text::one_line(value, 80), source.to_string());
+        format!("{key} = {value}  ({})", text::visible(&source))
     };
-    let settings = context.layers.rows();
-    let mut rows: Vec<String> = settings
-        .map(|(setting, value)| shown(setting.key, &value.text, &value.source))
-        .collect();
-    let book = context.layers.roster().rows();
-    let named = book.into_iter().chain(context.layers.harnesses().rows());
-    rows.extend(named.map(|row| shown(&row.key, &row.value, &row.source)));
-    let ignored = context.layers.ignored().iter();
-    rows.extend(ignored.map(|row| {
-        let row = shown(&row.key, &row.value, &row.source);
-        format!("{row}, ignored: a project cannot set it")
-    }));
-    context.out.line(home)?;
-    for row in rows {
-        context.out.line(row)?;
+    let named_line = |row: &NamedSetting| line(&row.key, &row.value, &row.source);
+    let home = text::visible(&context.home.path().display().to_string());
+    let mut lines = vec![format!("home = {home}  ({})", context.home_source)];
+    let settings = layers.rows();
+    lines.extend(settings.map(|(setting, value)| line(setting.key, &value.text, &value.source)));
+    lines.extend(book.iter().chain(&harnesses).map(named_line));
+    let ignored = layers.ignored.iter().map(named_line);
+    lines.extend(ignored.map(|line| format!("{line}, ignored: a project cannot set it")));
+    for line in lines {
+        context.out.line(line)?;
     }
     Ok(Code::Ok)
 }

@@ -1,16 +1,15 @@
-use crate::context::{Context, GlobalOptions};
+//! `ph doctor`: checks the home, the journal, the settings, the sessions and the agents.
+
+use crate::cli::prelude::*;
 use crate::output::{Output, counted, progress, progress_done};
 use anstream::ColorChoice;
 use anstyle::AnsiColor;
 use posthaste_client::session::sessions;
 use posthaste_core::harness::version;
-use posthaste_core::text;
-use posthaste_session::harness::{Catalogue, installed};
+use posthaste_session::harness::installed;
 use posthaste_store::health::Health;
 use posthaste_store::live::process::is_program;
-use posthaste_store::report::{Code, Report, Result};
 use posthaste_store::{Error, Hint, Home, Journal};
-use serde::Serialize;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -31,7 +30,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Verdict {
+enum FindingKind {
     Ok,
     /// Information that is not a problem.
     Info,
@@ -41,7 +40,7 @@ enum Verdict {
 #[derive(Debug, Serialize)]
 struct Finding {
     check: &'static str,
-    verdict: Verdict,
+    verdict: FindingKind,
     detail: String,
     hint: Option<String>,
 }
@@ -67,14 +66,14 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     findings.extend(permissions(&context.home));
     findings.extend(disk_space(&context.home));
     match Journal::open_existing(context.home.clone(), context.config.patience) {
-        Ok(None) => findings.push(info("journal", "nothing stored yet".to_owned())),
+        Ok(None) => findings.push(info("journal", "nothing stored yet")),
         Ok(Some(mut journal)) => {
             if args.rebuild_views {
                 progress("rebuilding the views");
                 let rebuilt = journal.rebuild_views();
                 progress_done();
                 rebuilt?;
-                findings.push(ok("views", "rebuilt from the facts".to_owned()));
+                findings.push(ok("views", "rebuilt from the facts"));
             }
             progress("checking the journal");
             let found = journal_findings(&mut journal);
@@ -91,57 +90,51 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         Ok(script) => script.map(|settings| mail(&settings.path)),
         Err(report) => Some(failed("mail", &report)),
     });
-    findings.extend(sessions_without_mail(context));
-    findings.extend(untested_versions(context));
-    findings.extend(
-        OPTIONAL_PROGRAMS
-            .iter()
-            .map(|program| optional_program(context, program)),
-    );
+    findings.extend(session_findings(context));
+    findings.extend(OPTIONAL_PROGRAMS.map(|program| optional_program(context, program)));
     print(&mut context.out, context.json, &findings)?;
-    let is_wrong = findings
-        .iter()
-        .any(|finding| finding.verdict == Verdict::Wrong);
-    Ok(if is_wrong { Code::No } else { Code::Ok })
+    let has_problem = findings.iter().any(|it| it.verdict == FindingKind::Wrong);
+    Ok(if has_problem { Code::No } else { Code::Ok })
 }
 
 /// Report that the home cannot be used. Read nothing in it.
-pub(crate) fn report_unusable_home(said: &GlobalOptions, report: &Report) -> Result<Code> {
+pub(crate) fn report_unusable_home(options: &GlobalOptions, report: &Report) -> Result<Code> {
     let findings = [
         ok("version", format!("ph {}", env!("CARGO_PKG_VERSION"))),
         failed("home", report),
     ];
     let mut out = Output::new(ColorChoice::Auto);
-    print(&mut out, said.json, &findings)?;
+    print(&mut out, options.json, &findings)?;
     out.flush()?;
     Ok(Code::No)
 }
 
-fn ok(check: &'static str, detail: String) -> Finding {
+impl Finding {
+    fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+fn finding(check: &'static str, verdict: FindingKind, detail: impl Into<String>) -> Finding {
     Finding {
         check,
-        verdict: Verdict::Ok,
-        detail,
+        verdict,
+        detail: detail.into(),
         hint: None,
     }
 }
 
-fn info(check: &'static str, detail: String) -> Finding {
-    Finding {
-        check,
-        verdict: Verdict::Info,
-        detail,
-        hint: None,
-    }
+fn ok(check: &'static str, detail: impl Into<String>) -> Finding {
+    finding(check, FindingKind::Ok, detail)
 }
 
-fn wrong(check: &'static str, detail: String, hint: Option<String>) -> Finding {
-    Finding {
-        check,
-        verdict: Verdict::Wrong,
-        detail,
-        hint,
-    }
+fn info(check: &'static str, detail: impl Into<String>) -> Finding {
+    finding(check, FindingKind::Info, detail)
+}
+
+fn wrong(check: &'static str, detail: impl Into<String>) -> Finding {
+    finding(check, FindingKind::Wrong, detail)
 }
 
 fn damaged(error: &Error) -> Finding {
@@ -149,15 +142,17 @@ fn damaged(error: &Error) -> Finding {
         Error::Corrupt { .. } => Some(RESTORE_HINT.to_owned()),
         other => other.hint(),
     };
-    wrong("journal", error.to_string(), hint)
+    Finding {
+        hint,
+        ..wrong("journal", error.to_string())
+    }
 }
 
 fn failed(check: &'static str, report: &Report) -> Finding {
-    wrong(
-        check,
-        report.message().to_owned(),
-        report.advice().map(str::to_owned),
-    )
+    Finding {
+        hint: report.advice().map(str::to_owned),
+        ..wrong(check, report.message())
+    }
 }
 
 fn permissions(home: &Home) -> Option<Finding> {
@@ -182,10 +177,10 @@ fn permissions(home: &Home) -> Option<Finding> {
     })
     .collect();
     Some(if loose.is_empty() {
-        ok("permissions", "private to its user".to_owned())
+        ok("permissions", "private to its user")
     } else {
         let hint = format!("chmod -R go-rwx {}", home.path().display());
-        wrong("permissions", loose.join(", "), Some(hint))
+        wrong("permissions", loose.join(", ")).hint(hint)
     })
 }
 
@@ -202,24 +197,32 @@ fn disk_space(home: &Home) -> Option<Finding> {
             home.path().display(),
             free / 1024
         );
-        wrong("disk", detail, Some("free some space".to_owned()))
+        wrong("disk", detail).hint("free some space")
     })
 }
 
-/// Return one finding for each session whose program has an untested version.
-fn untested_versions(context: &Context) -> Vec<Finding> {
-    let living = sessions::running(&context.home, context.config.patience, context.now);
-    let findings = living
-        .unwrap_or_default()
-        .into_iter()
-        .filter_map(|session| {
-            let version = session.version?;
-            let tested = &session.tested_versions;
-            let detail = version::described(&version, tested);
+/// Return the sessions that get no mail from the mail script, and those whose program has an
+/// untested version.
+fn session_findings(context: &Context) -> Vec<Finding> {
+    // Problems of the home itself are separate findings.
+    let sessions = sessions::running(&context.home, context.config.patience, context.now);
+    let sessions = sessions.unwrap_or_default();
+    let mut findings = Vec::new();
+    for session in &sessions {
+        if let Some(trouble) = &session.mail_trouble {
+            let detail = format!("{} gets no mail: {}", session.name, trouble.what);
+            findings.push(wrong("mail", detail));
+        }
+    }
+    for session in &sessions {
+        if let (Some(version), tested @ [_, ..]) = (&session.version, &session.tested_versions[..])
+        {
+            let detail = version::described(version, tested);
             let detail = format!("{} runs {} {detail}", session.name, session.harness);
-            (!tested.is_empty()).then(|| info("version", detail))
-        });
-    findings.collect()
+            findings.push(info("version", detail));
+        }
+    }
+    findings
 }
 
 /// Report the path and version of an optional program.
@@ -227,10 +230,11 @@ fn optional_program(context: &Context, program: &'static str) -> Finding {
     let path = std::env::var_os("PATH");
     let found = path.and_then(|path| installed::on_path(program, &path, Path::new("/")));
     let Some(found) = found else {
-        return info(program, "not installed".to_owned());
+        return info(program, "not installed");
     };
     let shown = found.display().to_string();
-    let harness = Catalogue::load(&context.home, &context.config.harnesses.status_rows())
+    let harness = context
+        .catalogue()
         .and_then(|catalogue| catalogue.take(program));
     let known = harness.ok().map(|harness| harness.version);
     let version = known.and_then(|known| {
@@ -245,28 +249,17 @@ fn optional_program(context: &Context, program: &'static str) -> Finding {
     version.unwrap_or_else(|| ok(program, shown))
 }
 
-/// Return one finding for each session that gets no mail from the mail script.
-fn sessions_without_mail(context: &Context) -> Vec<Finding> {
-    // Problems of the home itself are separate findings.
-    let living = sessions::running(&context.home, context.config.patience, context.now);
-    let living = living.unwrap_or_default();
-    let troubled = living.into_iter().filter_map(|session| {
-        let trouble = session.mail_trouble?;
-        let detail = format!("{} gets no mail: {}", session.name, trouble.what);
-        Some(wrong("mail", detail, None))
-    });
-    troubled.collect()
-}
-
 /// Report whether the mail script is executable.
 fn mail(script: &Path) -> Finding {
     let shown = text::visible(&script.display().to_string());
     if is_program(script) {
         ok("mail", format!("kept by {shown}"))
     } else {
-        let hint = "the setting mail.provider names it; 'chmod +x' makes it executable";
-        let detail = format!("kept by {shown}, which is not an executable file");
-        wrong("mail", detail, Some(hint.to_owned()))
+        wrong(
+            "mail",
+            format!("kept by {shown}, which is not an executable file"),
+        )
+        .hint("the setting mail.provider names it; 'chmod +x' makes it executable")
     }
 }
 
@@ -285,11 +278,7 @@ fn journal_findings(journal: &mut Journal) -> Vec<Finding> {
             ),
         )
     } else {
-        wrong(
-            "journal",
-            health.damage.join("; "),
-            Some(RESTORE_HINT.to_owned()),
-        )
+        wrong("journal", health.damage.join("; ")).hint(RESTORE_HINT)
     };
     let versions: Vec<_> = health.view_versions.iter().map(u32::to_string).collect();
     let views = ok(
@@ -312,8 +301,7 @@ fn content_findings(health: &Health) -> Vec<Finding> {
     if !health.is_gap_free {
         findings.push(wrong(
             "numbers",
-            "facts are missing: there is a gap in their sequence numbers".to_owned(),
-            None,
+            "facts are missing: there is a gap in their sequence numbers",
         ));
     }
     if health.odd_count > 0 {
@@ -332,16 +320,13 @@ fn content_findings(health: &Health) -> Vec<Finding> {
     if health.stray_files > 0 {
         let count = counted(health.stray_files, "message file");
         let detail = format!("{count} without a message in the journal");
-        let hint = "an interrupted send leaves one; many mean that a journal was lost".to_owned();
-        findings.push(wrong("files", detail, Some(hint)));
+        let hint = "an interrupted send leaves one; many mean that a journal was lost";
+        findings.push(wrong("files", detail).hint(hint));
     }
     if !health.lost_bodies.is_empty() {
         let ids: Vec<_> = health.lost_bodies.iter().map(|id| id.id8()).collect();
-        findings.push(wrong(
-            "bodies",
-            format!("the bodies of {} are lost", ids.join(", ")),
-            None,
-        ));
+        let detail = format!("the bodies of {} are lost", ids.join(", "));
+        findings.push(wrong("bodies", detail));
     }
     findings
 }
@@ -366,9 +351,9 @@ fn print(out: &mut Output, is_json: bool, findings: &[Finding]) -> Result<()> {
     }
     for finding in findings {
         let (word, style) = match finding.verdict {
-            Verdict::Ok => ("ok   ", AnsiColor::Green.on_default()),
-            Verdict::Info => ("-    ", anstyle::Style::new().dimmed()),
-            Verdict::Wrong => ("WRONG", AnsiColor::Red.on_default().bold()),
+            FindingKind::Ok => ("ok   ", AnsiColor::Green.on_default()),
+            FindingKind::Info => ("-    ", anstyle::Style::new().dimmed()),
+            FindingKind::Wrong => ("WRONG", AnsiColor::Red.on_default().bold()),
         };
         out.line(format!(
             "{style}{word}{style:#}  {:<11}  {}",

@@ -1,5 +1,4 @@
-use crate::hook;
-use posthaste_store::report::Code;
+//! `ph hook`: the arguments with which agents' hooks call `ph`.
 
 /// Report an agent's hook event to its session
 ///
@@ -15,26 +14,16 @@ Examples:
 pub(crate) struct Args {
     /// Harness of the calling agent; 'ph harness ls' lists them
     #[arg(value_name = "HARNESS")]
-    harness: String,
+    pub(crate) harness: String,
     /// Event name, if the JSON has no 'hook_event_name'
     #[arg(long, value_name = "NAME")]
-    event: Option<String>,
+    pub(crate) event: Option<String>,
     /// Agent whose mail is printed if there is no session and PH_AGENT is not set
     #[arg(long, value_name = "NAME")]
-    agent: Option<String>,
+    pub(crate) agent: Option<String>,
     /// Set by a session that added this hook to the program's settings
     #[arg(long)]
-    injected: bool,
-}
-
-pub(crate) fn run(args: Args) -> Code {
-    hook::run(&hook::Call {
-        harness: args.harness,
-        event: args.event,
-        agent: args.agent,
-        is_injected: args.injected,
-    });
-    Code::Ok
+    pub(crate) injected: bool,
 }
 
 #[cfg(test)]

@@ -1,11 +1,8 @@
-use crate::cli::names::NameParser;
-use crate::context::Context;
-use crate::hook_install::{self, State, Target};
-use crate::output::note;
+//! `ph hooks`: installs or removes ph's hook in an agent's settings, after asking the person.
+
+use crate::cli::prelude::*;
+use crate::hook_install::{self, AgentSettings, HookState};
 use anstyle::{AnsiColor, Style};
-use posthaste_core::{AgentName, text};
-use posthaste_store::report::{Code, Report, Result};
-use serde::Serialize;
 use std::io::{BufRead, IsTerminal};
 use std::path::PathBuf;
 
@@ -36,7 +33,7 @@ enum HooksVerb {
         #[arg(value_name = "HARNESS", value_parser = harness())]
         harness: String,
         /// Agent whose mail is shown if PH_AGENT is not set
-        #[arg(long, value_name = "NAME", value_parser = NameParser)]
+        #[arg(long, value_name = "NAME", value_parser = parse_name)]
         agent: Option<AgentName>,
         /// Do not ask for confirmation
         #[arg(long)]
@@ -68,7 +65,7 @@ fn harness() -> clap::builder::PossibleValuesParser {
 #[derive(Debug, Serialize)]
 struct HookStatus {
     harness: &'static str,
-    state: State,
+    state: HookState,
     path: PathBuf,
     /// Whether this call has changed the state.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -95,7 +92,7 @@ fn install(
     agent: Option<&AgentName>,
     yes: bool,
 ) -> Result<Code> {
-    let target = Target::of(harness)?;
+    let target = AgentSettings::of(harness)?;
     let file = target.file()?;
     let before = hook_install::read(&file)?;
     let command = target.command(agent)?;
@@ -104,18 +101,23 @@ fn install(
     let is_new = before.as_deref() != Some(after.as_str());
     if is_new {
         confirm(context, &file, before.as_deref(), Some(&after), yes)?;
-        hook_install::apply(&file, before.as_deref(), Some(&after), was == State::Not)?;
+        hook_install::apply(
+            &file,
+            before.as_deref(),
+            Some(&after),
+            was == HookState::Not,
+        )?;
     }
-    print_outcome(context, &target, State::Installed, is_new)
+    print_outcome(context, &target, HookState::Installed, is_new)
 }
 
 fn uninstall(context: &mut Context, harness: &str, yes: bool) -> Result<Code> {
-    let target = Target::of(harness)?;
+    let target = AgentSettings::of(harness)?;
     let file = target.file()?;
     let before = hook_install::read(&file)?;
     let was = target.state(before.as_deref(), None)?;
-    let (Some(before), false) = (&before, was == State::Not) else {
-        return print_outcome(context, &target, State::Not, false);
+    let (Some(before), false) = (&before, was == HookState::Not) else {
+        return print_outcome(context, &target, HookState::Not, false);
     };
     let copy = hook_install::read(&hook_install::backup_of(&file))?;
     let after = target.uninstalled(before, copy.as_deref())?;
@@ -125,7 +127,7 @@ fn uninstall(context: &mut Context, harness: &str, yes: bool) -> Result<Code> {
         // The copy would equal the settings file.
         let _ = std::fs::remove_file(hook_install::backup_of(&file));
     }
-    print_outcome(context, &target, State::Not, true)
+    print_outcome(context, &target, HookState::Not, true)
 }
 
 /// Show the change, and ask for confirmation unless `yes`.
@@ -175,7 +177,7 @@ fn confirm(
     Ok(())
 }
 
-fn hook_status(target: &Target, state: State, changed: Option<bool>) -> HookStatus {
+fn hook_status(target: &AgentSettings, state: HookState, changed: Option<bool>) -> HookStatus {
     let copy = target
         .file()
         .ok()
@@ -191,8 +193,8 @@ fn hook_status(target: &Target, state: State, changed: Option<bool>) -> HookStat
 
 fn print_outcome(
     context: &mut Context,
-    target: &Target,
-    state: State,
+    target: &AgentSettings,
+    state: HookState,
     changed: bool,
 ) -> Result<Code> {
     let status = hook_status(target, state, Some(changed));
@@ -202,7 +204,7 @@ fn print_outcome(
     }
     let word = if changed { "now" } else { "already" };
     let outcome = match state {
-        State::Not if !changed => "was not installed".to_owned(),
+        HookState::Not if !changed => "was not installed".to_owned(),
         state => format!("is {word} {}", state.description()),
     };
     context
@@ -217,7 +219,7 @@ fn print_outcome(
 fn status(context: &mut Context, harness: Option<&str>) -> Result<Code> {
     let mut all = Vec::new();
     for name in hook_install::names().filter(|name| harness.is_none_or(|wanted| wanted == *name)) {
-        let target = Target::of(name)?;
+        let target = AgentSettings::of(name)?;
         let text = hook_install::read(&target.file()?)?;
         let command = target.command(None)?;
         let state = target.state_of(text.as_deref(), &command)?;

@@ -1,9 +1,8 @@
-use crate::cli::names::{NameParser, complete_agents, complete_harnesses};
-use crate::context::Context;
+//! `ph mcp`: the server's arguments, and the settings with which an agent starts it.
+
+use crate::cli::prelude::*;
 use crate::mcp::config::{Snippet, Surroundings};
-use posthaste_core::AgentName;
 use posthaste_store::home::find::HomeSource;
-use posthaste_store::report::{Code, Result};
 use serde_json::json;
 
 /// Serve mail, tasks and notes to an agent over MCP
@@ -44,7 +43,7 @@ struct ConfigArgs {
     #[arg(value_name = "HARNESS", add = complete_harnesses())]
     harness: String,
     /// Agent to serve outside of 'ph run' [default: the session's agent]
-    #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    #[arg(long, value_name = "NAME", value_parser = parse_name, add = complete_agents())]
     agent: Option<AgentName>,
 }
 

@@ -3,12 +3,10 @@
 pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod doctor;
-pub(crate) mod export;
 pub(crate) mod harness;
 pub(crate) mod hook;
 pub(crate) mod hooks;
-pub(crate) mod import;
-pub(crate) mod log;
+pub(crate) mod journal;
 pub(crate) mod mcp;
 pub(crate) mod provider;
 pub(crate) mod trust;

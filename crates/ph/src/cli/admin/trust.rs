@@ -1,31 +1,31 @@
-use crate::context::GlobalOptions;
+//! `ph trust`: accepts a project's home, for persons only.
+
+use crate::cli::prelude::*;
 use crate::output::Output;
 use anstream::ColorChoice;
-use posthaste_core::text;
 use posthaste_store::Home;
 use posthaste_store::home::find as home;
 use posthaste_store::live::place::{self, Launch, Place};
 use posthaste_store::live::process;
-use posthaste_store::report::{Code, Report, Result};
 use std::path::Path;
 
 /// Accept a project's home that was copied, cloned or unpacked
 ///
 /// ph refuses a .posthaste directory with mail that you did not create on this machine, because its
 /// mail would be delivered to your agents. 'ph trust' makes such a home private and gives it this
-/// project's id, so that ph uses it from then on. Its manifests, and settings that can run programs,
-/// stay ignored. A .posthaste directory with only settings becomes a home.
+/// project's id, so that ph uses it from then on. Its manifests, and settings that can run
+/// programs, stay ignored. A .posthaste directory with only settings becomes a home.
 ///
-/// The sessions that are recorded in the home are accepted too: 'ph restart NAME' runs the command of
-/// NAME with its variables, in its directory. 'ph trust' prints these commands.
+/// The sessions that are recorded in the home are accepted too: 'ph restart NAME' runs the command
+/// of NAME with its variables, in its directory. 'ph trust' prints these commands.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   ph trust --home .posthaste")]
 pub(crate) struct Args {}
 
-pub(crate) fn run(_: &Args, said: &GlobalOptions) -> Result<Code> {
-    let Some(path) = &said.home else {
+pub(crate) fn run(_: &Args, options: &GlobalOptions) -> Result<Code> {
+    let Some(path) = &options.home else {
         return Err(Report::usage("cannot trust a home: --home is missing")
             .hint("run 'ph trust --home PATH'"));
     };
@@ -38,7 +38,7 @@ pub(crate) fn run(_: &Args, said: &GlobalOptions) -> Result<Code> {
     let home = home::trust(path)?;
     let launches = recorded_launches(&home);
     let mut out = Output::new(ColorChoice::Auto);
-    if said.json {
+    if options.json {
         let commands = launches.iter().map(|launch| {
             serde_json::json!({
                 "name": launch.name,
@@ -66,7 +66,8 @@ pub(crate) fn run(_: &Args, said: &GlobalOptions) -> Result<Code> {
 }
 
 /// Return why the caller is taken for an agent, if it is. Besides the variable, this looks at the
-/// processes above: an agent can unset the variable for `ph`, but not for the programs that started it.
+/// processes above: an agent can unset the variable for `ph`, but not for the programs that started
+/// it.
 fn agent_evidence(path: &Path) -> Option<String> {
     if std::env::var_os("PH_AGENT").is_some_and(|agent| !agent.is_empty()) {
         return Some("PH_AGENT is set".to_owned());

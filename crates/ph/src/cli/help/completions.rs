@@ -1,7 +1,8 @@
-use crate::context::GlobalOptions;
+//! `ph completions`: shell scripts that call `ph` for completions.
+
+use crate::cli::prelude::*;
 use crate::output::Output;
 use clap_complete::env::Shells;
-use posthaste_store::report::{Code, Report, Result};
 
 /// Print a shell completion script
 ///
@@ -17,7 +18,7 @@ pub(crate) struct Args {
     shell: String,
 }
 
-pub(crate) fn run(args: &Args, said: &GlobalOptions) -> Result<Code> {
+pub(crate) fn run(args: &Args, options: &GlobalOptions) -> Result<Code> {
     let shells = Shells::builtins();
     let shell = shells
         .completer(&args.shell)
@@ -27,7 +28,7 @@ pub(crate) fn run(args: &Args, said: &GlobalOptions) -> Result<Code> {
     shell
         .write_registration(crate::cli::COMPLETE, "ph", "ph", "ph", &mut script)
         .map_err(failed)?;
-    let mut out = Output::new(crate::cli::help::color(said));
+    let mut out = Output::new(crate::cli::help::color(options));
     out.bytes(&script)?;
     out.flush()?;
     Ok(Code::Ok)

@@ -1,7 +1,9 @@
-use crate::context::GlobalOptions;
-use crate::output::{Output, note};
+//! `ph man`: manual pages, made from the help texts.
+
+use crate::cli::prelude::*;
+use crate::output::Output;
 use clap::CommandFactory;
-use posthaste_store::report::{Code, EXIT_CODES, Report, Result};
+use posthaste_store::report::EXIT_CODES;
 use std::path::PathBuf;
 
 /// Print a manual page, or write all of them to a directory
@@ -20,7 +22,7 @@ pub(crate) struct Args {
     dir: Option<PathBuf>,
 }
 
-pub(crate) fn run(args: &Args, said: &GlobalOptions) -> Result<Code> {
+pub(crate) fn run(args: &Args, options: &GlobalOptions) -> Result<Code> {
     let mut command = crate::cli::Cli::command().long_about(crate::cli::DESCRIPTION);
     command.build();
     if let Some(dir) = &args.dir {
@@ -50,7 +52,7 @@ pub(crate) fn run(args: &Args, said: &GlobalOptions) -> Result<Code> {
         ))
         .hint("'ph' lists all verbs")
     })?;
-    let mut out = Output::new(crate::cli::help::color(said));
+    let mut out = Output::new(crate::cli::help::color(options));
     out.bytes(&page)?;
     out.flush()?;
     Ok(Code::Ok)

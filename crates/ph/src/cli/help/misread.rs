@@ -1,12 +1,11 @@
-//! Invalid command lines: the error to print and the exit code.
+//! Invalid command lines: the error to print, its hint, and the exit code.
 
+use crate::cli::prelude::*;
 use crate::output;
 use anstream::ColorChoice;
 use anstream::adapter::strip_str;
 use anstyle::AnsiColor;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use posthaste_core::text;
-use posthaste_store::report::{Code, Report};
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -28,9 +27,8 @@ pub(crate) fn tell(error: &clap::Error, words: &[OsString]) -> ExitCode {
         // The caller is an agent, which must neither fail nor see an error.
         return Code::Ok.into();
     }
-    let told_better = negative_duration(error, &words).or_else(|| split_text(error, &words));
-    let code = match told_better {
-        Some(report) => crate::output::show(&report),
+    let code = match split_text(error, &words) {
+        Some(report) => output::show(&report),
         None => {
             output::to_stderr(&parser_message(error, &words));
             Code::Usage.into()
@@ -55,16 +53,15 @@ pub(crate) fn tell(error: &clap::Error, words: &[OsString]) -> ExitCode {
 /// Convert the error to a report, for a caller in this process.
 pub(crate) fn report(error: &clap::Error) -> Report {
     // The invalid value may be long and have several lines: the parser's message is enough.
-    if let Some(complaint) = std::error::Error::source(error) {
-        return Report::usage(complaint);
-    }
-    let told = error.render().to_string();
-    let mut parts = told.split("\n\n").map(str::trim);
-    let first = parts.next().unwrap_or_default();
+    let message = match std::error::Error::source(error) {
+        Some(complaint) => complaint.to_string(),
+        None => error.render().to_string(),
+    };
+    let (first, rest) = message.split_once("\n\n").unwrap_or((&message, ""));
     let first = first.strip_prefix("error: ").unwrap_or(first);
     let report = Report::usage(text::one_line(first, 300));
-    match parts.find_map(|part| part.strip_prefix("tip: ")) {
-        Some(tip) => report.hint(tip),
+    match rest.trim_start().strip_prefix("tip: ") {
+        Some(rest) => report.hint(rest.lines().next().unwrap_or_default()),
         None => report,
     }
 }
@@ -78,10 +75,10 @@ fn parser_message(error: &clap::Error, words: &[String]) -> String {
 }
 
 /// Turn the parser's tips into `hint:` lines, directly below the error.
-fn with_hints(told: &str) -> String {
+fn with_hints(message: &str) -> String {
     let cyan = AnsiColor::Cyan.on_default();
     let mut lines: Vec<String> = Vec::new();
-    for line in told.lines() {
+    for line in message.lines() {
         let plain = strip_str(line).to_string();
         match plain.trim_start().strip_prefix("tip: ") {
             Some(tip) => {
@@ -93,36 +90,6 @@ fn with_hints(told: &str) -> String {
     }
     lines.push(String::new());
     lines.join("\n")
-}
-
-/// Options that take a duration.
-const DURATION_OPTIONS: [&str; 6] = [
-    "--ttl",
-    "--in",
-    "--deadline",
-    "--timeout",
-    "--max-pause",
-    "--for",
-];
-
-/// Report a negative duration such as '--ttl -5s', which the parser takes for a flag.
-fn negative_duration(error: &clap::Error, words: &[String]) -> Option<Report> {
-    let Some(ContextValue::String(said)) = error.get(ContextKind::InvalidArg) else {
-        return None;
-    };
-    let is_negative = |word: &str| {
-        let rest = word.strip_prefix('-');
-        rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
-    };
-    let is_meant = |pair: &[String]| {
-        let (flag, value) = (pair[0].as_str(), pair[1].as_str());
-        let is_at_fault = value.starts_with(said.as_str()) || said.starts_with(flag);
-        DURATION_OPTIONS.contains(&flag) && is_negative(value) && is_at_fault
-    };
-    let pair = words.windows(2).find(|pair| is_meant(pair))?;
-    let shown = text::one_line(&pair[1], 40);
-    let report = Report::usage(format!("invalid value '{shown}' for '{}'", pair[0]));
-    Some(report.hint("durations are positive, for example 90s, 10m, 1h30m, 2d"))
 }
 
 /// Report a message text that the parser took apart: text that begins with '-', or several words
@@ -162,15 +129,12 @@ fn verb(words: &[String]) -> Option<&str> {
 
 /// Find --color in a command line that is otherwise invalid.
 fn color(words: &[String]) -> Option<ColorChoice> {
-    let (place, said) = words
-        .iter()
-        .enumerate()
-        .find_map(|(place, word)| Some((place, word.strip_prefix("--color")?)))?;
-    let said = match said {
-        "" => words.get(place + 1)?,
-        value => value.strip_prefix('=')?,
+    let at = words.iter().position(|word| word.starts_with("--color"))?;
+    let choice = match words[at].strip_prefix("--color=") {
+        Some(choice) => choice,
+        None => words.get(at + 1)?,
     };
-    match said {
+    match choice {
         "always" => Some(ColorChoice::Always),
         "never" => Some(ColorChoice::Never),
         _ => None,

@@ -1,14 +1,16 @@
+//! `ph help`: the help text of a verb, or a topic.
+
 pub(crate) mod completions;
 pub(crate) mod groups;
 pub(crate) mod man;
 pub(crate) mod misread;
 
-use crate::context::GlobalOptions;
+use crate::cli::prelude::*;
 use crate::output::Output;
 use anstream::ColorChoice;
 use clap::CommandFactory;
 use clap::builder::StyledStr;
-use posthaste_store::report::{Code, EXIT_CODES, Report, Result};
+use posthaste_store::report::EXIT_CODES;
 
 /// Explain a verb or a topic
 ///
@@ -24,9 +26,9 @@ pub(crate) struct Args {
     topic: Vec<String>,
 }
 
-pub(crate) fn run(args: &Args, said: &GlobalOptions) -> Result<Code> {
+pub(crate) fn run(args: &Args, options: &GlobalOptions) -> Result<Code> {
     if args.topic == ["exit-codes"] {
-        let mut out = Output::new(color(said));
+        let mut out = Output::new(color(options));
         out.text(EXIT_CODES)?;
         out.flush()?;
         return Ok(Code::Ok);
@@ -47,21 +49,21 @@ pub(crate) fn run(args: &Args, said: &GlobalOptions) -> Result<Code> {
         .chain(args.topic.iter().map(String::as_str));
     // Handled like '--help', so that both print the same.
     match command.try_get_matches_from_mut(words.chain(["--help"])) {
-        Err(help) => print(&help.render(), said),
-        Ok(_) => print(&command.render_long_help(), said),
+        Err(help) => print(&help.render(), options),
+        Ok(_) => print(&command.render_long_help(), options),
     }
 }
 
-pub(crate) fn print(help: &StyledStr, said: &GlobalOptions) -> Result<Code> {
-    let mut out = Output::new(color(said));
+pub(crate) fn print(help: &StyledStr, options: &GlobalOptions) -> Result<Code> {
+    let mut out = Output::new(color(options));
     out.text(help.ansi())?;
     out.flush()?;
     Ok(Code::Ok)
 }
 
 /// Return the colour choice of the flag. Help texts do not read the settings.
-pub(crate) fn color(said: &GlobalOptions) -> ColorChoice {
-    match said.color.as_deref() {
+pub(crate) fn color(options: &GlobalOptions) -> ColorChoice {
+    match options.color.as_deref() {
         Some("always") => ColorChoice::Always,
         Some("never") => ColorChoice::Never,
         _ => ColorChoice::Auto,

@@ -1,14 +1,13 @@
-use crate::cli::names::{NameParser, complete_harnesses};
+//! `ph build`: starts a session that runs an agent in a loop.
+
+use crate::cli::prelude::*;
 use crate::cli::session::run::{
     Paths, SessionOptions, check_name, default_name_of, start_here, terminal_size, words,
 };
-use crate::context::Context;
 use jiff::SignedDuration;
-use posthaste_core::AgentName;
 use posthaste_session::host::start::Resumption;
 use posthaste_session::loop_::{BuildArguments, loop_settings};
 use posthaste_store::live::place::Launch;
-use posthaste_store::report::{Code, Report, Result};
 use posthaste_store::times::parse_duration;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -35,7 +34,7 @@ its name is part of its next prompt."
 )]
 pub(crate) struct Args {
     /// The agent's name [default: the spec's file name without extension, else the prd's directory]
-    #[arg(long, short, value_name = "NAME", value_parser = NameParser)]
+    #[arg(long, short, value_name = "NAME", value_parser = parse_name)]
     name: Option<AgentName>,
     /// Specification of what to build
     #[arg(long, short, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
@@ -56,7 +55,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 5)]
     failures: u32,
     /// Treat an agent without output for this long as hanging
-    #[arg(long, value_name = "TIME", default_value = "30m", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "30m", value_parser = parse_duration, allow_hyphen_values = true)]
     idle: SignedDuration,
     /// Instructions that replace the built-in ones
     #[arg(long, short, value_name = "TEXT")]

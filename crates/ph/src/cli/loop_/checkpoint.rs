@@ -1,14 +1,10 @@
-//! `checkpoint` and `resume`.
+//! `ph checkpoint` and `ph resume`: pause a loop between two iterations, and continue it.
 
-use crate::cli::names::{NameParser, complete_agents};
-use crate::cli::session::pause::ask;
-use crate::context::Context;
-use posthaste_core::AgentName;
+use crate::cli::prelude::*;
+use crate::cli::session::call_session;
 use posthaste_core::loop_::LoopPhase;
 use posthaste_store::live::place::Place;
-use posthaste_store::report::{Code, Result};
-use posthaste_wire::method;
-use serde::Serialize;
+use serde_json::json;
 
 /// Pause a loop after its current iteration
 ///
@@ -21,7 +17,7 @@ Examples:
   ph resume login")]
 pub(crate) struct Args {
     /// The agent's name
-    #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    #[arg(value_name = "NAME", value_parser = parse_name, add = complete_agents())]
     name: AgentName,
 }
 
@@ -34,57 +30,45 @@ Examples:
   ph resume login")]
 pub(crate) struct ResumeArgs {
     /// The agent's name
-    #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    #[arg(value_name = "NAME", value_parser = parse_name, add = complete_agents())]
     name: AgentName,
-}
-
-#[derive(Serialize)]
-struct Answer<'a> {
-    name: &'a AgentName,
-    status: &'static str,
 }
 
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let name = &args.name;
-    ask(context, name, &method::Checkpoint {})?;
+    call_session(context, name, &method::Checkpoint {})?;
     let (status, when) = match is_paused(context, name) {
         true => ("checkpointed", "is paused"),
         false => ("checkpoint_requested", "pauses after this"),
     };
-    if context.json {
-        context.out.json(&Answer { name, status })?;
-    } else {
-        let line = format!("{name} {when}; 'ph resume {name}' continues it");
-        context.out.line(line)?;
-    }
+    let line = format!("{name} {when}; 'ph resume {name}' continues it");
+    context.print(&json!({"name": name, "status": status}), line)?;
     Ok(Code::Ok)
 }
 
 /// Return whether `name` is a loop that has reached a checkpoint.
 fn is_paused(context: &Context, name: &AgentName) -> bool {
     let record = Place::of(&context.home, name).record();
-    let journal = context.reader().ok().flatten();
-    let state = journal.and_then(|mut journal| journal.loop_state(name).ok().flatten());
+    let state = context.query(|journal| journal.loop_state(name));
     record.is_some_and(|record| record.launch.is_loop())
-        && state.is_some_and(|state| matches!(state.phase, LoopPhase::Paused { .. }))
+        && state
+            .ok()
+            .flatten()
+            .is_some_and(|state| matches!(state.phase, LoopPhase::Paused { .. }))
 }
 
 pub(crate) fn resume(context: &mut Context, args: &ResumeArgs) -> Result<Code> {
     let name = &args.name;
-    let answer = ask(context, name, &method::Resume {});
-    let answer = answer.map_err(|report| match report.advice() {
+    let resumed = call_session(context, name, &method::Resume {});
+    let resumed = resumed.map_err(|report| match report.advice() {
         Some(_) => report,
         None => report.hint(format!("'ph status {name}' shows its status")),
-    });
-    let paused = answer?.paused;
-    let code = if paused { Code::No } else { Code::Ok };
-    let status = if paused { "paused" } else { "running" };
-    if context.json {
-        context.out.json(&Answer { name, status })?;
-    } else if paused {
-        context.out.line(format!("{name} is still paused"))?;
-    } else {
-        context.out.line(format!("{name} continues"))?;
-    }
+    })?;
+    let (status, line, code) = match resumed.paused {
+        true => ("paused", "is still paused", Code::No),
+        false => ("running", "continues", Code::Ok),
+    };
+    let json = json!({"name": name, "status": status});
+    context.print(&json, format!("{name} {line}"))?;
     Ok(code)
 }

@@ -1,15 +1,8 @@
 //! Arguments and output that the verbs for tasks and notes share.
 
 use crate::cli::loop_::worklist;
-use crate::context::Context;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-use posthaste_client::mail;
-use posthaste_core::AgentName;
-use posthaste_store::Journal;
-use posthaste_store::report::{Code, Result};
-use serde::Serialize;
+use crate::cli::prelude::*;
 use std::fmt::Display;
-use std::str::FromStr;
 
 /// The iteration to which a task's status or a note belongs.
 #[derive(Debug, clap::Args)]
@@ -25,14 +18,6 @@ impl IterationArgs {
     }
 }
 
-/// Return a parser that accepts `words` only.
-pub(crate) fn one_of<T>(words: Vec<&'static str>) -> impl TypedValueParser<Value = T>
-where
-    T: FromStr<Err = String> + Clone + Send + Sync + 'static,
-{
-    PossibleValuesParser::new(words).try_map(|said| said.parse::<T>())
-}
-
 /// Print an entry that was stored.
 pub(crate) fn print_stored(
     context: &mut Context,
@@ -40,27 +25,21 @@ pub(crate) fn print_stored(
     json: &impl Serialize,
     line: impl Display,
 ) -> Result<Code> {
-    if context.json {
-        context.out.json(json)?;
-    } else {
-        context.out.line(line)?;
-    }
+    context.print(json, line)?;
     context.out.flush()?;
     mail::leave(journal);
     Ok(Code::Ok)
 }
 
 /// Print entries, one per line, or a note that there are none.
-pub(crate) fn print_list<T, J: Serialize>(
+pub(crate) fn print_list<T: Serialize>(
     context: &mut Context,
     entries: &[T],
-    json: impl Fn(&T) -> J,
     line: impl Fn(&T) -> String,
     if_empty: impl Display,
 ) -> Result<Code> {
     if context.json {
-        let json: Vec<J> = entries.iter().map(json).collect();
-        context.out.json(&json)?;
+        context.out.json(&entries)?;
         return Ok(Code::Ok);
     }
     if entries.is_empty() {

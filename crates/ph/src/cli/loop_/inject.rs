@@ -1,10 +1,8 @@
-use crate::cli::names::{NameParser, complete_agents};
-use crate::cli::session::pause::ask;
-use crate::context::Context;
-use posthaste_core::{AgentName, text};
-use posthaste_store::report::{Code, Report, Result};
-use posthaste_wire::method::{self, Injected};
-use posthaste_wire::param::Prompt;
+//! `ph inject`: adds instructions to a loop's next prompt.
+
+use crate::cli::prelude::*;
+use crate::cli::session::call_session;
+use posthaste_wire::param::PromptText;
 
 /// Add instructions to a loop's next prompt
 ///
@@ -16,7 +14,7 @@ Examples:
   ph inject login 'Fix the type errors first'")]
 pub(crate) struct Args {
     /// The agent's name
-    #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    #[arg(value_name = "NAME", value_parser = parse_name, add = complete_agents())]
     name: AgentName,
     /// Instructions
     #[arg(value_name = "TEXT")]
@@ -29,15 +27,8 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         return Err(Report::usage("the instructions are empty")
             .hint("for example: ph inject NAME 'Fix the type errors first'"));
     }
-    let prompt = Prompt(args.text.trim().to_owned());
-    let injected = ask(context, name, &method::InjectPrompt { prompt })?;
-    if context.json {
-        context.out.json(&injected)?;
-    } else {
-        let Injected::PromptInjected { .. } = injected;
-        context
-            .out
-            .line(format!("added to the next prompt of {name}"))?;
-    }
+    let prompt = PromptText(args.text.trim().to_owned());
+    let injected = call_session(context, name, &method::InjectPrompt { prompt })?;
+    context.print(&injected, format!("added to the next prompt of {name}"))?;
     Ok(Code::Ok)
 }

@@ -1,12 +1,11 @@
+//! `ph note`: adds and lists an agent's notes.
+
 use crate::cli::loop_::entries::{self, IterationArgs};
 use crate::cli::loop_::worklist;
-use crate::cli::names::{NameParser, complete_agents};
-use crate::context::Context;
+use crate::cli::prelude::*;
 use anstyle::{AnsiColor, Style};
 use clap::builder::TypedValueParser;
-use posthaste_core::{AgentName, Note, NoteType, text};
-use posthaste_store::report::{Code, Result};
-use posthaste_wire as wire;
+use posthaste_core::{Note, NoteType};
 use std::slice;
 
 /// Manage an agent's notes for its later iterations
@@ -45,7 +44,7 @@ struct AddArgs {
     #[arg(value_name = "TEXT")]
     text: String,
     /// Agent that the note belongs to [default: PH_AGENT, else human]
-    #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    #[arg(long, value_name = "NAME", value_parser = parse_name, add = complete_agents())]
     agent: Option<AgentName>,
     /// Type of the note: learning, stuck, tip or decision
     #[arg(long = "type", value_name = "T", default_value = "learning", value_parser = kind(), hide_possible_values = true)]
@@ -57,7 +56,7 @@ struct AddArgs {
 #[derive(Debug, clap::Args)]
 struct LsArgs {
     /// Agent that the notes belong to [default: PH_AGENT, else human]
-    #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    #[arg(long, value_name = "NAME", value_parser = parse_name, add = complete_agents())]
     agent: Option<AgentName>,
     /// List only notes of this type: learning, stuck, tip or decision
     #[arg(long = "type", value_name = "T", value_parser = kind(), hide_possible_values = true)]
@@ -65,7 +64,7 @@ struct LsArgs {
 }
 
 fn kind() -> impl TypedValueParser<Value = NoteType> {
-    entries::one_of(NoteType::ALL.map(NoteType::as_str).to_vec())
+    one_of(NoteType::ALL.map(NoteType::as_str))
 }
 
 pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
@@ -76,22 +75,21 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
 }
 
 fn add(context: &mut Context, args: AddArgs) -> Result<Code> {
-    let agent = worklist::whose(context, args.agent.as_ref())?;
-    let note = worklist::new_note(context, args.kind, args.text, args.when.number()?)?;
-    let mut journal = context.journal()?;
-    let note = worklist::add_note(context, &mut journal, agent, note)?;
-    entries::print_stored(context, journal, &wire::Note::new(&note), note.id)
+    let agent = worklist::owner(context, args.agent.as_ref())?;
+    let iteration = args.when.number()?;
+    let (journal, note) = worklist::add_note(context, agent, args.kind, args.text, iteration)?;
+    entries::print_stored(context, journal, &note, note.id)
 }
 
 fn list(context: &mut Context, args: &LsArgs) -> Result<Code> {
-    let agent = worklist::whose(context, args.agent.as_ref())?;
+    let agent = worklist::owner(context, args.agent.as_ref())?;
     let kinds = args
         .kind
         .as_ref()
         .map_or(&NoteType::ALL[..], slice::from_ref);
     let notes = worklist::notes(context, &agent, kinds)?;
     let if_empty = entries::no_entries(args.kind, "notes", &agent);
-    entries::print_list(context, &notes, wire::Note::new, line, if_empty)
+    entries::print_list(context, &notes, line, if_empty)
 }
 
 fn line(note: &Note) -> String {

@@ -1,14 +1,12 @@
+//! `ph task`: adds and lists an agent's tasks, and sets their status.
+
 use crate::cli::loop_::entries::{self, IterationArgs};
 use crate::cli::loop_::worklist;
-use crate::cli::names::{NameParser, TaskIdParser, complete_agents, complete_tasks};
-use crate::context::Context;
+use crate::cli::prelude::*;
 use anstyle::{AnsiColor, Style};
 use clap::builder::TypedValueParser;
-use posthaste_core::{AgentName, IdPrefix, Task, TaskStatus, text};
-use posthaste_store::Error;
-use posthaste_store::report::{Code, Report, Result};
-use posthaste_wire as wire;
-use serde::Serialize;
+use posthaste_core::{IdPrefix, Task, TaskStatus};
+use posthaste_store::operation::TaskChange;
 use std::slice;
 
 /// Manage an agent's task list
@@ -54,7 +52,7 @@ struct AddArgs {
     #[arg(value_name = "TEXT")]
     text: String,
     /// Agent whose list it is [default: PH_AGENT, else human]
-    #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    #[arg(long, value_name = "NAME", value_parser = parse_name, add = complete_agents())]
     agent: Option<AgentName>,
     /// Status: remaining or blocked
     #[arg(long, value_name = "S", default_value = "remaining", value_parser = status(&TaskStatus::FIRST), hide_possible_values = true)]
@@ -66,7 +64,7 @@ struct AddArgs {
 #[derive(Debug, clap::Args)]
 struct LsArgs {
     /// Agent whose list it is [default: PH_AGENT, else human]
-    #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    #[arg(long, value_name = "NAME", value_parser = parse_name, add = complete_agents())]
     agent: Option<AgentName>,
     /// List only tasks with this status: in_progress, blocked, remaining or completed
     #[arg(long, value_name = "S", value_parser = status(&TaskStatus::ALL), hide_possible_values = true)]
@@ -76,20 +74,21 @@ struct LsArgs {
 #[derive(Debug, clap::Args)]
 struct StatusArgs {
     /// Task id or id prefix
-    #[arg(value_name = "ID", value_parser = TaskIdParser, add = complete_tasks())]
+    #[arg(value_name = "ID", value_parser = parse_task_id, add = complete_tasks())]
     id: IdPrefix,
     /// New status: in_progress, blocked, remaining or completed
     #[arg(value_name = "STATUS", value_parser = status(&TaskStatus::ALL), hide_possible_values = true)]
     status: TaskStatus,
     /// Change the task only if it is on this agent's list [default: any]
-    #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    #[arg(long, value_name = "NAME", value_parser = parse_name, add = complete_agents())]
     agent: Option<AgentName>,
     #[command(flatten)]
     when: IterationArgs,
 }
 
 fn status(which: &[TaskStatus]) -> impl TypedValueParser<Value = TaskStatus> {
-    entries::one_of(which.iter().map(|status| status.as_str()).collect())
+    let words = which.iter().map(|status| status.as_str());
+    one_of(words.collect::<Vec<_>>())
 }
 
 pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
@@ -101,22 +100,21 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
 }
 
 fn add(context: &mut Context, args: AddArgs) -> Result<Code> {
-    let agent = worklist::whose(context, args.agent.as_ref())?;
-    let task = worklist::new_task(context, args.text, args.status, args.when.number()?)?;
-    let mut journal = context.journal()?;
-    let task = worklist::add_task(context, &mut journal, agent, task)?;
-    entries::print_stored(context, journal, &wire::Task::new(&task), task.id)
+    let agent = worklist::owner(context, args.agent.as_ref())?;
+    let iteration = args.when.number()?;
+    let (journal, task) = worklist::add_task(context, agent, args.text, args.status, iteration)?;
+    entries::print_stored(context, journal, &task, task.id)
 }
 
 fn list(context: &mut Context, args: &LsArgs) -> Result<Code> {
-    let agent = worklist::whose(context, args.agent.as_ref())?;
+    let agent = worklist::owner(context, args.agent.as_ref())?;
     let statuses = args
         .status
         .as_ref()
         .map_or(&TaskStatus::ALL[..], slice::from_ref);
     let tasks = worklist::tasks(context, &agent, statuses)?;
     let if_empty = entries::no_entries(args.status, "tasks", &agent);
-    entries::print_list(context, &tasks, wire::Task::new, line, if_empty)
+    entries::print_list(context, &tasks, line, if_empty)
 }
 
 fn line(task: &Task) -> String {
@@ -139,32 +137,24 @@ fn colour(status: TaskStatus) -> Style {
 }
 
 #[derive(Serialize)]
-struct Changed {
+struct ChangedTask {
     #[serde(flatten)]
-    task: wire::Task,
+    task: Task,
     changed: bool,
 }
 
 fn set_status(context: &mut Context, args: &StatusArgs) -> Result<Code> {
-    let Some(mut journal) = context.reader()? else {
-        return Err(Error::NoTask(args.id.clone()).into());
-    };
     let StatusArgs {
-        id,
-        status,
-        agent,
-        when,
+        id, status, agent, ..
     } = args;
-    if let Some(agent) = agent {
-        let owner = journal.task(id)?.agent;
-        if owner != *agent {
-            return Err(Report::not_found(format!("no task {id} of {agent}"))
-                .hint(format!("that task is on the list of {owner}")));
-        }
-    }
-    let (task, changed) = worklist::set_status(context, &mut journal, id, *status, when.number()?)?;
-    let already = if changed { "" } else { "already " };
+    let iteration = args.when.number()?;
+    let (journal, change) = worklist::set_status(context, agent.as_ref(), id, *status, iteration)?;
+    let TaskChange { task, is_changed } = change;
+    let already = if is_changed { "" } else { "already " };
     let line = format!("{} {already}{}", task.id.id8(), task.status);
-    let task = wire::Task::new(&task);
-    entries::print_stored(context, journal, &Changed { task, changed }, line)
+    let changed = ChangedTask {
+        task,
+        changed: is_changed,
+    };
+    entries::print_stored(context, journal, &changed, line)
 }

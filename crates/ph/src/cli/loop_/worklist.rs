@@ -1,29 +1,29 @@
 //! Reads and writes an agent's tasks, notes and completion in the journal, for verbs and tools.
 //!
-//! The core decides what is allowed. Tasks and notes are always in the journal, even if a script keeps
-//! the mail.
+//! The core decides what is allowed. Tasks and notes are always in the journal, even if a script
+//! keeps the mail. A writer gets the journal back, to tidy it after its output.
 
 use crate::context::Context;
 use posthaste_core::tasks::{NewNote, NewTask, TaskCounts};
 use posthaste_core::{AgentName, IdPrefix, Note, NoteId, NoteType, Task, TaskId, TaskStatus};
 use posthaste_store::operation::{AddNote, AddTask, MoveTask, RecordCompletion, TaskChange};
 use posthaste_store::report::{Report, Result};
-use posthaste_store::{Denied, Journal};
+use posthaste_store::{Denied, Error, Journal};
 use uuid::Uuid;
 
 /// Return the agent whose list is used: the named one, else the caller.
-pub(crate) fn whose(context: &Context, said: Option<&AgentName>) -> Result<AgentName> {
-    match said {
+pub(crate) fn owner(context: &Context, name: Option<&AgentName>) -> Result<AgentName> {
+    match name {
         Some(name) => context.config.roster.agent(&name.clone().into()),
         None => Ok(context.me()?.0),
     }
 }
 
 /// Return the loop's iteration: the given one, else that of the calling agent.
-pub(crate) fn iteration(said: Option<u32>) -> Result<Option<u32>> {
+pub(crate) fn iteration(given: Option<u32>) -> Result<Option<u32>> {
     let around = std::env::var_os("PH_ITERATION").filter(|around| !around.is_empty());
-    let (None, Some(around)) = (said, around) else {
-        return Ok(said);
+    let (None, Some(around)) = (given, around) else {
+        return Ok(given);
     };
     let number = around.to_str().and_then(|around| around.parse().ok());
     number.map(Some).ok_or_else(|| {
@@ -32,13 +32,14 @@ pub(crate) fn iteration(said: Option<u32>) -> Result<Option<u32>> {
     })
 }
 
-/// Create a task. An invalid one is refused before a home is created for it.
-pub(crate) fn new_task(
+/// Add a task. An invalid one is refused before a home is created for it.
+pub(crate) fn add_task(
     context: &Context,
+    agent: AgentName,
     text: String,
     status: TaskStatus,
     iteration: Option<u32>,
-) -> Result<NewTask> {
+) -> Result<(Journal, Task)> {
     let task = NewTask {
         id: TaskId(Uuid::new_v4()),
         text,
@@ -47,60 +48,55 @@ pub(crate) fn new_task(
         by: context.me()?.0,
     };
     task.decide().map_err(Denied::Work)?;
-    Ok(task)
+    let (now, mut journal) = (context.now, context.journal()?);
+    let task = journal.commit(AddTask { now, agent, task })??;
+    Ok((journal, task))
 }
 
-pub(crate) fn add_task(
-    context: &Context,
-    journal: &mut Journal,
-    agent: AgentName,
-    task: NewTask,
-) -> Result<Task> {
-    let now = context.now;
-    Ok(journal.commit(AddTask { now, agent, task })??)
-}
-
-/// Set the status of a task. Return false if it already had that status.
+/// Set the status of a task, which must be on the list of `owner` if that is given.
 pub(crate) fn set_status(
     context: &Context,
-    journal: &mut Journal,
+    owner: Option<&AgentName>,
     id: &IdPrefix,
     status: TaskStatus,
     iteration: Option<u32>,
-) -> Result<(Task, bool)> {
-    let change = MoveTask {
+) -> Result<(Journal, TaskChange)> {
+    let mut journal = context.reader()?.ok_or_else(|| Error::NoTask(id.clone()))?;
+    let task = journal.task(id)?;
+    if let Some(agent) = owner.filter(|owner| **owner != task.agent) {
+        return Err(Report::not_found(format!("no task {id} of {agent}"))
+            .hint(format!("that task is on the list of {}", task.agent)));
+    }
+    let change = journal.commit(MoveTask {
         now: context.now,
         who: context.me()?.0,
-        task: journal.task(id)?.id,
+        task: task.id,
         status,
         iteration,
-    };
-    let TaskChange { task, is_changed } = journal.commit(change)??;
-    Ok((task, is_changed))
+    })??;
+    Ok((journal, change))
 }
 
-/// Return an agent's tasks with one of these statuses, by status, then in the order in which they were
-/// added.
+/// Return an agent's tasks with one of these statuses, by status, then in the order in which they
+/// were added.
 pub(crate) fn tasks(
     context: &Context,
     agent: &AgentName,
-    which: &[TaskStatus],
+    statuses: &[TaskStatus],
 ) -> Result<Vec<Task>> {
-    let mut tasks = match context.reader()? {
-        Some(mut journal) => journal.tasks(agent, which)?,
-        None => Vec::new(),
-    };
+    let mut tasks = context.query(|journal| journal.tasks(agent, statuses))?;
     tasks.sort_by_key(|task| task.status);
     Ok(tasks)
 }
 
-/// Create a note, if it is valid.
-pub(crate) fn new_note(
+/// Add a note. An invalid one is refused before a home is created for it.
+pub(crate) fn add_note(
     context: &Context,
+    agent: AgentName,
     kind: NoteType,
     text: String,
     iteration: Option<u32>,
-) -> Result<NewNote> {
+) -> Result<(Journal, Note)> {
     let note = NewNote {
         id: NoteId(Uuid::new_v4()),
         kind,
@@ -109,46 +105,31 @@ pub(crate) fn new_note(
         by: context.me()?.0,
     };
     note.decide().map_err(Denied::Work)?;
-    Ok(note)
+    let (now, mut journal) = (context.now, context.journal()?);
+    let note = journal.commit(AddNote { now, agent, note })??;
+    Ok((journal, note))
 }
 
-pub(crate) fn add_note(
-    context: &Context,
-    journal: &mut Journal,
-    agent: AgentName,
-    note: NewNote,
-) -> Result<Note> {
-    let now = context.now;
-    Ok(journal.commit(AddNote { now, agent, note })??)
-}
-
-pub(crate) fn notes(context: &Context, agent: &AgentName, which: &[NoteType]) -> Result<Vec<Note>> {
-    match context.reader()? {
-        Some(mut journal) => Ok(journal.notes(agent, which)?),
-        None => Ok(Vec::new()),
-    }
+pub(crate) fn notes(context: &Context, agent: &AgentName, kinds: &[NoteType]) -> Result<Vec<Note>> {
+    context.query(|journal| journal.notes(agent, kinds))
 }
 
 pub(crate) fn counts(context: &Context, agent: &AgentName) -> Result<TaskCounts> {
-    match context.reader()? {
-        Some(mut journal) => Ok(journal.task_counts(agent)?),
-        None => Ok(TaskCounts::default()),
-    }
+    context.query(|journal| journal.task_counts(agent))
 }
 
-/// Record that an agent reports completion.
+/// Record that the calling agent reports completion.
 pub(crate) fn complete(
     context: &Context,
-    journal: &mut Journal,
     agent: &AgentName,
     iteration: Option<u32>,
-) -> Result<()> {
-    let complete = RecordCompletion {
+) -> Result<Journal> {
+    let mut journal = context.journal()?;
+    journal.commit(RecordCompletion {
         now: context.now,
-        who: context.me()?.0,
+        who: agent.clone(),
         agent: agent.clone(),
         iteration,
-    };
-    journal.commit(complete)??;
-    Ok(())
+    })??;
+    Ok(journal)
 }

@@ -1,11 +1,9 @@
-//! The verbs that change messages without writing one.
+//! `ph archive`, `cancel`, `delete`, `mark-read` and `mark-unread`: change messages without writing
+//! one.
 
 use crate::cli::mail::mailbox::Mailbox;
-use crate::cli::names::{NameParser, TypedId, complete_agents, complete_ids};
-use crate::context::Context;
-use posthaste_core::{AgentName, Order};
-use posthaste_store::operation::OrderEffect;
-use posthaste_store::report::{Code, Report, Result};
+use crate::cli::prelude::*;
+use posthaste_core::Order;
 
 /// Archive messages
 ///
@@ -80,57 +78,34 @@ struct IdsArgs {
 #[derive(Debug, clap::Args)]
 struct AgentArgs {
     /// Change nothing if a message is not to this agent
-    #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    #[arg(long, value_name = "NAME", value_parser = parse_name, add = complete_agents())]
     agent: Option<AgentName>,
 }
 
 pub(crate) fn archive(context: &mut Context, args: &ArchiveArgs) -> Result<Code> {
-    order(
-        context,
-        Order::Archive,
-        &args.ids,
-        |outcome| match outcome {
-            OrderEffect::Changed | OrderEffect::Unchanged => "archived",
-            OrderEffect::AlreadyArchived => "already archived",
-        },
-    )
+    order(context, Order::Archive, &args.ids)
 }
 
 pub(crate) fn cancel(context: &mut Context, args: &CancelArgs) -> Result<Code> {
-    order(context, Order::Cancel, &args.ids, |outcome| match outcome {
-        OrderEffect::Changed => "cancelled",
-        OrderEffect::Unchanged | OrderEffect::AlreadyArchived => "already cancelled",
-    })
+    order(context, Order::Cancel, &args.ids)
 }
 
 pub(crate) fn delete(context: &mut Context, args: &DeleteArgs) -> Result<Code> {
-    order(context, Order::Delete, &args.ids, |_| "deleted")
+    order(context, Order::Delete, &args.ids)
 }
 
 pub(crate) fn mark_read(context: &mut Context, args: &ReadArgs) -> Result<Code> {
     check_recipient(context, &args.ids, &args.recipient)?;
-    order(
-        context,
-        Order::MarkRead,
-        &args.ids,
-        |outcome| match outcome {
-            OrderEffect::Changed => "marked as read",
-            OrderEffect::Unchanged | OrderEffect::AlreadyArchived => "already read",
-        },
-    )
+    order(context, Order::MarkRead, &args.ids)
 }
 
 pub(crate) fn mark_unread(context: &mut Context, args: &UnreadArgs) -> Result<Code> {
     check_recipient(context, &args.ids, &args.recipient)?;
-    order(
-        context,
-        Order::MarkUnread,
-        &args.ids,
-        |outcome| match outcome {
-            OrderEffect::Changed => "marked as unread",
-            OrderEffect::Unchanged | OrderEffect::AlreadyArchived => "already unread",
-        },
-    )
+    order(context, Order::MarkUnread, &args.ids)
+}
+
+fn order(context: &mut Context, order: Order, args: &IdsArgs) -> Result<Code> {
+    Mailbox::open(context)?.order(context, order, &args.ids)
 }
 
 /// Refuse messages to another recipient than `--agent`.
@@ -154,13 +129,4 @@ fn check_recipient(context: &Context, args: &IdsArgs, recipient: &AgentArgs) -> 
         }
     }
     Ok(())
-}
-
-fn order(
-    context: &mut Context,
-    order: Order,
-    args: &IdsArgs,
-    word: fn(OrderEffect) -> &'static str,
-) -> Result<Code> {
-    Mailbox::open(context)?.order(context, order, &args.ids, word)
 }

@@ -1,19 +1,18 @@
+//! `ph check`: counts unread mail, and gives new mail to an agent's hook. An offer is recorded
+//! before it is printed, and again afterwards.
+
 use crate::cli::loop_::worklist;
 use crate::cli::mail::mailbox::{self, Mailbox};
-use crate::cli::names::{AddressParser, complete_agents};
-use crate::context::{Context, GlobalOptions};
-use crate::output::{self, note};
-use posthaste_client::mail;
-use posthaste_client::roster::Address;
+use crate::cli::prelude::*;
+use crate::output;
 use posthaste_core::inject::{self, Entry, MAX_BYTES};
 use posthaste_core::offer;
-use posthaste_core::{AgentName, Body, MessageId, MessageState, text};
+use posthaste_core::{Body, MessageId, MessageState};
 use posthaste_store::operation::{Inject, Injection, RecordDelivery};
-use posthaste_store::report::{Code, Report, Result};
 use posthaste_store::{InjectLock, Journal, Patience, files};
 
 /// Evidence recorded when a hook has printed a message.
-const PRINTED: &str = "its hook has printed it whole";
+const PRINTED_EVIDENCE: &str = "its hook has printed it whole";
 
 /// Check for unread messages
 ///
@@ -33,7 +32,7 @@ Examples:
   ph check --inject")]
 pub(crate) struct Args {
     /// Owner of the inbox [default: PH_AGENT, else human]
-    #[arg(value_name = "NAME", add = complete_agents(), value_parser = AddressParser)]
+    #[arg(value_name = "NAME", add = complete_agents(), value_parser = parse_address)]
     name: Option<Address>,
     /// Print new mail as a reminder for the calling agent
     #[arg(long, conflicts_with = "json")]
@@ -54,9 +53,10 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     Ok(if unread > 0 { Code::Ok } else { Code::No })
 }
 
-/// Run `ph check --inject` for a hook. Always succeeds: an agent must never fail because of its mail.
-pub(crate) fn inject(args: &Args, said: &GlobalOptions) -> Code {
-    if let Err(report) = try_inject(args, said)
+/// Run `ph check --inject` for a hook. Always succeeds: an agent must never fail because of its
+/// mail.
+pub(crate) fn inject(args: &Args, options: &GlobalOptions) -> Code {
+    if let Err(report) = try_inject(args, options)
         && report.is_failure()
     {
         note(format!("no mail was shown: {}", report.message()));
@@ -64,16 +64,14 @@ pub(crate) fn inject(args: &Args, said: &GlobalOptions) -> Code {
     Code::Ok
 }
 
-fn try_inject(args: &Args, said: &GlobalOptions) -> Result<()> {
-    let mut context = Context::new(said)?;
+fn try_inject(args: &Args, options: &GlobalOptions) -> Result<()> {
+    let mut context = Context::new(options)?;
     let name = context.owner(args.name.as_ref())?;
     let Some(reminder) = reminder(&mut context, &name, Caller::Anybody, note)? else {
         return Ok(());
     };
-    let printed = output::all_to_stdout(reminder.text.as_bytes());
-    let printed = printed.map_err(|error| error.to_string());
-    reminder.settle(&context, printed.as_ref().map_err(String::as_str))?;
-    printed.map_err(Report::storage)
+    let text = reminder.text.clone();
+    reminder.print(&context, &text)
 }
 
 /// The process on whose behalf mail is requested.
@@ -89,12 +87,12 @@ pub(crate) enum Caller {
 #[derive(Debug)]
 pub(crate) struct Reminder {
     pub(crate) text: String,
-    shown: Shown,
+    shown: OfferedMail,
 }
 
 /// The messages that a reminder offers.
 #[derive(Debug)]
-enum Shown {
+enum OfferedMail {
     /// None, because a person views an agent's mail.
     ToThePerson { agent: AgentName },
     /// These messages, as soon as they are printed.
@@ -108,36 +106,31 @@ enum Shown {
 }
 
 impl Reminder {
-    /// Record whether the reminder was printed. If printing failed, its messages become uncertain,
-    /// because the agent may have seen a part, and are offered again, marked as repeats.
-    pub(crate) fn settle(
-        self,
-        context: &Context,
-        printed: std::result::Result<&(), &str>,
-    ) -> Result<()> {
-        match (self.shown, printed) {
-            (Shown::ToThePerson { agent }, Ok(())) => note(format!(
+    /// Print the reminder as `text`, and record whether that succeeded. If it failed, its messages
+    /// become uncertain, because the agent may have seen a part, and are offered again, marked as
+    /// repeats.
+    pub(crate) fn print(self, context: &Context, text: &str) -> Result<()> {
+        let printed = output::all_to_stdout(text.as_bytes());
+        match self.shown {
+            OfferedMail::ToThePerson { agent } if printed.is_ok() => note(format!(
                 "shown to you, not recorded as shown to {agent}; a hook of {agent} sets \
                 PH_AGENT={agent}"
             )),
-            (Shown::ToThePerson { .. }, Err(_)) => {}
-            (
-                Shown::ToItsAgent {
-                    mut journal,
-                    agent,
-                    ids,
-                    lock,
-                },
-                printed,
-            ) => {
-                let said = match printed {
+            OfferedMail::ToThePerson { .. } => {}
+            OfferedMail::ToItsAgent {
+                mut journal,
+                agent,
+                ids,
+                lock,
+            } => {
+                let said = match &printed {
                     Ok(()) => offer::OfferReport::Offered {
                         route: inject::ROUTE.to_owned(),
-                        evidence: PRINTED.to_owned(),
+                        evidence: PRINTED_EVIDENCE.to_owned(),
                         proof_awaited: false,
                     },
-                    Err(why) => offer::OfferReport::Uncertain {
-                        reason: format!("a hook could not print it: {why}"),
+                    Err(error) => offer::OfferReport::Uncertain {
+                        reason: format!("a hook could not print it: {error}"),
                     },
                 };
                 let record = RecordDelivery {
@@ -151,12 +144,12 @@ impl Reminder {
                 mail::leave(*journal);
             }
         }
-        Ok(())
+        printed.map_err(|error| Report::storage(format!("cannot print the agent's mail: {error}")))
     }
 }
 
 /// Return an agent's new mail as a reminder, if there is any. Unless the caller is a person, the
-/// messages are 'offering' until [`Reminder::settle`].
+/// messages are 'offering' until [`Reminder::print`].
 pub(crate) fn reminder(
     context: &mut Context,
     name: &AgentName,
@@ -206,7 +199,7 @@ fn preview(context: &Context, mut journal: Journal, name: &AgentName) -> Result<
     let agent = name.clone();
     Ok(Reminder {
         text: render(context, &messages, unread),
-        shown: Shown::ToThePerson { agent },
+        shown: OfferedMail::ToThePerson { agent },
     })
 }
 
@@ -229,7 +222,7 @@ fn claim(context: &Context, mut journal: Journal, name: &AgentName) -> Result<Op
     }
     Ok(Some(Reminder {
         text: render(context, &messages, unread),
-        shown: Shown::ToItsAgent {
+        shown: OfferedMail::ToItsAgent {
             journal: Box::new(journal),
             agent: name.clone(),
             ids: messages.iter().map(|state| state.message.id).collect(),

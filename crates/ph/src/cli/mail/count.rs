@@ -1,9 +1,7 @@
+//! `ph count`: counts the messages in an inbox.
+
 use crate::cli::mail::mailbox::Mailbox;
-use crate::cli::names::{AddressParser, complete_agents};
-use crate::context::Context;
-use posthaste_client::roster::Address;
-use posthaste_store::report::{Code, Result};
-use posthaste_wire::Count;
+use crate::cli::prelude::*;
 
 /// Count the messages in an inbox
 #[derive(Debug, clap::Args)]
@@ -13,19 +11,14 @@ Examples:
   ph count --json | jq .unread")]
 pub(crate) struct Args {
     /// Owner of the inbox [default: PH_AGENT, else human]
-    #[arg(value_name = "NAME", value_parser = AddressParser, add = complete_agents())]
+    #[arg(value_name = "NAME", value_parser = parse_address, add = complete_agents())]
     name: Option<Address>,
 }
 
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let name = context.owner(args.name.as_ref())?;
-    let Count { total, unread } = Mailbox::open(context)?.count(context, &name)?;
-    if context.json {
-        context.out.json(&Count { total, unread })?;
-    } else {
-        context
-            .out
-            .line(format!("{total} in total, {unread} unread"))?;
-    }
+    let count = Mailbox::open(context)?.count(context, &name)?;
+    let line = format!("{} in total, {} unread", count.total, count.unread);
+    context.print(&count, line)?;
     Ok(Code::Ok)
 }

@@ -1,8 +1,7 @@
-use crate::cli::mail::mailbox::{self, Mailbox, Part};
-use crate::cli::names::{AddressParser, complete_agents};
-use crate::context::Context;
-use posthaste_client::roster::Address;
-use posthaste_store::report::{Code, Result};
+//! `ph inbox`: lists an agent's messages.
+
+use crate::cli::mail::mailbox::{self, InboxPart, Mailbox};
+use crate::cli::prelude::*;
 
 /// List an agent's unread messages
 ///
@@ -16,7 +15,7 @@ Examples:
   ph inbox coder-1 --prompt >> prompt.md")]
 pub(crate) struct Args {
     /// Owner of the inbox [default: PH_AGENT, else human]
-    #[arg(value_name = "NAME", value_parser = AddressParser, add = complete_agents())]
+    #[arg(value_name = "NAME", value_parser = parse_address, add = complete_agents())]
     name: Option<Address>,
     /// Include messages that were read but not archived, and messages that failed
     #[arg(long)]
@@ -32,10 +31,10 @@ pub(crate) struct Args {
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let name = context.owner(args.name.as_ref())?;
     let part = match (args.awaiting, args.prompt, args.all) {
-        (true, _, _) => Part::Awaiting,
-        (_, true, _) => Part::Imported,
-        (_, _, true) => Part::All,
-        (_, _, false) => Part::Unread,
+        (true, _, _) => InboxPart::Awaiting,
+        (_, true, _) => InboxPart::Imported,
+        (_, _, true) => InboxPart::All,
+        (_, _, false) => InboxPart::Unread,
     };
     let messages = Mailbox::open(context)?.list(context, &name, part)?;
     if args.prompt {

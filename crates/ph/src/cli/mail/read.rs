@@ -1,14 +1,12 @@
-use crate::cli::mail::mailbox::{Entry, Located, Mailbox, Marking};
-use crate::cli::names::{TypedId, complete_ids};
-use crate::context::Context;
+//! `ph read`: prints a message, and then marks it as read.
+
+use crate::cli::mail::mailbox::{Located, Mailbox, MailboxEntry, Marking};
+use crate::cli::prelude::*;
 use crate::output::message_text;
-use crate::output::note;
 use jiff::Timestamp;
-use posthaste_client::mail;
+use posthaste_core::Order;
 use posthaste_core::receipt::{Receipt, Step};
-use posthaste_core::{AgentName, Order, text};
 use posthaste_store::files;
-use posthaste_store::report::{Code, Result};
 
 /// Print a message and mark it as read
 ///
@@ -39,7 +37,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     } else if args.body {
         context.out.bytes(body.as_bytes())?;
     } else {
-        entry.print_head(context)?;
+        fields(context, entry.head(context))?;
         message_text::text(context, &body, "")?;
     }
     context.out.flush()?;
@@ -67,13 +65,13 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
 }
 
 /// Return the message as it is after this reading, its text, and whether to mark it.
-fn open(context: &Context, found: &mut Located<'_>) -> Result<(Entry, String, Marking)> {
+fn open(context: &Context, found: &mut Located<'_>) -> Result<(MailboxEntry, String, Marking)> {
     match found {
         Located::Script(message) => {
             let (message, marking) = message.open(context)?;
             let (message, copy) = (Box::new(message), None);
             let body = message.body.clone();
-            Ok((Entry::Script { message, copy }, body, marking))
+            Ok((MailboxEntry::Script { message, copy }, body, marking))
         }
         Located::Journal(_, state) => {
             let body = files::body(&context.home, &state.message)?;
@@ -88,7 +86,7 @@ fn open(context: &Context, found: &mut Located<'_>) -> Result<(Entry, String, Ma
                 state.status.apply(Step::Read);
                 state.receipts.push(reading(&me, context.now));
             }
-            Ok((Entry::Journal(state.clone()), body, marking))
+            Ok((MailboxEntry::Journal(state.clone()), body, marking))
         }
     }
 }

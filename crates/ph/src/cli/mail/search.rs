@@ -1,9 +1,8 @@
-use crate::cli::mail::mailbox::{self, Entry, Mailbox};
-use crate::cli::names::{NameParser, complete_agents};
-use crate::context::Context;
+//! `ph search`: finds messages by their words.
+
+use crate::cli::mail::mailbox::{self, Mailbox, MailboxEntry};
+use crate::cli::prelude::*;
 use crate::output::{progress, progress_done};
-use posthaste_core::AgentName;
-use posthaste_store::report::{Code, Report, Result};
 use posthaste_store::search::{Order, Query};
 
 /// Search messages for words
@@ -21,10 +20,10 @@ pub(crate) struct Args {
     #[arg(value_name = "QUERY", required = true)]
     words: Vec<String>,
     /// Find only messages from this agent
-    #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    #[arg(long, value_name = "NAME", value_parser = parse_name, add = complete_agents())]
     from: Option<AgentName>,
     /// Find only messages to this agent
-    #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    #[arg(long, value_name = "NAME", value_parser = parse_name, add = complete_agents())]
     to: Option<AgentName>,
     /// Print the best matches first, instead of the newest
     #[arg(long)]
@@ -50,20 +49,17 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         return Err(Report::usage("the query has no words"));
     }
     Mailbox::open(context)?.require_journal("search")?;
-    let messages = match context.reader()? {
-        Some(mut journal) => {
-            let found = journal.search(&query, |left| {
-                progress(format!("indexing: {left} facts left"));
-            });
-            progress_done();
-            found?
-        }
-        None => Vec::new(),
-    };
+    let messages = context.query(|journal| {
+        let found = journal.search(&query, |left| {
+            progress(format!("indexing: {left} facts left"));
+        });
+        progress_done();
+        found
+    })?;
     let code = match messages.is_empty() {
         true => Code::No,
         false => Code::Ok,
     };
-    mailbox::print_list(context, &Entry::all(messages))?;
+    mailbox::print_list(context, &MailboxEntry::all(messages))?;
     Ok(code)
 }

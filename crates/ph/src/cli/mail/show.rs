@@ -1,10 +1,9 @@
-use crate::cli::mail::mailbox::{Entry, EntryJson, Located, Mailbox};
-use crate::cli::names::{TypedId, complete_ids};
-use crate::context::Context;
-use crate::output::message_text::{self, field};
-use posthaste_client::mail;
+//! `ph show`: prints everything that is known about a message.
+
+use crate::cli::mail::mailbox::{Located, Mailbox, MailboxEntry, MailboxEntryJson};
+use crate::cli::prelude::*;
+use crate::output::message_text;
 use posthaste_store::files;
-use posthaste_store::report::{Code, Result};
 use posthaste_wire::{Detail, Receipt};
 
 /// Show a message and all its receipts
@@ -32,45 +31,43 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let file = files::ensure(&context.home, &state.message)
         .ok()
         .map(|path| path.display().to_string());
-    let reason = mail::why(&context.home, context.config.patience, context.now, &state).reason;
+    let reason = context.why(&state).reason;
     if context.json {
         let mut detail = Detail::new(&state, body, file, context.now);
         detail.message.reason = reason;
         context.out.json(&detail)?;
         return Ok(Code::Ok);
     }
-    let now = context.now;
-    let show = |time| context.config.time.show(time, now);
-    let envelope = &state.message.envelope;
-    let mut more = vec![("thread", envelope.thread_id.to_string())];
-    more.extend(file.map(|file| ("file", file)));
-    more.extend(envelope.key.clone().map(|key| ("key", key)));
-    more.extend(envelope.not_before.map(|time| ("not before", show(time))));
-    more.extend(envelope.expires_at.map(|time| ("expires", show(time))));
-    more.extend(envelope.deadline.map(|time| ("deadline", show(time))));
-    more.extend(envelope.closes.map(|id| ("closes", id.to_string())));
-    more.extend(envelope.cause.map(|id| ("cause", id.to_string())));
-    if envelope.hops > 0 {
-        more.push(("hops", envelope.hops.to_string()));
-    }
-    more.push((
-        "receipt",
-        state.status.at(&state.message, now).receipt().to_string(),
-    ));
-    more.extend(reason.map(|reason| ("because", reason)));
-    message_text::head(context, &state)?;
-    for (name, value) in more {
-        field(context, name, &value)?;
-    }
+    let show = |time| context.shown_time(time);
+    let (now, envelope) = (context.now, &state.message.envelope);
+    let receipt = state.status.at(&state.message, now).receipt().to_string();
+    let mut lines = message_text::head(context, &state);
+    lines.extend([
+        ("thread", Some(envelope.thread_id.to_string())),
+        ("file", file),
+        ("key", envelope.key.clone()),
+        ("not before", envelope.not_before.map(show)),
+        ("expires", envelope.expires_at.map(show)),
+        ("deadline", envelope.deadline.map(show)),
+        ("closes", envelope.closes.map(|id| id.to_string())),
+        ("cause", envelope.cause.map(|id| id.to_string())),
+        (
+            "hops",
+            (envelope.hops > 0).then(|| envelope.hops.to_string()),
+        ),
+        ("receipt", Some(receipt)),
+        ("because", reason),
+    ]);
+    fields(context, lines)?;
     let receipts = state.receipts.iter().map(Receipt::new).collect();
     message_text::receipts(context, receipts)?;
     message_text::text(context, &body, "")?;
     Ok(Code::Ok)
 }
 
-fn show_script_message(context: &mut Context, entry: &Entry) -> Result<Code> {
+fn show_script_message(context: &mut Context, entry: &MailboxEntry) -> Result<Code> {
     let body = entry.body(&context.home)?;
-    let (EntryJson::Script(shown), Entry::Script { copy, .. }) =
+    let (MailboxEntryJson::Script(shown), MailboxEntry::Script { copy, .. }) =
         (entry.to_json(body, context.now), entry)
     else {
         return Ok(Code::Ok);
@@ -79,13 +76,10 @@ fn show_script_message(context: &mut Context, entry: &Entry) -> Result<Code> {
         context.out.json(&shown)?;
         return Ok(Code::Ok);
     }
-    entry.print_head(context)?;
-    if let Some(thread) = &shown.thread_id {
-        field(context, "thread", thread)?;
-    }
-    if let Some(copy) = copy {
-        field(context, "here", &copy.message.id.to_string())?;
-    }
+    let here = copy.as_ref().map(|copy| copy.message.id.to_string());
+    let mut lines = entry.head(context);
+    lines.extend([("thread", shown.thread_id), ("here", here)]);
+    fields(context, lines)?;
     message_text::receipts(context, shown.receipts)?;
     message_text::text(context, &shown.body, "")?;
     Ok(Code::Ok)

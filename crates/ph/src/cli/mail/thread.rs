@@ -1,7 +1,7 @@
+//! `ph thread`: prints the messages of a thread.
+
 use crate::cli::mail::mailbox::{self, Mailbox};
-use crate::cli::names::{TypedId, complete_ids};
-use crate::context::Context;
-use posthaste_store::report::{Code, Result};
+use crate::cli::prelude::*;
 
 /// Print all messages of a thread, in order
 ///

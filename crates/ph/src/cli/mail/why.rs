@@ -1,9 +1,7 @@
+//! `ph why`: explains what holds a message.
+
 use crate::cli::mail::mailbox::{self, Mailbox};
-use crate::cli::names::{TypedId, complete_ids};
-use crate::context::Context;
-use crate::output::message_text::field;
-use posthaste_client::mail;
-use posthaste_store::report::{Code, Result};
+use crate::cli::prelude::*;
 
 /// Explain what holds a message and what will release it
 ///
@@ -23,29 +21,32 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let Some(state) = mailbox::explain(context, &mailbox, &args.id)? else {
         return Ok(Code::Ok);
     };
-    let why = mail::why(&context.home, context.config.patience, context.now, &state);
+    let why = context.why(&state);
     if context.json {
         context.out.json(&why)?;
         return Ok(Code::Ok);
     }
-    let since = context.config.time.show(why.since, context.now);
-    match why.reason {
-        Some(reason) if why.held => {
-            field(context, "held", &reason)?;
-            field(context, "rule", &why.rule.unwrap_or_default())?;
-            field(context, "since", &since)?;
-            field(context, "evidence", &why.evidence.unwrap_or_default())?;
-            field(context, "release", &why.release.unwrap_or_default())?;
-        }
-        reason => {
-            let because = reason.map_or(String::new(), |reason| format!(": {reason}"));
-            let how = format!("it is {}{because}", why.receipt);
-            field(context, "not held", &how)?;
-            field(context, "since", &since)?;
-        }
-    }
-    if let Some(reply) = why.reply {
-        field(context, "reply", &reply)?;
-    }
+    let since = Some(context.shown_time(why.since));
+    let lines = if why.held {
+        vec![
+            ("held", why.reason),
+            ("rule", why.rule),
+            ("since", since),
+            ("evidence", why.evidence),
+            ("release", why.release),
+            ("reply", why.reply),
+        ]
+    } else {
+        let because = why
+            .reason
+            .map_or(String::new(), |reason| format!(": {reason}"));
+        let how = format!("it is {}{because}", why.receipt);
+        vec![
+            ("not held", Some(how)),
+            ("since", since),
+            ("reply", why.reply),
+        ]
+    };
+    fields(context, lines)?;
     Ok(Code::Ok)
 }

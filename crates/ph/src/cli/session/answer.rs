@@ -1,14 +1,14 @@
+//! `ph answer`: types a text into a session's terminal, to answer a dialog.
+
 use crate::cli::mail::compose::body::not_empty;
 use crate::cli::mail::compose::send::{self, Outgoing, SentFormat};
 use crate::cli::mail::compose::wait::WaitArgs;
 use crate::cli::mail::mailbox::Mailbox;
-use crate::cli::names::{NameParser, complete_agents};
-use crate::cli::session::status;
-use crate::context::Context;
+use crate::cli::prelude::*;
+use crate::cli::session::is_silent;
 use posthaste_client::session::client::{CallError, Client, TYPING_TIMEOUT};
-use posthaste_core::{AgentName, MessageId};
-use posthaste_store::report::{Code, Report, Result};
-use posthaste_wire::method::{self, GOOD_FOR};
+use posthaste_core::MessageId;
+use posthaste_wire::method::{self, TYPING_REQUEST_VALIDITY};
 
 /// Answer an agent's question or permission request
 ///
@@ -24,13 +24,13 @@ Examples:
   ph answer coder-1 2 --wait offered --timeout 5s")]
 pub(crate) struct Args {
     /// The agent's name
-    #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    #[arg(value_name = "NAME", value_parser = parse_name, add = complete_agents())]
     name: AgentName,
     /// Text to type
     #[arg(value_name = "TEXT")]
     text: String,
     /// Sender [default: PH_AGENT, else human]
-    #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    #[arg(long, value_name = "NAME", value_parser = parse_name, add = complete_agents())]
     from: Option<AgentName>,
     #[command(flatten)]
     wait: WaitArgs,
@@ -52,6 +52,7 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
             raw: true,
             ..method::Send::new(text)
         },
+        notifies: false,
     };
     let mailbox = Mailbox::Journal;
     send::post(context, &mailbox, &outgoing, SentFormat::Id, &args.wait)
@@ -76,14 +77,14 @@ pub(crate) fn hand_over(
             .hint(format!(
                 "'ph show {}' shows whether it was stored; it is not typed later than {} s after sending",
                 send.id.map(MessageId::id8).unwrap_or_default(),
-                GOOD_FOR.as_secs()
+                TYPING_REQUEST_VALIDITY.as_secs()
             )),
     })
 }
 
 /// Return the error for an agent whose session cannot be reached.
 fn unreachable(context: &Context, name: &AgentName) -> Report {
-    match status::is_silent(context, name) {
+    match is_silent(context, name) {
         true => Report::storage(format!("the session of {name} does not answer")).hint(format!(
             "nothing was stored; 'ph status {name}' shows more, 'ph stop {name}' ends it"
         )),

@@ -1,8 +1,8 @@
-use crate::attach::{self, AttachEnd, Key, Options};
-use crate::cli::names::{NameParser, complete_agents};
-use crate::context::Context;
-use posthaste_core::AgentName;
-use posthaste_store::report::{Code, Report, Result};
+//! `ph attach`: attaches this terminal to a session, and reports how that ended.
+
+use crate::attach::{self, AttachEnd, AttachOptions};
+use crate::cli::prelude::*;
+use crate::cli::session::find_session;
 use std::path::{Path, PathBuf};
 
 /// Attach this terminal to a session
@@ -19,7 +19,7 @@ Examples:
   ph attach coder-1 --read-only")]
 pub(crate) struct Args {
     /// The agent's name
-    #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    #[arg(value_name = "NAME", value_parser = parse_name, add = complete_agents())]
     name: AgentName,
     /// Show the screen only: send no keys to the program
     #[arg(long, conflicts_with = "take")]
@@ -37,44 +37,34 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         Some(socket) => socket.clone(),
         None => socket_of(context, &args.name)?,
     };
-    let options = Options {
+    let options = AttachOptions {
         read_only: args.read_only,
         take: args.take,
         name: args.name.to_string(),
-        prefix: Key::CTRL_BACKSLASH,
     };
     show(context, &socket, options)
 }
 
 /// Attach to a session until the person detaches or the session ends, and print which it was.
-pub(crate) fn show(context: &mut Context, socket: &Path, options: Options) -> Result<Code> {
+pub(crate) fn show(context: &mut Context, socket: &Path, options: AttachOptions) -> Result<Code> {
     let name = options.name.clone();
-    match attach::attach(socket, options)? {
-        AttachEnd::Detached => {
-            context.out.line(format!("detached from {name}"))?;
-            Ok(Code::Ok)
-        }
-        AttachEnd::Ended { how } => {
-            context.out.line(format!("{name} ended: {how}"))?;
-            Ok(Code::Ok)
-        }
-        AttachEnd::LostSession => {
-            context
-                .out
-                .line(format!("the connection to {name} is lost"))?;
-            Ok(Code::No)
-        }
+    let (line, code) = match attach::attach(socket, options)? {
+        AttachEnd::Detached => (format!("detached from {name}"), Code::Ok),
+        AttachEnd::Ended { how } => (format!("{name} ended: {how}"), Code::Ok),
+        AttachEnd::LostSession => (format!("the connection to {name} is lost"), Code::No),
         AttachEnd::Killed(signal) => {
             attach::die_of(signal);
-            Ok(Code::No)
+            return Ok(Code::No);
         }
-    }
+    };
+    context.out.line(line)?;
+    Ok(code)
 }
 
 /// Return the socket of an agent's live session.
 fn socket_of(context: &Context, name: &AgentName) -> Result<PathBuf> {
     // A session that is ending still holds its lock, but has no socket.
-    match crate::cli::session::status::find(context, name)?.socket {
+    match find_session(context, name)?.socket {
         Some(socket) => Ok(PathBuf::from(socket)),
         None => Err(
             Report::refused(format!("no session of {name} is running")).hint(format!(

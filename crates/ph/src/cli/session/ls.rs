@@ -1,12 +1,12 @@
-use crate::context::Context;
-use crate::output::note;
+//! `ph ls`: lists sessions.
+
+use crate::cli::prelude::*;
+use crate::output::table;
 use anstyle::{AnsiColor, Style};
 use posthaste_client::session::sessions;
+use posthaste_core::Timestamp;
 use posthaste_core::harness::version;
-use posthaste_core::{Timestamp, text};
-use posthaste_store::report::{Code, Result};
 use posthaste_wire::{Activity, Session};
-use unicode_width::UnicodeWidthStr;
 
 /// List running sessions
 #[derive(Debug, clap::Args)]
@@ -30,7 +30,11 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     if sessions.is_empty() {
         context.out.line("no sessions are running")?;
     } else {
-        table(context, &sessions)?;
+        let heading = ["NAME", "ACTIVITY", "FOR", "UNREAD", "QUEUED", "COMMAND"];
+        let rows = sessions
+            .iter()
+            .map(|session| (colour(session.activity), row(session, context.now)));
+        table::print(&mut context.out, heading, rows)?;
     }
     for session in &sessions {
         if let (Some(version), [_, ..]) = (&session.version, &session.tested_versions[..]) {
@@ -79,9 +83,7 @@ pub(crate) fn describe_pids(pids: &[u32]) -> String {
 /// Add sessions that are not running. Return the names of those that crashed.
 fn add_ended(context: &Context, sessions: &mut Vec<Session>, all: bool) -> Result<Vec<String>> {
     let mut crashed = Vec::new();
-    let Some(mut journal) =
-        posthaste_store::Journal::open_existing(context.home.clone(), context.config.patience)?
-    else {
+    let Some(mut journal) = context.existing_journal()? else {
         return Ok(crashed);
     };
     for run in journal.sessions()? {
@@ -101,31 +103,6 @@ fn add_ended(context: &Context, sessions: &mut Vec<Session>, all: bool) -> Resul
     }
     sessions.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(crashed)
-}
-
-fn table(context: &mut Context, sessions: &[Session]) -> Result<()> {
-    let heads = ["NAME", "ACTIVITY", "FOR", "UNREAD", "QUEUED", "COMMAND"];
-    let rows: Vec<[String; 6]> = sessions.iter().map(|s| row(s, context.now)).collect();
-    let widths: [usize; 6] = std::array::from_fn(|column| {
-        let cells = rows.iter().map(|row| row[column].width());
-        cells.chain([heads[column].len()]).max().unwrap_or(0)
-    });
-    let line = |cells: [&str; 6]| {
-        let cells = cells.iter().zip(widths);
-        let padded =
-            cells.map(|(cell, width)| format!("{cell}{}", " ".repeat(width - cell.width())));
-        padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
-    };
-    let dim = Style::new().dimmed();
-    context.out.line(format!("{dim}{}{dim:#}", line(heads)))?;
-    for (session, row) in sessions.iter().zip(&rows) {
-        let style = colour(session.activity);
-        let cells: [&str; 6] = std::array::from_fn(|column| row[column].as_str());
-        context
-            .out
-            .line(format!("{style}{}{style:#}", line(cells)))?;
-    }
-    Ok(())
 }
 
 fn row(session: &Session, now: Timestamp) -> [String; 6] {
@@ -149,7 +126,7 @@ fn row(session: &Session, now: Timestamp) -> [String; 6] {
 /// Return the command, or the progress of a loop.
 fn command_or_progress(session: &Session, now: Timestamp) -> String {
     let command = session.command.join(" ");
-    let Some(looped) = &session.build else {
+    let Some(looped) = &session.loop_status else {
         return command;
     };
     let subject = looped
@@ -159,7 +136,7 @@ fn command_or_progress(session: &Session, now: Timestamp) -> String {
     let subject = subject.map_or(String::new(), |subject| {
         format!("; now {}", text::one_line(subject, 30))
     });
-    format!("loop: {}{subject}", looped.told(now))
+    format!("loop: {}{subject}", looped.describe(now))
 }
 
 fn colour(activity: Activity) -> Style {

@@ -1,16 +1,13 @@
-use crate::cli::names::{AddressParser, complete_agents};
-use crate::cli::session::status;
-use crate::context::Context;
-use crate::output::note;
-use posthaste_client::roster::{self, Address};
-use posthaste_client::session::client::{CallError, Client, TYPING_TIMEOUT};
+//! `ph nudge`: types a line into an agent's terminal, now or never.
+
+use crate::cli::prelude::*;
+use crate::cli::session::{find_session, is_silent, try_call_session};
+use posthaste_client::roster;
+use posthaste_client::session::client::TYPING_TIMEOUT;
 use posthaste_client::session::sessions::NO_RESPONSE;
-use posthaste_core::AgentName;
-use posthaste_store::report::{Code, Report, Result};
-use posthaste_wire::Activity;
 use posthaste_wire::method::{self, Nudged};
-use posthaste_wire::param::Keys;
-use serde::Serialize;
+use posthaste_wire::param::KeyText;
+use posthaste_wire::{Activity, Session};
 
 /// Type a line into an agent's terminal without storing a message
 ///
@@ -24,7 +21,7 @@ Examples:
   ph nudge coder-1")]
 pub(crate) struct Args {
     /// The agent's name, an alias or a group
-    #[arg(value_name = "NAME", value_parser = AddressParser, add = complete_agents())]
+    #[arg(value_name = "NAME", value_parser = parse_address, add = complete_agents())]
     name: Address,
     /// Line to type [default: the setting agents.NAME.nudge]
     #[arg(value_name = "TEXT")]
@@ -32,7 +29,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Serialize)]
-struct Answer<'a> {
+struct NudgeJson<'a> {
     name: &'a AgentName,
     nudged: bool,
     reason: Option<String>,
@@ -45,39 +42,40 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         .resolve(std::slice::from_ref(&args.name))?;
     let texts = names.iter().map(|name| text(context, args, name));
     let texts = texts.collect::<Result<Vec<_>>>()?;
-    let mut answers = Vec::with_capacity(names.len());
+    let mut outcomes = Vec::with_capacity(names.len());
     for (name, text) in names.iter().zip(&texts) {
         let reason = nudge(context, name, text)?;
-        let nudged = reason.is_none();
-        answers.push(Answer {
+        outcomes.push(NudgeJson {
             name,
-            nudged,
+            nudged: reason.is_none(),
             reason,
         });
     }
-    match answers.as_slice() {
-        [answer] if context.json => context.out.json(answer)?,
-        answers if context.json => context.out.json(&answers)?,
-        answers => {
-            for Answer { name, reason, .. } in answers {
-                let whom = match answers {
-                    [_] => String::new(),
-                    _ => format!(" ({name})"),
-                };
-                if let Some(reason) = reason {
-                    context.out.line(format!("not nudged{whom}: {reason}"))?;
-                    if *reason == absence(name) {
-                        note(format!(
-                            "'ph send {name}' leaves a message; 'ph run --name {name} COMMAND' \
-                             starts it"
-                        ));
-                    }
-                }
-            }
+    match outcomes.as_slice() {
+        [outcome] if context.json => context.out.json(outcome)?,
+        outcomes if context.json => context.out.json(&outcomes)?,
+        outcomes => print(context, outcomes)?,
+    }
+    let is_done = outcomes.iter().all(|outcome| outcome.nudged);
+    Ok(if is_done { Code::Ok } else { Code::No })
+}
+
+/// Print which agents were not nudged, and why.
+fn print(context: &mut Context, outcomes: &[NudgeJson<'_>]) -> Result<()> {
+    for NudgeJson { name, reason, .. } in outcomes {
+        let Some(reason) = reason else { continue };
+        let whom = match outcomes {
+            [_] => String::new(),
+            _ => format!(" ({name})"),
+        };
+        context.out.line(format!("not nudged{whom}: {reason}"))?;
+        if *reason == absence(name) {
+            note(format!(
+                "'ph send {name}' leaves a message; 'ph run --name {name} COMMAND' starts it"
+            ));
         }
     }
-    let is_done = answers.iter().all(|answer| answer.nudged);
-    Ok(if is_done { Code::Ok } else { Code::No })
+    Ok(())
 }
 
 /// Return the line to type: the argument, else the agent's setting.
@@ -105,31 +103,27 @@ fn text(context: &Context, args: &Args, name: &AgentName) -> Result<String> {
 
 /// Type a line into an agent's terminal. Return the reason if it was discarded.
 pub(crate) fn nudge(context: &Context, name: &AgentName, text: &str) -> Result<Option<String>> {
-    let Some(mut client) = Client::connect_responsive(&context.home, name) else {
-        return Ok(Some(silence(context, name)));
-    };
     let nudge = method::Nudge {
-        text: Keys(text.to_owned()),
+        text: KeyText(text.to_owned()),
         asked_at: Some(posthaste_store::times::now()),
     };
     // This timeout is longer than the time within which the session may start to type the line, so
     // a line without a reply is not typed later.
-    match client.call(&nudge, TYPING_TIMEOUT) {
-        Ok(Nudged::Nudged) => Ok(None),
-        Ok(Nudged::Held { reason }) => Ok(Some(reason)),
-        Err(CallError::NoReply) => Ok(Some(silence(context, name))),
-        Err(CallError::Refused(failure)) => Err(Report::refused(failure.message)),
-    }
+    Ok(
+        match try_call_session(context, name, &nudge, TYPING_TIMEOUT)? {
+            Some(Nudged::Nudged) => None,
+            Some(Nudged::Held { reason }) => Some(reason),
+            None => Some(silence(context, name)),
+        },
+    )
 }
 
 /// Explain why a session did not reply: it may be ending.
 fn silence(context: &Context, name: &AgentName) -> String {
-    if status::is_silent(context, name) {
-        return NO_RESPONSE.to_owned();
-    }
-    match status::find(context, name) {
-        Ok(session) if session.activity != Activity::Exited => NO_RESPONSE.to_owned(),
-        Ok(_) | Err(_) => absence(name),
+    let is_alive = |session: Session| session.activity != Activity::Exited;
+    match is_silent(context, name) || find_session(context, name).is_ok_and(is_alive) {
+        true => NO_RESPONSE.to_owned(),
+        false => absence(name),
     }
 }
 

@@ -1,14 +1,13 @@
-use crate::cli::names::{NameParser, complete_agents};
-use crate::cli::session::status;
-use crate::context::Context;
-use posthaste_client::session::client::{CallError, Client, REQUEST_TIMEOUT};
+//! `ph peek`: prints a session's screen, live or from its recording.
+
+use crate::cli::prelude::*;
+use crate::cli::session::{find_session, is_silent, try_call_session};
+use posthaste_client::session::client::REQUEST_TIMEOUT;
 use posthaste_client::session::sessions::NO_RESPONSE;
-use posthaste_core::AgentName;
 use posthaste_screen as screen;
 use posthaste_session::host::program_io::{RECORDING_STEM, SCROLLBACK_LINES};
 use posthaste_store::live::place::Place;
-use posthaste_store::report::{Code, Report, Result};
-use posthaste_wire::method::{self, Screen};
+use posthaste_wire::method::{self, ScreenText};
 
 /// Print an agent's screen, or its last one if the session has ended
 ///
@@ -21,7 +20,7 @@ Examples:
   ph peek coder-1 --ansi | less -R")]
 pub(crate) struct Args {
     /// The agent's name
-    #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    #[arg(value_name = "NAME", value_parser = parse_name, add = complete_agents())]
     name: AgentName,
     /// Print the last N lines, scrollback included [default: the screen]
     #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
@@ -49,42 +48,35 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     Ok(Code::Ok)
 }
 
-fn live(context: &Context, args: &Args) -> Result<Option<Screen>> {
+fn live(context: &Context, args: &Args) -> Result<Option<ScreenText>> {
     let peek = method::Peek {
         lines: args.lines,
         ansi: args.ansi,
     };
-    let awake = Client::connect_responsive(&context.home, &args.name);
-    let seen = match awake {
-        Some(mut client) => client.call(&peek, REQUEST_TIMEOUT),
-        None => Err(CallError::NoReply),
-    };
-    match seen {
-        Ok(screen) => Ok(Some(screen)),
-        // The last recorded screen may be old, and must not be mistaken for the current one.
-        Err(CallError::NoReply) if status::is_silent(context, &args.name) => Err(hangs(&args.name)),
-        Err(CallError::NoReply) => Ok(None),
-        Err(CallError::Refused(failure)) => Err(Report::refused(failure.message)),
+    let name = &args.name;
+    let screen = try_call_session(context, name, &peek, REQUEST_TIMEOUT)?;
+    // The last recorded screen may be old, and must not be mistaken for the current one.
+    if screen.is_none() && is_silent(context, name) {
+        return Err(
+            Report::storage(format!("{name}: {NO_RESPONSE}")).hint(format!(
+                "'ph replay {name}' plays its recorded output; 'ph stop {name}' ends it"
+            )),
+        );
     }
+    Ok(screen)
 }
 
-fn hangs(name: &AgentName) -> Report {
-    Report::storage(format!("{name}: {NO_RESPONSE}")).hint(format!(
-        "'ph replay {name}' plays its recorded output; 'ph stop {name}' ends it"
-    ))
-}
-
-fn recorded(context: &Context, args: &Args) -> Result<Screen> {
+fn recorded(context: &Context, args: &Args) -> Result<ScreenText> {
     let name = &args.name;
     let dir = Place::of(&context.home, name).dir();
     let Some(screen) = screen::last_screen(&dir, RECORDING_STEM, SCROLLBACK_LINES) else {
         // For a name that never ran, this returns the error.
-        status::find(context, name)?;
+        find_session(context, name)?;
         return Err(Report::not_found(format!("{name} has no recording")));
     };
     let lines = args.lines.map(|n| usize::try_from(n).unwrap_or(usize::MAX));
     let size = screen.size();
-    Ok(Screen {
+    Ok(ScreenText {
         lines: if args.ansi {
             screen.ansi(lines)
         } else {

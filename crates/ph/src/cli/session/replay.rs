@@ -1,12 +1,12 @@
+//! `ph replay`: plays the recording of a session's terminal, or prints it as an asciicast.
+
 use crate::attach::{NextLine, reset_sequence};
-use crate::cli::names::{NameParser, complete_agents};
-use crate::cli::session::status;
-use crate::context::Context;
-use posthaste_core::AgentName;
+use crate::cli::prelude::*;
+use crate::cli::session::find_session;
 use posthaste_screen::{self as screen, Drawing, ReplayEvent, ReplayedChange};
 use posthaste_session::host::program_io::RECORDING_STEM;
 use posthaste_store::live::place::Place;
-use posthaste_store::report::{Code, Report, Result};
+use posthaste_store::times::parse_duration;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,13 +26,13 @@ Examples:
   ph replay coder-1 --cast > coder-1.cast")]
 pub(crate) struct Args {
     /// The agent's name
-    #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    #[arg(value_name = "NAME", value_parser = parse_name, add = complete_agents())]
     name: AgentName,
     /// Playback speed, as a factor
     #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = speed)]
     speed: f64,
     /// Shorten longer pauses to this time
-    #[arg(long, value_name = "D", default_value = "2s", value_parser = posthaste_store::times::parse_duration)]
+    #[arg(long, value_name = "D", default_value = "2s", value_parser = parse_duration, allow_hyphen_values = true)]
     max_pause: jiff::SignedDuration,
     /// Print the recording as an asciicast
     #[arg(long)]
@@ -44,7 +44,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let files = screen::recording_files(&dir, RECORDING_STEM);
     if files.is_empty() {
         // For a name that never ran, this returns the error.
-        status::find(context, &args.name)?;
+        find_session(context, &args.name)?;
         return Err(Report::not_found(format!("{} has no recording", args.name)));
     }
     if args.cast || context.json || !context.out.is_terminal() {

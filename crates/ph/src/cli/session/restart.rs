@@ -1,14 +1,11 @@
-use crate::cli::names::{NameParser, complete_agents};
+//! `ph restart`: stops a session, and runs its command again.
+
+use crate::cli::prelude::*;
+use crate::cli::session::never_ran;
 use crate::cli::session::run::{is_on_terminal, start_and_show, terminal_size};
-use crate::cli::session::status;
 use crate::cli::session::stop::{self, StopMode, StopOutcome};
-use crate::context::Context;
-use crate::output::note;
-use posthaste_core::AgentName;
-use posthaste_session::harness::Catalogue;
 use posthaste_session::host::start::{self, Resumption};
 use posthaste_store::live::place::{Launch, Place, Record};
-use posthaste_store::report::{Code, Result};
 
 /// Restart a session with the same command
 ///
@@ -24,7 +21,7 @@ Examples:
   ph restart coder-1 --fresh")]
 pub(crate) struct Args {
     /// The agent's name
-    #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    #[arg(value_name = "NAME", value_parser = parse_name, add = complete_agents())]
     name: AgentName,
     /// Run it in the background
     #[arg(long, short)]
@@ -37,13 +34,10 @@ pub(crate) struct Args {
     fresh: bool,
 }
 
-/// Return the record of the agent's latest session, if the journal knows that session: a record that
-/// was copied into the home must not start a program.
+/// Return the record of the agent's latest session, if the journal knows that session: a record
+/// that was copied into the home must not start a program.
 fn latest_record(context: &Context, name: &AgentName) -> Result<Option<Record>> {
-    let Some(mut journal) = context.reader()? else {
-        return Ok(None);
-    };
-    let Some(latest) = journal.session(name)? else {
+    let Some(latest) = context.query(|journal| journal.session(name))? else {
         return Ok(None);
     };
     let record = Place::of(&context.home, name).record();
@@ -53,12 +47,11 @@ fn latest_record(context: &Context, name: &AgentName) -> Result<Option<Record>> 
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let name = &args.name;
     let Some(record) = latest_record(context, name)? else {
-        return Err(status::never_ran(name));
+        return Err(never_ran(name));
     };
     // A failed restart leaves the old session running.
     let check = || -> Result<()> {
-        let harness = Catalogue::load(&context.home, &context.config.harnesses.status_rows())?
-            .take(&record.launch.harness)?;
+        let harness = context.catalogue()?.take(&record.launch.harness)?;
         match &record.launch.build {
             Some(settings) => {
                 let Launch { cwd, env, .. } = &record.launch;

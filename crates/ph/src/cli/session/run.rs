@@ -1,15 +1,14 @@
-use crate::attach::{Key, Options};
-use crate::cli::names::{NameParser, complete_harnesses};
-use crate::context::Context;
+//! `ph run`: starts a session and attaches to it; also for `ph build` and `ph restart`.
+
+use crate::attach::AttachOptions;
+use crate::cli::prelude::*;
+use crate::cli::session::stop::wait_until;
+use crate::cli::session::{attach, status};
 use crate::hook_install;
-use crate::output::note;
 use posthaste_client::session::sessions;
-use posthaste_core::{AgentName, text};
-use posthaste_session::harness::Catalogue;
 use posthaste_session::host::start::{self, Audience, Resumption, StartedSession};
 use posthaste_session::socket::listen::check_length;
 use posthaste_store::live::place::{Launch, Place, Record};
-use posthaste_store::report::{Code, Report, Result};
 use posthaste_wire::Activity;
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -30,7 +29,7 @@ Examples:
   ph run --name bot --detach -- python3 agent.py")]
 pub(crate) struct Args {
     /// The agent's name [default: the command's name]
-    #[arg(long, short, value_name = "NAME", value_parser = NameParser)]
+    #[arg(long, short, value_name = "NAME", value_parser = parse_name)]
     name: Option<AgentName>,
     /// Run it in the background
     #[arg(long, short)]
@@ -170,7 +169,7 @@ pub(crate) fn start_and_show(
     }
     if context.json {
         // The session was started, even if it has ended already.
-        return crate::cli::session::status::print(context, &name);
+        return status::print(context, &name);
     }
     context
         .out
@@ -180,13 +179,12 @@ pub(crate) fn start_and_show(
 
 /// Attach this terminal to the session of a record.
 fn show(context: &mut Context, record: &Record) -> Result<Code> {
-    let options = Options {
+    let options = AttachOptions {
         read_only: false,
         take: false,
         name: record.launch.name.to_string(),
-        prefix: Key::CTRL_BACKSLASH,
     };
-    crate::cli::session::attach::show(context, &record.socket, options)
+    attach::show(context, &record.socket, options)
 }
 
 /// Start a new conversation in place of one that could not be resumed.
@@ -229,11 +227,8 @@ fn await_startup(context: &Context, record: &Record, timeout: Duration) -> Resul
 
 /// Wait until a session whose program has ended gives up its name.
 fn await_end(context: &Context, name: &AgentName) -> Result<()> {
-    let deadline = Instant::now() + END_TIMEOUT;
-    while Place::of(&context.home, name).is_held()? && Instant::now() < deadline {
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    Ok(())
+    let place = Place::of(&context.home, name);
+    wait_until(END_TIMEOUT, || Ok(!place.is_held()?)).map(drop)
 }
 
 /// Start a session, and print the note about the previous session, if any.
@@ -274,7 +269,7 @@ fn launch(context: &Context, args: Args) -> Result<Launch> {
         command,
     } = args;
     let command = words(command)?;
-    let catalogue = Catalogue::load(&context.home, &context.config.harnesses.status_rows())?;
+    let catalogue = context.catalogue()?;
     let program = command.first().map_or("", String::as_str);
     let harness = harness.unwrap_or_else(|| catalogue.default_for(program).to_owned());
     catalogue.take(&harness)?;

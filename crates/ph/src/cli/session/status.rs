@@ -1,12 +1,9 @@
-use crate::cli::names::{AddressParser, complete_agents};
-use crate::cli::session::ls;
-use crate::context::Context;
-use crate::output::message_text::field;
-use posthaste_client::roster::Address;
-use posthaste_client::session::sessions;
-use posthaste_core::AgentName;
+//! `ph status`: prints everything that is known about an agent's latest session.
+
+use crate::cli::prelude::*;
+use crate::cli::session::{find_session, ls};
+use crate::output::message_text::Field;
 use posthaste_core::harness::version;
-use posthaste_store::report::{Code, Report, Result};
 use posthaste_wire::{LoopStatus, Session};
 
 /// Show a session's status
@@ -17,7 +14,7 @@ Examples:
   ph status coder-1 --json")]
 pub(crate) struct Args {
     /// The agent's name or alias
-    #[arg(value_name = "NAME", value_parser = AddressParser, add = complete_agents())]
+    #[arg(value_name = "NAME", value_parser = parse_address, add = complete_agents())]
     name: Address,
 }
 
@@ -27,112 +24,80 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
 }
 
 pub(crate) fn print(context: &mut Context, name: &AgentName) -> Result<Code> {
-    let session = find(context, name)?;
+    let session = find_session(context, name)?;
     if context.json {
         context.out.json(&session)?;
         return Ok(Code::Ok);
     }
-    let since = context.config.time.show(session.since, context.now);
-    let started = context.config.time.show(session.started_at, context.now);
-    field(context, "session", &session.name)?;
-    let activity = match (&session.exit, &session.blocked_on) {
-        (Some(exit), _) => format!("exited: {exit}"),
-        (None, Some(on)) => format!("blocked: {on}"),
-        (None, None) => session.activity.to_string(),
-    };
-    field(context, "activity", &activity)?;
-    field(context, "since", &since)?;
-    field(context, "evidence", &session.evidence)?;
-    if !session.orphans.is_empty() {
-        field(context, "orphans", &ls::orphan_notice(&session))?;
+    let mail = session.mail_trouble.as_ref().map(|trouble| {
+        let [since, next] = [trouble.since, trouble.next].map(|at| context.shown_time(at));
+        format!("{} (since {since}; asked again {next})", trouble.what)
+    });
+    let moved = |job| format!("another process has the conversation, which ph cannot see ({job})");
+    let version = session.version.as_ref();
+    let processes = session.pid.zip(session.child_pid);
+    let orphans = (!session.orphans.is_empty()).then(|| ls::orphan_notice(&session));
+    let mut lines = vec![
+        ("session", Some(session.name.clone())),
+        ("activity", Some(activity(&session))),
+        ("since", Some(context.shown_time(session.since))),
+        ("evidence", Some(session.evidence)),
+        ("orphans", orphans),
+        ("moved", session.handed_over.map(moved)),
+        ("paused", session.paused),
+        ("mail", mail),
+        ("door", session.door),
+    ];
+    if let Some(looped) = session.loop_status {
+        lines.extend(loop_fields(context, looped));
     }
-    if let Some(job) = &session.handed_over {
-        let text = format!("another process has the conversation, which ph cannot see ({job})");
-        field(context, "moved", &text)?;
-    }
-    if let Some(why) = &session.paused {
-        field(context, "paused", why)?;
-    }
-    if let Some(trouble) = &session.mail_trouble {
-        let [since, next] =
-            [trouble.since, trouble.next].map(|at| context.config.time.show(at, context.now));
-        let text = format!("{} (since {since}; asked again {next})", trouble.what);
-        field(context, "mail", &text)?;
-    }
-    if let Some(why) = &session.door {
-        field(context, "door", why)?;
-    }
-    if let Some(looped) = &session.build {
-        print_loop(context, looped)?;
-    }
-    field(context, "unread", &session.unread.to_string())?;
-    field(context, "queued", &session.queued.to_string())?;
-    field(context, "command", &session.command.join(" "))?;
-    field(context, "directory", &session.cwd)?;
-    field(context, "harness", &session.harness)?;
-    if let Some(version) = &session.version {
-        let text = version::described(version, &session.tested_versions);
-        field(context, "version", &text)?;
-    }
-    field(context, "started", &started)?;
-    if let (Some(pid), Some(child)) = (session.pid, session.child_pid) {
-        field(context, "processes", &format!("{pid}, its command {child}"))?;
-    }
-    if let Some(socket) = &session.socket {
-        field(context, "socket", socket)?;
-    }
+    lines.extend([
+        ("unread", Some(session.unread.to_string())),
+        ("queued", Some(session.queued.to_string())),
+        ("command", Some(session.command.join(" "))),
+        ("directory", Some(session.cwd)),
+        ("harness", Some(session.harness)),
+        (
+            "version",
+            version.map(|it| version::described(it, &session.tested_versions)),
+        ),
+        ("started", Some(context.shown_time(session.started_at))),
+        (
+            "processes",
+            processes.map(|(pid, child)| format!("{pid}, its command {child}")),
+        ),
+        ("socket", session.socket),
+    ]);
+    fields(context, lines)?;
     Ok(Code::Ok)
 }
 
-/// Print the status of a loop, with the prd as it is on disk.
-fn print_loop(context: &mut Context, looped: &LoopStatus) -> Result<()> {
-    field(context, "loop", &looped.told(context.now))?;
-    if let Some(began) = looped.began_at {
-        let at = context.config.time.show(began, context.now);
+fn activity(session: &Session) -> String {
+    match (&session.exit, &session.blocked_on) {
+        (Some(exit), _) => format!("exited: {exit}"),
+        (None, Some(on)) => format!("blocked: {on}"),
+        (None, None) => session.activity.to_string(),
+    }
+}
+
+/// Return the status of a loop, with the prd as it is on disk.
+fn loop_fields(context: &Context, looped: LoopStatus) -> Vec<Field> {
+    let begun = looped.began_at.map(|began| {
         let ago = posthaste_wire::time::length(context.now.duration_since(began));
-        field(context, "begun", &format!("{at} ({ago} ago)"))?;
+        format!("{} ({ago} ago)", context.shown_time(began))
+    });
+    let mut lines = vec![
+        ("loop", Some(looped.describe(context.now))),
+        ("begun", begun),
+        ("last", looped.last),
+        ("task", looped.current_task),
+        ("spec", looped.spec),
+        ("prd", looped.prd.clone()),
+    ];
+    if let Some(prd) = &looped.prd {
+        let stories = posthaste_session::loop_::story_lines(prd);
+        let stories = stories.unwrap_or_else(|why| vec![("stories", why)]);
+        lines.extend(stories.into_iter().map(|(name, line)| (name, Some(line))));
     }
-    if let Some(last) = &looped.last {
-        field(context, "last", last)?;
-    }
-    if let Some(task) = &looped.current_task {
-        field(context, "task", task)?;
-    }
-    if let Some(spec) = &looped.spec {
-        field(context, "spec", spec)?;
-    }
-    let Some(prd) = &looped.prd else {
-        return Ok(());
-    };
-    field(context, "prd", prd)?;
-    match posthaste_session::loop_::story_lines(prd) {
-        Ok(lines) => {
-            for (name, line) in lines {
-                field(context, name, &line)?;
-            }
-        }
-        Err(why) => field(context, "stories", &why)?,
-    }
-    Ok(())
-}
-
-/// Find the latest session of an agent, running or ended. Return an error if it has never run.
-pub(crate) fn find(context: &Context, name: &AgentName) -> Result<Session> {
-    let patience = context.config.patience;
-    sessions::latest(&context.home, patience, name, context.now)?.ok_or_else(|| never_ran(name))
-}
-
-/// Return whether a session is alive, for an agent whose session has just failed to reply.
-pub(crate) fn is_silent(context: &Context, name: &AgentName) -> bool {
-    let patience = context.config.patience;
-    sessions::is_silent(&context.home, patience, name, context.now).unwrap_or(false)
-}
-
-pub(crate) fn never_ran(name: &AgentName) -> Report {
-    let report = Report::not_found(format!("{name} has never run"));
-    if name.is_human() {
-        return report
-            .hint("'human' is the person, and has no session; 'ph ls' lists running sessions");
-    }
-    report.hint(format!("'ph run --name {name} COMMAND' starts it"))
+    lines
 }

@@ -1,23 +1,19 @@
-use crate::cli::names::{NameParser, complete_agents};
-use crate::cli::session::ls;
-use crate::cli::session::status;
-use crate::context::Context;
-use crate::output::{note, progress, progress_done};
+//! `ph stop`: ends a session by request, then by signals, and the processes of a crashed one.
+
+use crate::cli::prelude::*;
+use crate::cli::session::{find_session, ls};
+use crate::output::{progress, progress_done};
 use posthaste_client::session::client::{
     CallError, Client, FALLBACK_TIMEOUT, LIVENESS_TIMEOUT, TYPING_TIMEOUT,
 };
 use posthaste_client::session::sessions::NO_RESPONSE;
-use posthaste_core::AgentName;
 use posthaste_core::session::{self, Ended};
 use posthaste_store::live;
 use posthaste_store::live::place::{Place, Record};
 use posthaste_store::live::process;
 use posthaste_store::operation::EndRun;
-use posthaste_store::report::{Code, Report, Result};
-use posthaste_wire::{Session, method};
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
-use uuid::Uuid;
 
 /// Stop a session
 ///
@@ -32,7 +28,7 @@ Examples:
   ph stop coder-1 --kill")]
 pub(crate) struct Args {
     /// The agent's name
-    #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    #[arg(value_name = "NAME", value_parser = parse_name, add = complete_agents())]
     name: AgentName,
     /// Stop a loop without waiting for its iteration
     #[arg(long)]
@@ -73,6 +69,8 @@ const KILLED_SESSION_TIMEOUT: Duration = Duration::from_secs(5);
 /// Timeout for a process to exit after SIGKILL.
 const PROCESS_TIMEOUT: Duration = Duration::from_secs(5);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
+/// Interval of polling during an iteration of a loop, which takes long.
+const ITERATION_POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Timeout for asking a session whether another process continues its conversation.
 const HANDOVER_TIMEOUT: Duration = Duration::from_millis(500);
 
@@ -85,22 +83,9 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     };
     let outcome = end(context, name, mode)?;
     // For a name that never ran, this returns the error.
-    let session = status::find(context, name)?;
-    let (handed_over, code) = match &outcome {
-        StopOutcome::HandedOver(job) => (Some(job.clone()), Code::No),
-        StopOutcome::NotRunning
-        | StopOutcome::OrphansEnded(_)
-        | StopOutcome::Requested
-        | StopOutcome::Ended => (None, Code::Ok),
-    };
-    if context.json {
-        let session = Session {
-            handed_over,
-            ..session
-        };
-        context.out.json(&session)?;
-        return Ok(code);
-    }
+    let mut session = find_session(context, name)?;
+    session.handed_over = None;
+    let mut code = Code::Ok;
     let line = match outcome {
         StopOutcome::NotRunning => format!("{name} is not running"),
         StopOutcome::OrphansEnded(pids) => {
@@ -108,10 +93,18 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
             format!("the session of {name} had crashed; ended its program ({pids})")
         }
         StopOutcome::Requested => describe_request(context, name),
-        StopOutcome::Ended => format!("{name} has ended: {}", session.exit.unwrap_or_default()),
-        StopOutcome::HandedOver(job) => describe_handover(name, &job),
+        StopOutcome::Ended => {
+            let exit = session.exit.as_deref().unwrap_or_default();
+            format!("{name} has ended: {exit}")
+        }
+        StopOutcome::HandedOver(job) => {
+            let line = describe_handover(name, &job);
+            session.handed_over = Some(job);
+            code = Code::No;
+            line
+        }
     };
-    context.out.line(line)?;
+    context.print(&session, line)?;
     Ok(code)
 }
 
@@ -125,9 +118,8 @@ pub(crate) fn describe_handover(name: &AgentName, job: &str) -> String {
 
 /// Return the text for a loop that ends after its iteration.
 fn describe_request(context: &Context, name: &AgentName) -> String {
-    let state = context.reader().ok().flatten();
-    let state = state.and_then(|mut journal| journal.loop_state(name).ok().flatten());
-    match state.and_then(|state| state.open) {
+    let state = context.query(|journal| journal.loop_state(name));
+    match state.ok().flatten().and_then(|state| state.open) {
         Some(open) => {
             let number = open.started.number;
             format!(
@@ -151,7 +143,8 @@ pub(crate) fn end(context: &Context, name: &AgentName, mode: StopMode) -> Result
         kill: mode == StopMode::Kill,
         handed_over: None,
     };
-    let (grace, refusal) = match session.ask(context)? {
+    let (mut timeout, mut refusal) = (Some(SESSION_TIMEOUT), String::new());
+    match session.ask(context)? {
         // An iteration has no time limit. The session remembers the request.
         Ok(()) if is_loop && mode == StopMode::Request => {
             if context.me().is_ok_and(|(me, _)| me == *name) {
@@ -159,115 +152,85 @@ pub(crate) fn end(context: &Context, name: &AgentName, mode: StopMode) -> Result
                 return Ok(StopOutcome::Requested);
             }
             note(describe_request(context, name));
-            (Duration::MAX, None)
+            timeout = None;
         }
-        Ok(()) => {
-            if is_loop && mode == StopMode::Now {
-                session.signal();
-            }
-            (SESSION_TIMEOUT, None)
-        }
-        Err(CallError::Refused(failure)) => (SESSION_TIMEOUT, Some(failure.message)),
-        Err(CallError::NoReply) => {
-            if !session.kill {
-                note(format!("{name}: {NO_RESPONSE}; stopping it by signals"));
-            }
+        Ok(()) if is_loop && mode == StopMode::Now => session.signal(),
+        Ok(()) => {}
+        Err(CallError::Refused(failure)) => refusal = format!(": {}", failure.message),
+        Err(CallError::NoReply) if session.kill => {
             session.signal();
-            (
-                if session.kill {
-                    KILLED_SESSION_TIMEOUT
-                } else {
-                    SESSION_TIMEOUT
-                },
-                None,
-            )
+            timeout = Some(KILLED_SESSION_TIMEOUT);
         }
-    };
-    let is_over = session.wait(grace)? || {
+        Err(CallError::NoReply) => {
+            note(format!("{name}: {NO_RESPONSE}; stopping it by signals"));
+            session.signal();
+        }
+    }
+    let is_over = session.wait(timeout)? || {
         session.kill();
-        session.wait(PROCESS_TIMEOUT)?
+        session.wait(Some(PROCESS_TIMEOUT))?
     };
     progress_done();
-    if is_over {
-        return Ok(session
-            .handed_over
-            .map_or(StopOutcome::Ended, StopOutcome::HandedOver));
+    if !is_over {
+        return Err(session.cannot_stop(&refusal));
     }
-    let why = refusal.map_or(String::new(), |why| format!(": {why}"));
-    let report = Report::storage(format!("cannot stop {name}{why}"));
-    Err(match session.process() {
-        Some(record) => report.hint(format!(
-            "its process {} does not exit after SIGKILL",
-            record.pid
-        )),
-        None => report.hint(format!(
-            "its process is unknown; it holds the lock {}",
-            session.place.lock_file().display()
-        )),
-    })
+    Ok(session
+        .handed_over
+        .map_or(StopOutcome::Ended, StopOutcome::HandedOver))
 }
 
-/// End the processes that a crashed session of this name has left.
+/// End the processes that a crashed session of this name has left, and record the crash.
 fn end_orphans(context: &Context, name: &AgentName, mode: StopMode) -> Result<StopOutcome> {
-    let latest = match context.reader()? {
-        Some(mut journal) => journal.session(name)?,
-        None => None,
-    };
-    let Some(run) = latest else {
+    let Some(run) = context.query(|journal| journal.session(name))? else {
         return Ok(StopOutcome::NotRunning);
     };
-    let found = live::orphans(&context.home, &run);
+    let orphans = || live::orphans(&context.home, &run);
+    let found = orphans();
     if found.is_empty() {
         return Ok(StopOutcome::NotRunning);
     }
-    let send_signals = |signals: &[Signal]| {
-        for pid in live::orphans(&context.home, &run) {
-            signals
-                .iter()
-                .for_each(|signal| process::signal(pid, *signal));
-        }
-    };
-    let wait = |timeout: Duration| {
-        let deadline = Instant::now() + timeout;
-        while !live::orphans(&context.home, &run).is_empty() {
-            if Instant::now() > deadline {
-                return false;
+    let end_by = |signals: &[Signal], timeout| {
+        for pid in orphans() {
+            for signal in signals {
+                process::signal(pid, *signal);
             }
-            std::thread::sleep(POLL_INTERVAL);
         }
-        true
+        wait_until(timeout, || Ok(orphans().is_empty()))
     };
-    let mut are_gone = false;
-    if mode != StopMode::Kill {
-        send_signals(&[Signal::HUP, Signal::TERM, Signal::CONT]);
-        are_gone = wait(KILLED_SESSION_TIMEOUT);
-    }
+    let hangup = [Signal::HUP, Signal::TERM, Signal::CONT];
+    let are_gone = (mode != StopMode::Kill && end_by(&hangup, KILLED_SESSION_TIMEOUT)?)
+        || end_by(&[Signal::KILL], PROCESS_TIMEOUT)?;
     if !are_gone {
-        send_signals(&[Signal::KILL]);
-        are_gone = wait(PROCESS_TIMEOUT);
-    }
-    if !are_gone {
-        let left = ls::describe_pids(&live::orphans(&context.home, &run));
+        let left = ls::describe_pids(&orphans());
         return Err(Report::storage(format!(
             "cannot end the program of {name}: SIGKILL has not ended {left}"
         )));
     }
-    record_crash(context, name, run.started.run)?;
-    Ok(StopOutcome::OrphansEnded(found))
-}
-
-/// Record the end of a crashed session without running processes.
-fn record_crash(context: &Context, name: &AgentName, run: Uuid) -> Result<()> {
     let end = EndRun {
         now: context.now,
         agent: name.clone(),
         ended: Ended {
-            run,
+            run: run.started.run,
             how: session::Ending::Crashed,
         },
     };
     context.journal()?.commit(end)??;
-    Ok(())
+    Ok(StopOutcome::OrphansEnded(found))
+}
+
+/// Wait until `is_done`. Return false on timeout.
+pub(crate) fn wait_until(
+    timeout: Duration,
+    mut is_done: impl FnMut() -> Result<bool>,
+) -> Result<bool> {
+    let deadline = Instant::now() + timeout;
+    while !is_done()? {
+        if Instant::now() > deadline {
+            return Ok(false);
+        }
+        std::thread::sleep(POLL_INTERVAL);
+    }
+    Ok(true)
 }
 
 /// A session that is being stopped from outside.
@@ -313,10 +276,9 @@ impl StoppingSession<'_> {
 
     /// Ask the session whether another process has the conversation: only a live session knows.
     fn handover(&self, context: &Context) -> Option<String> {
-        let timeout = if self.kill {
-            FALLBACK_TIMEOUT
-        } else {
-            HANDOVER_TIMEOUT
+        let timeout = match self.kill {
+            true => FALLBACK_TIMEOUT,
+            false => HANDOVER_TIMEOUT,
         };
         let mut client = Client::connect_to(&context.home, self.name)?;
         client.call(&method::Session {}, timeout).ok()?.handed_over
@@ -328,8 +290,8 @@ impl StoppingSession<'_> {
         process::is(record.pid, record.pid_started).then_some(record)
     }
 
-    /// Stop a session that does not respond by SIGTERM: it ends normally if it can. With `kill`, also
-    /// kill its program.
+    /// Stop a session that does not respond by SIGTERM: it ends normally if it can. With `kill`,
+    /// also kill its program.
     fn signal(&self) {
         let Some(record) = self.process() else { return };
         if self.kill {
@@ -348,19 +310,30 @@ impl StoppingSession<'_> {
     }
 
     /// Wait until the session has ended. Return false on timeout.
-    fn wait(&self, timeout: Duration) -> Result<bool> {
-        // `None` if the deadline is out of range.
-        let deadline = Instant::now().checked_add(timeout);
+    fn wait(&self, timeout: Option<Duration>) -> Result<bool> {
         // Printed once: repeated output of a waiting agent would look like work.
         progress(format!("waiting for {} to end", self.name));
+        if let Some(timeout) = timeout {
+            return wait_until(timeout, || Ok(!self.place.is_held()?));
+        }
         while self.place.is_held()? {
-            if deadline.is_some_and(|deadline| Instant::now() > deadline) {
-                return Ok(false);
-            }
-            // After a long wait, the poll interval may be longer.
-            let often = if deadline.is_some() { 1 } else { 20 };
-            std::thread::sleep(often * POLL_INTERVAL);
+            std::thread::sleep(ITERATION_POLL_INTERVAL);
         }
         Ok(true)
+    }
+
+    /// Return the error for a session that SIGKILL has not ended.
+    fn cannot_stop(&self, refusal: &str) -> Report {
+        let report = Report::storage(format!("cannot stop {}{refusal}", self.name));
+        match self.process() {
+            Some(record) => report.hint(format!(
+                "its process {} does not exit after SIGKILL",
+                record.pid
+            )),
+            None => report.hint(format!(
+                "its process is unknown; it holds the lock {}",
+                self.place.lock_file().display()
+            )),
+        }
     }
 }

@@ -1,8 +1,9 @@
+//! `ph demo`: the script of the demo. `stage.rs` runs its commands.
+
 mod stage;
 
 use crate::attach::die_of;
-use crate::context::GlobalOptions;
-use posthaste_store::report::{Code, Report, Result};
+use crate::cli::prelude::*;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use stage::Stage;
 use std::sync::Arc;
@@ -24,13 +25,13 @@ const CODER: &str = include_str!("../../../../../lab/agents/coder.sh");
 const REVIEWER: &str = include_str!("../../../../../lab/agents/reviewer.sh");
 const HARNESS: &str = include_str!("../../../../../lab/agents/demo.toml");
 
-pub(crate) fn run(_: &Args, said: &GlobalOptions) -> Result<Code> {
+pub(crate) fn run(_: &Args, options: &GlobalOptions) -> Result<Code> {
     let stop_signal = catch_signals()?;
     let home = tempfile::Builder::new()
         .prefix("posthaste-demo-")
         .tempdir()
         .map_err(|error| Report::storage(format!("cannot make a temporary home: {error}")))?;
-    let mut stage = Stage::new(said, home.path(), stop_signal.clone())?;
+    let mut stage = Stage::new(options, home.path(), stop_signal.clone())?;
     let played = play(&mut stage);
     // Stop the agents even if the demo failed.
     for agent in ["coder", "reviewer"] {

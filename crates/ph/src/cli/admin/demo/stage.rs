@@ -2,15 +2,15 @@
 //! time; a signal ends every wait.
 
 use crate::cli::help;
+use crate::cli::prelude::*;
 use crate::config::SETTINGS;
-use crate::context::GlobalOptions;
+use crate::hook_install::quoted;
 use crate::output::Output;
 use anstyle::AnsiColor;
 use posthaste_client::session::client::{Client, REQUEST_TIMEOUT};
 use posthaste_core::receipt::End;
-use posthaste_core::{AgentName, IdPrefix, MessageState};
+use posthaste_core::{IdPrefix, MessageState};
 use posthaste_store::bell::Ear;
-use posthaste_store::report::{Report, Result};
 use posthaste_store::times;
 use posthaste_store::{Journal, Listing, Patience};
 use posthaste_wire::Activity;
@@ -41,14 +41,14 @@ pub(super) struct Stage<'a> {
 
 impl<'a> Stage<'a> {
     pub(super) fn new(
-        said: &GlobalOptions,
+        options: &GlobalOptions,
         home: &'a Path,
         stop_signal: Arc<AtomicUsize>,
     ) -> Result<Self> {
         let ph = std::env::current_exe()
             .map_err(|error| Report::storage(format!("cannot find ph itself: {error}")))?;
         Ok(Self {
-            out: Output::new(help::color(said)),
+            out: Output::new(help::color(options)),
             ph,
             home,
             stop_signal,
@@ -206,7 +206,7 @@ impl<'a> Stage<'a> {
             // processes.
             .process_group(0)
             .stdin(Stdio::null());
-        for setting in &SETTINGS {
+        for setting in SETTINGS {
             command.env_remove(setting.env);
         }
         command
@@ -238,16 +238,6 @@ fn with_ph_first(ph: &Path) -> std::ffi::OsString {
     let before = std::env::var_os("PATH").unwrap_or_default();
     let dirs = ph.parent().map(Path::to_owned).into_iter();
     std::env::join_paths(dirs.chain(std::env::split_paths(&before))).unwrap_or(before)
-}
-
-/// Quote a word for a shell.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ',');
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
 }
 
 /// Break a paragraph into lines between words.

@@ -1,21 +1,21 @@
+//! `ph harness`: lists and shows manifests, and tries one on a program or a captured screen.
+
 mod recognition;
 
-use crate::cli::names::complete_harnesses;
+use crate::cli::prelude::*;
 use crate::cli::session::run::terminal_size;
-use crate::context::Context;
+use crate::output::table;
 use anstyle::Style;
+use jiff::SignedDuration;
 use posthaste_core::harness::Manifest;
-use posthaste_core::{AgentName, text};
 use posthaste_session::harness::catalogue::CatalogueEntry;
 use posthaste_session::harness::trial::{self, Observation, Readiness};
 use posthaste_session::harness::{Catalogue, GENERIC};
 use posthaste_store::live::place::Launch;
 use posthaste_store::live::process::is_program;
-use posthaste_store::report::{Code, Report, Result};
 use posthaste_store::times::parse_duration;
 use std::ffi::OsString;
 use std::time::Duration;
-use unicode_width::UnicodeWidthStr;
 
 /// List, show and test harnesses
 ///
@@ -60,8 +60,8 @@ enum HarnessVerb {
         #[arg(value_name = "NAME", add = complete_harnesses())]
         name: String,
         /// Stop the program after this time
-        #[arg(long = "for", value_name = "DURATION")]
-        limit: Option<String>,
+        #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration, allow_hyphen_values = true)]
+        limit: Option<SignedDuration>,
         /// The command and its arguments [default: the harness's first command]
         #[arg(value_name = "COMMAND", last = true, value_hint = clap::ValueHint::CommandWithArguments)]
         command: Vec<OsString>,
@@ -69,7 +69,7 @@ enum HarnessVerb {
 }
 
 pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
-    let catalogue = Catalogue::load(&context.home, &context.config.harnesses.status_rows())?;
+    let catalogue = context.catalogue()?;
     match args.verb {
         HarnessVerb::Ls => list(context, &catalogue),
         HarnessVerb::Show { name } => {
@@ -86,7 +86,6 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
             command,
         } => {
             let manifest = catalogue.take(&name)?;
-            let limit = limit.as_deref().map(length).transpose()?;
             test(context, manifest, limit, command)
         }
     }
@@ -106,27 +105,14 @@ fn list(context: &mut Context, catalogue: &Catalogue) -> Result<Code> {
         context.out.json(&all)?;
         return Ok(Code::Ok);
     }
-    let heads = ["NAME", "COMMANDS", "INSTALLED", "FROM"].map(str::to_owned);
-    let rows: Vec<[String; 4]> = catalogue.entries().iter().map(row).collect();
-    let widths: [usize; 4] = std::array::from_fn(|column| {
-        let cells = rows.iter().chain([&heads]).map(|row| row[column].width());
-        cells.max().unwrap_or(0)
-    });
-    let line = |cells: &[String; 4]| {
-        let cells = cells.iter().zip(widths);
-        let padded =
-            cells.map(|(cell, width)| format!("{cell}{}", " ".repeat(width - cell.width())));
-        padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
-    };
-    let dim = Style::new().dimmed();
-    context.out.line(format!("{dim}{}{dim:#}", line(&heads)))?;
-    for row in &rows {
-        context.out.line(line(row))?;
-    }
+    let heading = ["NAME", "COMMANDS", "INSTALLED", "FROM"];
+    let rows = catalogue.entries().iter();
+    let rows = rows.map(|entry| (Style::new(), row(entry)));
+    table::print(&mut context.out, heading, rows)?;
     for entry in catalogue.entries() {
         match &entry.manifest {
             Ok(manifest) => note_unused(manifest),
-            Err(report) => crate::output::note(report.message()),
+            Err(report) => note(report.message()),
         }
     }
     note_unknown(context, catalogue);
@@ -140,14 +126,14 @@ fn note_unknown(context: &Context, catalogue: &Catalogue) {
     for name in names.filter(|name| !is_known(name)) {
         let name = text::one_line(name, 40);
         let what = format!("unknown harness '{name}' in the settings ([harness.{name}])");
-        crate::output::note(what);
+        note(what);
     }
 }
 
 /// Print a note for each part of a manifest that has no effect.
 fn note_unused(manifest: &Manifest) {
     for unused in manifest.unused() {
-        crate::output::note(format!("the harness {}: {unused}", manifest.name));
+        note(format!("the harness {}: {unused}", manifest.name));
     }
 }
 
@@ -213,20 +199,15 @@ fn show(context: &mut Context, entry: CatalogueEntry) -> Result<Code> {
     Ok(Code::Ok)
 }
 
-fn length(text: &str) -> Result<Duration> {
-    let length = parse_duration(text).map_err(Report::usage)?;
-    Duration::try_from(length).map_err(|_| Report::usage("--for takes a duration such as 10s"))
-}
-
 fn test(
     context: &mut Context,
     manifest: Manifest,
-    limit: Option<Duration>,
+    limit: Option<SignedDuration>,
     command: Vec<OsString>,
 ) -> Result<Code> {
     note_unused(&manifest);
     if manifest.hook.is_known() {
-        crate::output::note("hooks work in sessions only, not in 'ph harness test'");
+        note("hooks work in sessions only, not in 'ph harness test'");
     }
     let command = command_of(&manifest, command)?;
     let cwd = std::env::current_dir().map_err(|error| {
@@ -264,6 +245,7 @@ fn test(
         }
         out.flush()
     };
+    let limit = limit.map(SignedDuration::unsigned_abs);
     match trial::run(manifest, &launch, limit, &mut print)? {
         Readiness::WasReady => Ok(Code::Ok),
         Readiness::NeverReady => Ok(Code::No),

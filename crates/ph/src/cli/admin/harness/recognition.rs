@@ -3,13 +3,9 @@
 //! Draws the capture on a screen like that of a session, so that both recognise the same. Starts no
 //! program.
 
-use super::complete_harnesses;
-use crate::context::Context;
-use crate::output::message_text::field;
+use crate::cli::prelude::*;
 use posthaste_core::harness::{BoxState, Glance, Manifest, Says, Sighting, version};
-use posthaste_core::text;
 use posthaste_screen::{Screen, Size};
-use posthaste_store::report::{Code, Report, Result};
 use serde_json::{Value, json};
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Read};
@@ -118,13 +114,7 @@ pub(super) fn run(context: &mut Context, manifest: &Manifest, args: &MatchArgs) 
         columns: capture.columns.into(),
         output: 0,
     });
-    let version = manifest.version.on_screen(&capture.rows);
-    if context.json {
-        let value = as_json(manifest, &capture, &sighting, version.as_deref());
-        context.out.json(&value)?;
-    } else {
-        print(context, manifest, &capture, &sighting, version.as_deref())?;
-    }
+    print(context, manifest, &capture, &sighting)?;
     Ok(match sighting.input_box {
         BoxState::Empty => Code::Ok,
         BoxState::Undescribed | BoxState::Unrecognised(_) | BoxState::Holds(_) => Code::No,
@@ -275,78 +265,76 @@ fn print(
     manifest: &Manifest,
     capture: &Capture,
     sighting: &Sighting,
-    shown: Option<&str>,
 ) -> Result<()> {
+    let (input_box, input_box_json) = describe_box(&sighting.input_box);
     let Cursor { column, row } = capture.cursor;
-    let assumed = match capture.is_cursor_assumed {
-        true => " (assumed)",
-        false => "",
-    };
-    let input_box = match &sighting.input_box {
-        BoxState::Undescribed => "undescribed: the harness has no [input_box]".to_owned(),
-        BoxState::Unrecognised(mismatch) => format!("unrecognised: {mismatch}"),
-        BoxState::Empty => "empty".to_owned(),
+    let is_assumed = capture.is_cursor_assumed;
+    let version = manifest.version.on_screen(&capture.rows);
+    if context.json {
+        let claims = sighting.claims.iter().map(|claim| {
+            json!({
+                "source": claim.source.as_str(), "says": activity_name(claim.says),
+                "evidence": claim.evidence,
+            })
+        });
+        let mut value = json!({
+            "harness": manifest.name,
+            "columns": capture.columns,
+            "cursor": { "column": column, "row": row, "assumed": is_assumed },
+            "input_box": input_box_json,
+            "dialog": sighting.dialog,
+            "claims": claims.collect::<Vec<_>>(),
+            "version": version,
+        });
+        if version.is_some_and(|version| manifest.version.is_untested(&version)) {
+            value["untested"] = json!(true);
+        }
+        return context.out.json(&value);
+    }
+    let assumed = if is_assumed { " (assumed)" } else { "" };
+    let mut lines = vec![
+        ("input box", input_box),
+        ("cursor", format!("{column},{row}{assumed}")),
+        (
+            "dialog",
+            sighting.dialog.clone().unwrap_or_else(|| "none".to_owned()),
+        ),
+    ];
+    lines.extend(sighting.claims.iter().map(|claim| {
+        let activity = format!("{}: {}", activity_name(claim.says), claim.evidence);
+        ("activity", activity)
+    }));
+    if sighting.claims.is_empty() {
+        lines.push(("activity", "no claim".to_owned()));
+    }
+    let tested = manifest.version.tested_instead(version.as_deref());
+    let version = version.map(|version| version::described(&version, tested));
+    lines.push(("version", version.unwrap_or_else(|| "not shown".to_owned())));
+    let lines = lines.into_iter().map(|(name, value)| (name, Some(value)));
+    fields(context, lines)
+}
+
+/// Describe the state of the input box in words and as JSON.
+fn describe_box(state: &BoxState) -> (String, Value) {
+    match state {
+        BoxState::Undescribed => (
+            "undescribed: the harness has no [input_box]".to_owned(),
+            json!({ "state": "undescribed" }),
+        ),
+        BoxState::Unrecognised(mismatch) => (
+            format!("unrecognised: {mismatch}"),
+            json!({
+                "state": "unrecognised", "expected": mismatch.expected, "found": mismatch.found,
+            }),
+        ),
+        BoxState::Empty => ("empty".to_owned(), json!({ "state": "empty" })),
         BoxState::Holds(held) => {
             let start = if held.is_scrolled { "… " } else { "" };
             let text = text::one_line(&held.text, MAX_SHOWN_CHARS);
-            format!("holds: {start}{text}")
+            (
+                format!("holds: {start}{text}"),
+                json!({ "state": "holds", "text": held.text, "scrolled": held.is_scrolled }),
+            )
         }
-    };
-    field(context, "input box", &input_box)?;
-    field(context, "cursor", &format!("{column},{row}{assumed}"))?;
-    field(
-        context,
-        "dialog",
-        sighting.dialog.as_deref().unwrap_or("none"),
-    )?;
-    for claim in &sighting.claims {
-        let activity = format!("{}: {}", activity_name(claim.says), claim.evidence);
-        field(context, "activity", &activity)?;
     }
-    if sighting.claims.is_empty() {
-        field(context, "activity", "no claim")?;
-    }
-    let version = match shown {
-        Some(shown) => version::described(shown, manifest.version.tested_instead(Some(shown))),
-        None => "not shown".to_owned(),
-    };
-    field(context, "version", &version)
-}
-
-fn as_json(
-    manifest: &Manifest,
-    capture: &Capture,
-    sighting: &Sighting,
-    version: Option<&str>,
-) -> Value {
-    let input_box = match &sighting.input_box {
-        BoxState::Undescribed => json!({ "state": "undescribed" }),
-        BoxState::Unrecognised(mismatch) => json!({
-            "state": "unrecognised", "expected": mismatch.expected, "found": mismatch.found,
-        }),
-        BoxState::Empty => json!({ "state": "empty" }),
-        BoxState::Holds(held) => json!({
-            "state": "holds", "text": held.text, "scrolled": held.is_scrolled,
-        }),
-    };
-    let claims = sighting.claims.iter().map(|claim| {
-        json!({
-            "source": claim.source.as_str(), "says": activity_name(claim.says),
-            "evidence": claim.evidence,
-        })
-    });
-    let Cursor { column, row } = capture.cursor;
-    let mut value = json!({
-        "harness": manifest.name,
-        "columns": capture.columns,
-        "cursor": { "column": column, "row": row, "assumed": capture.is_cursor_assumed },
-        "input_box": input_box,
-        "dialog": sighting.dialog,
-        "claims": claims.collect::<Vec<_>>(),
-        "version": version,
-    });
-    if version.is_some_and(|version| manifest.version.is_untested(version)) {
-        value["untested"] = json!(true);
-    }
-    value
 }

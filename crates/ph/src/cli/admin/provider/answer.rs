@@ -1,17 +1,20 @@
 //! Serves `ph`'s mail by the provider protocol: an operation and at most one argument in, JSON out.
 //!
-//! Parses its arguments itself, because they may be empty or look like flags, and because exit status 2
-//! means only "unknown operation". Always reads the journal, so that it cannot call itself.
+//! Parses its arguments itself, because they may be empty or look like flags, and because exit
+//! status 2 means only "unknown operation". Always reads the journal, so that it cannot call
+//! itself.
 
-use crate::context::{Context, GlobalOptions, agent_name};
+use crate::cli::names::long_prefix;
+use crate::cli::prelude::*;
+use crate::context::agent_name;
 use crate::output::message_text;
-use posthaste_client::mail;
-use posthaste_core::{AgentName, Draft, IdPrefix, MessageId, MessageState, Order, ReceiptState};
+use posthaste_core::{Draft, MessageId, MessageState, Order, ReceiptState};
 use posthaste_provider::{import, recursion_guard};
 use posthaste_store::operation::{OrderEffect, Post};
-use posthaste_store::report::{Code, Report, Result};
 use posthaste_store::{Listing, files};
-use posthaste_wire::provider::{ALREADY_ARCHIVED, Message, NOT_FOUND, Op, Text, UNKNOWN};
+use posthaste_wire::provider::{
+    ALREADY_ARCHIVED, Message, NOT_FOUND_MARKER, Op, Text, UNKNOWN_OP_STATUS,
+};
 use posthaste_wire::{Count, Why};
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
@@ -20,8 +23,6 @@ use std::process::ExitCode;
 /// File name of a link to `ph` that only serves this protocol.
 pub(crate) const PROGRAM_NAME: &str = "ph-mail-provider";
 
-/// Minimum length of an id prefix.
-const MIN_PREFIX_DIGITS: usize = 8;
 const MAX_SUBJECT_BYTES: usize = 1_000;
 
 /// Return whether this program was started under [`PROGRAM_NAME`].
@@ -32,13 +33,13 @@ pub(crate) fn is_called(name: &OsStr) -> bool {
 }
 
 /// Run the operation in the arguments after the program's name, or after `ph provider`.
-pub(crate) fn main(words: &[OsString], said: &GlobalOptions) -> ExitCode {
-    match run(words, said) {
+pub(crate) fn main(words: &[OsString], options: &GlobalOptions) -> ExitCode {
+    match run(words, options) {
         Ok(code) => code,
         Err(report) if !report.is_failure() => ExitCode::SUCCESS,
         Err(report) => {
             if report.code() == Code::NotFound {
-                crate::output::to_stderr(&format!("{NOT_FOUND}\n"));
+                crate::output::to_stderr(&format!("{NOT_FOUND_MARKER}\n"));
             }
             crate::output::show(&report);
             // Never 2, which means "unknown operation".
@@ -47,14 +48,14 @@ pub(crate) fn main(words: &[OsString], said: &GlobalOptions) -> ExitCode {
     }
 }
 
-fn run(words: &[OsString], said: &GlobalOptions) -> Result<ExitCode> {
+fn run(words: &[OsString], options: &GlobalOptions) -> Result<ExitCode> {
     let [op, args @ ..] = words else {
         return Err(Report::usage("no operation was given").hint(operations()));
     };
     let Some(op) = op.to_str().and_then(Op::from_word) else {
         let shown = posthaste_core::text::one_line(&op.to_string_lossy(), 40);
         crate::output::to_stderr(&format!("unknown operation '{shown}'\n"));
-        return Ok(ExitCode::from(u8::try_from(UNKNOWN).unwrap_or(1)));
+        return Ok(ExitCode::from(u8::try_from(UNKNOWN_OP_STATUS).unwrap_or(1)));
     };
     let arg = match (op, args) {
         // No server has to run.
@@ -63,18 +64,25 @@ fn run(words: &[OsString], said: &GlobalOptions) -> Result<ExitCode> {
         (_, []) => return Err(Report::usage(format!("'{op}' takes an argument"))),
         (_, _) => return Err(Report::usage(format!("'{op}' takes one argument"))),
     };
-    let mut context = Context::new(said)?;
+    let mut context = Context::new(options)?;
     let context = &mut context;
     recursion_guard::refuse(&context.home)?;
     match op {
         Op::EnsureRunning => {}
         Op::Send => {
             let to = agent_name(&arg)?;
-            send(context, to, None)?;
+            post(context, to, text_on_stdin()?, None)?;
         }
         Op::Reply => {
             let parent = find(context, &arg)?;
-            reply(context, &parent)?;
+            let text = text_on_stdin()?;
+            // To the sender of the message, or to its recipient if the sender replies.
+            let sender = &parent.message.envelope.from;
+            let to = match sender.as_str() == text.from {
+                true => parent.message.to.clone(),
+                false => sender.clone(),
+            };
+            post(context, to, text, Some(&parent))?;
         }
         Op::Inbox | Op::Check => list(context, &arg, Listing::Unread)?,
         Op::All => list(context, &arg, Listing::All)?,
@@ -128,23 +136,6 @@ fn text_on_stdin() -> Result<Text> {
 }
 
 /// Store a message, and print it.
-fn send(context: &mut Context, to: AgentName, parent: Option<&MessageState>) -> Result<()> {
-    let text = text_on_stdin()?;
-    post(context, to, text, parent)
-}
-
-/// Reply to the sender of a message, or to its recipient if the sender replies.
-fn reply(context: &mut Context, parent: &MessageState) -> Result<()> {
-    let text = text_on_stdin()?;
-    let sender = &parent.message.envelope.from;
-    let to = if sender.as_str() == text.from {
-        parent.message.to.clone()
-    } else {
-        sender.clone()
-    };
-    post(context, to, text, Some(parent))
-}
-
 fn post(
     context: &mut Context,
     to: AgentName,
@@ -173,12 +164,12 @@ fn post(
     };
     let mut journal = context.journal()?;
     let posted = mail::post(&mut journal, post)?;
-    let told = posted
+    let printed = posted
         .iter()
         .try_for_each(|posted| tell(context, &posted.state));
     context.out.flush()?;
     mail::leave(journal);
-    told
+    printed
 }
 
 /// Print a stored message. A message that will never be delivered is an error, because a printed
@@ -196,27 +187,12 @@ fn tell(context: &mut Context, state: &MessageState) -> Result<()> {
 
 /// Find a message by its id or a prefix. An invalid id is an unknown id.
 fn find(context: &Context, id: &str) -> Result<MessageState> {
-    let prefix = prefix(id).ok_or_else(|| {
+    let prefix = long_prefix(id).ok_or_else(|| {
         let shown = posthaste_core::text::one_line(id, 80);
         Report::not_found(format!("no message '{shown}'"))
     })?;
-    let mut journal = existing(context)?;
+    let mut journal = context.existing_journal()?;
     context.find(journal.as_mut(), &prefix)
-}
-
-fn prefix(id: &str) -> Option<IdPrefix> {
-    let prefix = IdPrefix::parse(id).ok()?;
-    let digits = prefix.as_str().chars().filter(|c| *c != '-').count();
-    (digits >= MIN_PREFIX_DIGITS).then_some(prefix)
-}
-
-/// Open the journal if it exists. A program gets no note about a missing one.
-fn existing(context: &Context) -> Result<Option<posthaste_store::Journal>> {
-    let home = context.home.clone();
-    Ok(posthaste_store::Journal::open_existing(
-        home,
-        context.config.patience,
-    )?)
 }
 
 fn list(context: &mut Context, who: &str, listing: Listing) -> Result<()> {
@@ -225,10 +201,10 @@ fn list(context: &mut Context, who: &str, listing: Listing) -> Result<()> {
     print_all(context, &messages)
 }
 
-/// Return an agent's mail. Copies of a script's messages are omitted, because that script may be the
-/// caller.
+/// Return an agent's mail. Copies of a script's messages are omitted, because that script may be
+/// the caller.
 fn mail(context: &Context, who: &AgentName, listing: Listing) -> Result<Vec<MessageState>> {
-    let Some(mut journal) = existing(context)? else {
+    let Some(mut journal) = context.existing_journal()? else {
         return Ok(Vec::new());
     };
     let mut messages = journal.inbox(who, listing, context.now)?;
@@ -241,7 +217,7 @@ fn mail(context: &Context, who: &AgentName, listing: Listing) -> Result<Vec<Mess
 /// Print the thread of a message, by its own id or the id of a message in it. An unknown thread is
 /// empty.
 fn thread(context: &mut Context, id: &str) -> Result<()> {
-    let (Some(prefix), Some(mut journal)) = (prefix(id), existing(context)?) else {
+    let (Some(prefix), Some(mut journal)) = (long_prefix(id), context.existing_journal()?) else {
         return Ok(());
     };
     let thread = match journal.find(&prefix) {
@@ -263,7 +239,7 @@ fn read(context: &mut Context, id: &str) -> Result<()> {
     // A message that cannot be printed is not marked as read.
     files::body(&context.home, &state.message)?;
     if !status.read
-        && let Some(mut journal) = existing(context)?
+        && let Some(mut journal) = context.existing_journal()?
     {
         let id = state.message.id;
         mail::order(
@@ -280,7 +256,7 @@ fn read(context: &mut Context, id: &str) -> Result<()> {
 
 fn order(context: &mut Context, id: &str, order: Order) -> Result<()> {
     let state = find(context, id)?;
-    let Some(mut journal) = existing(context)? else {
+    let Some(mut journal) = context.existing_journal()? else {
         return Ok(());
     };
     let ordered = mail::order(
@@ -303,7 +279,7 @@ fn order(context: &mut Context, id: &str, order: Order) -> Result<()> {
 
 fn count(context: &mut Context, who: &str) -> Result<()> {
     let who = agent_name(who)?;
-    let (total, unread) = match existing(context)? {
+    let (total, unread) = match context.existing_journal()? {
         Some(_) if context.config.mail.is_elsewhere() => {
             let count = |listing| Ok::<_, Report>(mail(context, &who, listing)?.len() as u64);
             (count(Listing::All)?, count(Listing::Unread)?)

@@ -1,15 +1,14 @@
+//! `ph provider`: acts as a mail provider script, or tests one.
+
 pub(crate) mod answer;
 
-use crate::context::GlobalOptions;
+use crate::cli::prelude::*;
 use crate::output::Output;
 use anstyle::AnsiColor;
 use jiff::SignedDuration;
-use posthaste_core::text;
 use posthaste_provider::suite;
 use posthaste_session::pty::child::kill_with_parent;
-use posthaste_store::report::{Code, Report, Result};
 use posthaste_store::times::parse_duration;
-use serde::Serialize;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -18,8 +17,9 @@ use std::time::Duration;
 /// Act as a mail provider script, or test one
 ///
 /// 'ph provider OP [ARG]', or a link to ph named ph-mail-provider, lets other systems use ph's mail
-/// through the mail provider protocol. It reads and writes JSON on the standard streams. Exit codes:
-/// 0 for success, 2 for an unknown operation, 1 for any other error. An empty list prints nothing.
+/// through the mail provider protocol. It reads and writes JSON on the standard streams. Exit
+/// codes: 0 for success, 2 for an unknown operation, 1 for any other error. An empty list prints
+/// nothing.
 ///
 ///   send TO, reply ID                  {"from","subject","body"} on standard input; the message
 ///   inbox WHO, check WHO               unread messages
@@ -71,7 +71,7 @@ struct TestArgs {
     #[arg(value_name = "SCRIPT", value_hint = clap::ValueHint::ExecutablePath)]
     script: PathBuf,
     /// Timeout of each call
-    #[arg(long, value_name = "D", default_value = "10s", value_parser = parse_duration)]
+    #[arg(long, value_name = "D", default_value = "10s", value_parser = parse_duration, allow_hyphen_values = true)]
     timeout: SignedDuration,
 }
 
@@ -83,14 +83,14 @@ struct SuiteReport {
     cases: Vec<suite::CaseResult>,
 }
 
-pub(crate) fn run(args: Args, said: &GlobalOptions) -> std::result::Result<ExitCode, Report> {
+pub(crate) fn run(args: Args, options: &GlobalOptions) -> std::result::Result<ExitCode, Report> {
     match args.verb {
-        ProviderVerb::Operation(words) => Ok(answer::main(&words, said)),
-        ProviderVerb::Test(args) => test(&args, said).map(Into::into),
+        ProviderVerb::Operation(words) => Ok(answer::main(&words, options)),
+        ProviderVerb::Test(args) => test(&args, options).map(Into::into),
     }
 }
 
-fn test(args: &TestArgs, said: &GlobalOptions) -> Result<Code> {
+fn test(args: &TestArgs, options: &GlobalOptions) -> Result<Code> {
     let script = std::path::absolute(&args.script)
         .map_err(|error| Report::usage(format!("cannot determine the script's path: {error}")))?;
     let shown = text::visible(&script.display().to_string());
@@ -100,9 +100,9 @@ fn test(args: &TestArgs, said: &GlobalOptions) -> Result<Code> {
     }
     let timeout = Duration::try_from(args.timeout)
         .map_err(|_| Report::usage("--timeout must be more than zero"))?;
-    let mut out = Output::new(crate::cli::help::color(said));
+    let mut out = Output::new(crate::cli::help::color(options));
     let results = suite::run(&script, timeout, kill_with_parent, |result| {
-        if said.json {
+        if options.json {
             return Ok(());
         }
         let (word, color) = if result.passed {
@@ -117,7 +117,7 @@ fn test(args: &TestArgs, said: &GlobalOptions) -> Result<Code> {
     })?;
     let passed = results.iter().filter(|result| result.passed).count();
     let failed = results.len() - passed;
-    if said.json {
+    if options.json {
         out.json(&SuiteReport {
             script: shown,
             passed,

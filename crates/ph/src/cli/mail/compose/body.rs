@@ -87,15 +87,15 @@ pub(crate) fn one_line(
     what: &'static str,
 ) -> impl Fn(&str) -> std::result::Result<String, String> + Clone {
     const MAX: usize = 1_000;
-    move |said| {
-        if said.trim().is_empty() {
+    move |text| {
+        if text.trim().is_empty() {
             Err(format!("a {what} cannot be empty"))
-        } else if said.chars().any(char::is_control) {
+        } else if text.chars().any(char::is_control) {
             Err(format!("a {what} is one line without control characters"))
-        } else if said.len() > MAX {
+        } else if text.len() > MAX {
             Err(format!("a {what} has at most {MAX} bytes"))
         } else {
-            Ok(said.to_owned())
+            Ok(text.to_owned())
         }
     }
 }

@@ -1,11 +1,12 @@
+//! `ph message`: a short form of `ph send`, for callers of ralph's command.
+
 use crate::cli::mail::compose::body::not_empty;
 use crate::cli::mail::compose::recipients::{self, Agents};
 use crate::cli::mail::compose::send::{Outgoing, SentFormat, post};
 use crate::cli::mail::compose::wait::WaitArgs;
 use crate::cli::mail::mailbox::Mailbox;
-use crate::cli::names::complete_agents;
-use crate::context::{Context, agent_name};
-use posthaste_store::report::{Code, Report, Result};
+use crate::cli::prelude::*;
+use crate::context::agent_name;
 use posthaste_wire::method::Send;
 
 /// Send a message to a loop or session by name
@@ -47,6 +48,7 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
             priority: Some(context.config.priority),
             ..Send::new(body)
         },
+        notifies: false,
     };
     let wait = WaitArgs::default();
     post(context, &mailbox, &outgoing, SentFormat::Sentence, &wait)

@@ -2,16 +2,11 @@
 //! before anything is sent.
 
 use crate::cli::mail::compose::body::BodyArgs;
-use crate::cli::names::complete_agents;
+use crate::cli::names::InvalidArgument;
+use crate::cli::prelude::*;
 use crate::cli::session::nudge;
-use crate::context::Context;
-use crate::output::note;
-use posthaste_client::roster::Address;
 use posthaste_client::session::sessions;
-use posthaste_core::{AgentName, text};
-use posthaste_store::Journal;
 use posthaste_store::live::place::Place;
-use posthaste_store::report::{Report, Result};
 use posthaste_wire::Activity;
 
 #[derive(Debug, clap::Args)]
@@ -25,7 +20,7 @@ pub(crate) struct RecipientArgs {
     all: bool,
     /// Nudge each recipient once when the message is stored
     #[arg(long)]
-    notify: bool,
+    pub(crate) notify: bool,
 }
 
 /// The agents that get a copy, and whether the address can have several agents.
@@ -51,60 +46,48 @@ impl RecipientArgs {
         from: &AgentName,
         allow_self: bool,
     ) -> Result<Agents> {
-        let Some(said) = self.to.as_deref().filter(|_| !self.all) else {
+        let Some(typed) = self.to.as_deref().filter(|_| !self.all) else {
             let names = running_agents(context, from)?;
             return Ok(Agents {
                 names,
                 is_list: true,
             });
         };
-        resolve(context, &addresses(said)?, from, allow_self)
+        resolve(context, &addresses(typed)?, from, allow_self)
     }
 
     /// Check the arguments before anything is read or opened.
     pub(crate) fn check(&self) -> Result<()> {
         match self.to.as_deref().filter(|_| !self.all) {
-            Some(said) => addresses(said).map(drop),
+            Some(typed) => addresses(typed).map(drop),
             None => Ok(()),
         }
     }
+}
 
-    /// Nudge the recipients if --notify is set, and print whether each was nudged.
-    pub(crate) fn notify(&self, context: &Context, from: &AgentName, names: &[AgentName]) {
-        if !self.notify {
-            return;
-        }
-        for name in names {
-            let usual = format!("You have mail from {from}");
-            let text = context.config.roster.nudge(name).unwrap_or(&usual);
-            match nudge::nudge(context, name, text) {
-                Ok(None) => note(format!("nudged {name}")),
-                Ok(Some(reason)) => note(format!("{name} was not nudged: {reason}")),
-                Err(report) => note(format!("{name} was not nudged: {}", report.message())),
-            }
+/// Nudge agents that have got a message, and print whether each was nudged.
+pub(crate) fn notify(context: &Context, from: &AgentName, names: &[AgentName]) {
+    let usual = format!("You have mail from {from}");
+    for name in names {
+        let text = context.config.roster.nudge(name).unwrap_or(&usual);
+        match nudge::nudge(context, name, text) {
+            Ok(None) => note(format!("nudged {name}")),
+            Ok(Some(reason)) => note(format!("{name} was not nudged: {reason}")),
+            Err(report) => note(format!("{name} was not nudged: {}", report.message())),
         }
     }
 }
 
-fn addresses(said: &str) -> Result<Vec<Address>> {
-    said.split(',').map(address).collect()
+fn addresses(typed: &str) -> Result<Vec<Address>> {
+    typed.split(',').map(address).collect()
 }
 
-fn address(said: &str) -> Result<Address> {
-    let name = said.strip_prefix('@');
-    let is_listed = name.is_some();
-    let name = name.unwrap_or(said);
-    match AgentName::parse(name) {
-        Ok(name) => Ok(Address { name, is_listed }),
-        Err(error) => {
-            let shown = text::one_line(said, 80);
-            let report = Report::usage(format!("invalid value '{shown}' for '<TO>': {error}"));
-            Err(match AgentName::suggestion(name) {
-                Some(name) => report.hint(format!("'{name}' is a valid name")),
-                None => report.hint("for example 'coder-1'"),
-            })
-        }
-    }
+fn address(typed: &str) -> Result<Address> {
+    parse_address(typed).map_err(|InvalidArgument { why, tip }| {
+        let shown = text::one_line(typed, 80);
+        Report::usage(format!("invalid value '{shown}' for '<TO>': {why}"))
+            .hint(tip.unwrap_or_else(|| "for example 'coder-1'".to_owned()))
+    })
 }
 
 /// Resolve addresses to agents. A sender that writes to its own group gets no copy.
@@ -119,9 +102,9 @@ pub(crate) fn resolve(
     for address in addresses {
         refuse_typo(context, address)?;
     }
-    let said: Vec<_> = addresses.iter().map(|address| &address.name).collect();
-    let is_list = names.len() != 1 || said.iter().any(|name| roster.is_group(name));
-    let is_in_group = |name: &AgentName| name == from && !said.contains(&name);
+    let typed: Vec<_> = addresses.iter().map(|address| &address.name).collect();
+    let is_list = names.len() != 1 || typed.iter().any(|name| roster.is_group(name));
+    let is_in_group = |name: &AgentName| name == from && !typed.contains(&name);
     if !allow_self {
         names.retain(|name| !is_in_group(name));
     }
@@ -142,8 +125,7 @@ fn refuse_typo(context: &Context, address: &Address) -> Result<()> {
     if context.config.roster.has(name) || Place::of(&context.home, name).record().is_some() {
         return Ok(());
     }
-    let journal = Journal::open_existing(context.home.clone(), context.config.patience)?;
-    let known = match journal {
+    let known = match context.existing_journal()? {
         Some(mut journal) => journal.agents()?,
         None => Vec::new(),
     };

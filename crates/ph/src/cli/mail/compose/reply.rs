@@ -1,11 +1,10 @@
+//! `ph reply`: sends a reply in the thread of a message.
+
 use crate::cli::mail::compose::body::{BodyArgs, one_line};
-use crate::cli::mail::compose::send::{Outgoing, SentFormat, post};
+use crate::cli::mail::compose::send::{MessageArgs, Outgoing, SentFormat, post};
 use crate::cli::mail::compose::wait::WaitArgs;
 use crate::cli::mail::mailbox::{self, Located, Mailbox};
-use crate::cli::names::{NameParser, TypedId, complete_agents, complete_ids, priority};
-use crate::context::Context;
-use posthaste_core::{AgentName, Priority};
-use posthaste_store::report::{Code, Result};
+use crate::cli::prelude::*;
 use posthaste_store::times;
 use posthaste_wire::method::Send;
 use posthaste_wire::provider::Text;
@@ -29,28 +28,21 @@ pub(crate) struct Args {
     /// Subject line [default: 'Re: ' and the subject of the original message]
     #[arg(long, value_name = "TEXT", value_parser = one_line("subject"))]
     subject: Option<String>,
-    /// Priority: interrupt, normal, idle-first or idle [default: the setting send.priority]
-    #[arg(long, value_name = "P", value_parser = priority(), hide_possible_values = true)]
-    priority: Option<Priority>,
-    /// Sender [default: PH_AGENT, else human]
-    #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
-    from: Option<AgentName>,
-    /// Remind the recipient, each time it becomes idle, until it has replied
-    #[arg(long)]
-    expects_reply: bool,
+    #[command(flatten)]
+    message: MessageArgs,
     #[command(flatten)]
     wait: WaitArgs,
 }
 
 pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
-    let (from, from_evidence) = context.sender(args.from.as_ref())?;
+    let (from, from_evidence) = context.sender(args.message.from.as_ref())?;
     let mailbox = Mailbox::open(context)?;
     let parent = match mailbox.find_parent(context, &args.id)? {
         Located::Journal(_, state) => state.message,
         Located::Script(parent) => {
             mailbox.refuse_options(&[
-                ("--priority", args.priority.is_some()),
-                ("--expects-reply", args.expects_reply),
+                ("--priority", args.message.priority.is_some()),
+                ("--expects-reply", args.message.expects_reply),
                 ("--wait", args.wait.begin().is_some()),
             ])?;
             let text = Text {
@@ -70,37 +62,29 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
     } else {
         parent.envelope.from
     };
-    let subject = args.subject.or_else(|| {
-        parent
-            .envelope
-            .subject
-            .map(|subject| reply_subject(&subject))
-    });
+    let subject = parent.envelope.subject;
+    let subject = args.subject.or_else(|| Some(reply_subject(&subject?)));
     let outgoing = Outgoing {
         from,
         from_evidence,
         to: vec![to],
         message: Send {
             subject,
-            priority: args.priority.or(Some(context.config.priority)),
             reply_to: Some(parent.id.into()),
-            expects_reply: args.expects_reply,
             // A reply to one's own message to oneself is always intended.
             allow_self: true,
-            ..Send::new(body)
+            ..args.message.message(context, body)
         },
+        notifies: false,
     };
     let mailbox = Mailbox::Journal;
     post(context, &mailbox, &outgoing, SentFormat::Id, &args.wait)
 }
 
 fn reply_subject(subject: &str) -> String {
-    if subject
-        .get(..3)
-        .is_some_and(|start| start.eq_ignore_ascii_case("re:"))
-    {
-        subject.to_owned()
-    } else {
-        format!("Re: {subject}")
+    let start = subject.get(..3);
+    match start.is_some_and(|start| start.eq_ignore_ascii_case("re:")) {
+        true => subject.to_owned(),
+        false => format!("Re: {subject}"),
     }
 }

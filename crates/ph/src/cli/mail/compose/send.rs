@@ -1,20 +1,18 @@
+//! `ph send`, and the sending of every message: through the recipient's session, into the journal,
+//! or through a script.
+
 use crate::cli::mail::compose::body::{BodyArgs, one_line};
-use crate::cli::mail::compose::recipients::{Agents, RecipientArgs};
-use crate::cli::mail::compose::wait::{self, Wait, WaitArgs};
+use crate::cli::mail::compose::recipients::{self, Agents, RecipientArgs};
+use crate::cli::mail::compose::wait::{self, WaitArgs};
 use crate::cli::mail::mailbox::{self, Mailbox};
-use crate::cli::names::{IdParser, NameParser, complete_agents, complete_ids, priority};
+use crate::cli::prelude::*;
 use crate::cli::session::answer;
-use crate::context::Context;
 use crate::output::message_text;
-use crate::output::note;
 use jiff::SignedDuration;
-use posthaste_client::mail;
 use posthaste_client::session::client::{Client, FALLBACK_TIMEOUT};
 use posthaste_core::message::INLINE_LIMIT;
-use posthaste_core::{AgentName, Evidence, IdPrefix, MessageId, Priority, ReceiptState, Timestamp};
-use posthaste_store::Journal;
+use posthaste_core::{Evidence, IdPrefix, MessageId, Priority, ReceiptState, Timestamp};
 use posthaste_store::operation::Post;
-use posthaste_store::report::{Code, Report, Result};
 use posthaste_store::times::{self, parse_duration, parse_point};
 use posthaste_wire as wire;
 use posthaste_wire::method::{self, Resolved};
@@ -23,8 +21,8 @@ use posthaste_wire::method::{self, Resolved};
 ///
 /// Prints one message id per recipient, after the message is on disk. A recipient need not be
 /// running, and need never have run: every name has an inbox. Nothing is sent if a recipient is
-/// '@NAME' and no alias or group has that name, or if it is an unknown name that differs from an alias
-/// or group by one character.
+/// '@NAME' and no alias or group has that name, or if it is an unknown name that differs from an
+/// alias or group by one character.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -46,36 +44,29 @@ pub(crate) struct Args {
     /// Subject line
     #[arg(long, value_name = "TEXT", value_parser = one_line("subject"))]
     subject: Option<String>,
-    /// Priority: interrupt, normal, idle-first or idle [default: the setting send.priority]
-    #[arg(long, value_name = "P", value_parser = priority(), hide_possible_values = true)]
-    priority: Option<Priority>,
-    /// Sender [default: PH_AGENT, else human]
-    #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
-    from: Option<AgentName>,
+    #[command(flatten)]
+    message: MessageArgs,
     /// Message that this one replies to
-    #[arg(long, value_name = "ID", value_parser = IdParser, add = complete_ids())]
+    #[arg(long, value_name = "ID", value_parser = parse_id, add = complete_ids())]
     reply_to: Option<IdPrefix>,
     /// Send only once with this key: a repeat stores nothing and prints the first message's id,
     /// unless that message was cancelled or has expired
     #[arg(long, value_name = "KEY", value_parser = one_line("key"))]
     key: Option<String>,
     /// Discard the message if nobody has seen it within this time
-    #[arg(long, value_name = "D", value_parser = parse_duration)]
+    #[arg(long, value_name = "D", value_parser = parse_duration, allow_hyphen_values = true)]
     ttl: Option<SignedDuration>,
     /// Earliest time of delivery
     #[arg(long, value_name = "T", conflicts_with = "after")]
     at: Option<String>,
     /// Delay before delivery
-    #[arg(long = "in", value_name = "D", id = "after", value_parser = parse_duration)]
+    #[arg(long = "in", value_name = "D", id = "after", value_parser = parse_duration, allow_hyphen_values = true)]
     after: Option<SignedDuration>,
     /// Maximum wait for an idle agent; after that, the message is delivered as a normal one
-    #[arg(long, value_name = "D", value_parser = parse_duration)]
+    #[arg(long, value_name = "D", value_parser = parse_duration, allow_hyphen_values = true)]
     deadline: Option<SignedDuration>,
-    /// Remind the recipient, each time it becomes idle, until it has replied
-    #[arg(long)]
-    expects_reply: bool,
     /// Stop expecting a reply to this message
-    #[arg(long, value_name = "ID", value_parser = IdParser, add = complete_ids())]
+    #[arg(long, value_name = "ID", value_parser = parse_id, add = complete_ids())]
     closes: Option<IdPrefix>,
     /// Type the text as an answer to the program's question, without a header (like 'ph answer')
     #[arg(long, conflicts_with_all = ["subject", "priority", "reply_to", "ttl", "at", "after", "deadline", "expects_reply", "closes"])]
@@ -87,8 +78,33 @@ pub(crate) struct Args {
     wait: WaitArgs,
 }
 
+/// Options of the verbs that write a message with a header.
+#[derive(Debug, clap::Args)]
+pub(crate) struct MessageArgs {
+    /// Priority: interrupt, normal, idle-first or idle [default: the setting send.priority]
+    #[arg(long, value_name = "P", value_parser = priority(), hide_possible_values = true)]
+    pub(crate) priority: Option<Priority>,
+    /// Sender [default: PH_AGENT, else human]
+    #[arg(long, value_name = "NAME", value_parser = parse_name, add = complete_agents())]
+    pub(crate) from: Option<AgentName>,
+    /// Remind the recipient, each time it becomes idle, until it has replied
+    #[arg(long)]
+    pub(crate) expects_reply: bool,
+}
+
+impl MessageArgs {
+    /// Create a message with these options.
+    pub(crate) fn message(&self, context: &Context, body: String) -> method::Send {
+        method::Send {
+            priority: self.priority.or(Some(context.config.priority)),
+            expects_reply: self.expects_reply,
+            ..method::Send::new(body)
+        }
+    }
+}
+
 pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
-    let (from, from_evidence) = context.sender(args.from.as_ref())?;
+    let (from, from_evidence) = context.sender(args.message.from.as_ref())?;
     args.recipients.check()?;
     // An answer goes to the program's terminal, even if a script keeps the mail.
     let mailbox = match args.raw {
@@ -96,14 +112,14 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
         false => Mailbox::open(context)?,
     };
     mailbox.refuse_options(&[
-        ("--priority", args.priority.is_some()),
+        ("--priority", args.message.priority.is_some()),
         ("--reply-to", args.reply_to.is_some()),
         ("--key", args.key.is_some()),
         ("--ttl", args.ttl.is_some()),
         ("--at", args.at.is_some()),
         ("--in", args.after.is_some()),
         ("--deadline", args.deadline.is_some()),
-        ("--expects-reply", args.expects_reply),
+        ("--expects-reply", args.message.expects_reply),
         ("--closes", args.closes.is_some()),
         ("--wait", args.wait.begin().is_some()),
     ])?;
@@ -121,10 +137,9 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
                 .hint("make --deadline shorter than --ttl"),
         );
     }
-    let format = if is_list {
-        SentFormat::Ids
-    } else {
-        SentFormat::Id
+    let format = match is_list {
+        true => SentFormat::Ids,
+        false => SentFormat::Id,
     };
     let millis = |d: SignedDuration| u64::try_from(d.as_millis()).unwrap_or(u64::MAX);
     let outgoing = Outgoing {
@@ -133,23 +148,19 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
         to,
         message: method::Send {
             subject: args.subject,
-            priority: args.priority.or(Some(context.config.priority)),
             reply_to: args.reply_to,
             key: args.key,
             ttl_ms: args.ttl.map(millis),
             not_before,
             deadline_ms: args.deadline.map(millis),
-            expects_reply: args.expects_reply,
             closes: args.closes,
             allow_self: args.allow_self,
             raw: args.raw,
-            ..method::Send::new(body)
+            ..args.message.message(context, body)
         },
+        notifies: args.recipients.notify,
     };
-    let wait = args.wait.begin();
-    let (sent_to, sent) = send(context, &mailbox, &outgoing, format, wait.is_some());
-    args.recipients.notify(context, &outgoing.from, &sent_to);
-    await_all(context, wait, &sent?, format)
+    post(context, &mailbox, &outgoing, format, &args.wait)
 }
 
 /// Return the earliest time of delivery that --at or --in gives.
@@ -189,6 +200,8 @@ pub(crate) struct Outgoing {
     pub(crate) from_evidence: Evidence,
     pub(crate) to: Vec<AgentName>,
     pub(crate) message: method::Send,
+    /// Whether to nudge each recipient once when the message is stored.
+    pub(crate) notifies: bool,
 }
 
 impl Outgoing {
@@ -204,7 +217,7 @@ impl Outgoing {
     }
 }
 
-/// Send a message, print the ids, and wait if --wait is set.
+/// Send a message, print the ids, nudge the recipients and wait, as the options demand.
 pub(crate) fn post(
     context: &mut Context,
     mailbox: &Mailbox,
@@ -213,8 +226,14 @@ pub(crate) fn post(
     wait: &WaitArgs,
 ) -> Result<Code> {
     let wait = wait.begin();
-    let (_, sent) = send(context, mailbox, outgoing, format, wait.is_some());
-    await_all(context, wait, &sent?, format)
+    let (names, sent) = send(context, mailbox, outgoing, format, wait.is_some());
+    if outgoing.notifies {
+        recipients::notify(context, &outgoing.from, &names);
+    }
+    match (wait, sent?) {
+        (Some(wait), sent) => wait::until(context, wait, &sent, format == SentFormat::Ids),
+        (None, _) => Ok(Code::Ok),
+    }
 }
 
 /// Send a message and print the ids. Return the agents to nudge, even if not all copies could be
@@ -240,18 +259,6 @@ fn send(
             (names, Ok(messages.collect()))
         }
         Err(report) => (Vec::new(), Err(report)),
-    }
-}
-
-fn await_all(
-    context: &mut Context,
-    wait: Option<Wait>,
-    sent: &[(MessageId, AgentName)],
-    format: SentFormat,
-) -> Result<Code> {
-    match wait {
-        Some(wait) => wait::until(context, wait, sent, format == SentFormat::Ids),
-        None => Ok(Code::Ok),
     }
 }
 
@@ -312,8 +319,8 @@ fn store(
 }
 
 /// Let the session of a single recipient store the message, which is faster. If that fails or times
-/// out, return `None`: the caller then stores the message in the journal, where the same id is never
-/// stored twice.
+/// out, return `None`: the caller then stores the message in the journal, where the same id is
+/// never stored twice.
 fn through_session(
     context: &Context,
     outgoing: &Outgoing,

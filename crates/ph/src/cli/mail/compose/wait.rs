@@ -1,19 +1,14 @@
 //! Waits until messages reach a state. Reads the journal only after the bell has rung.
 
-use crate::context::Context;
+use crate::cli::prelude::*;
 use crate::output::message_text;
-use crate::output::note;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::TypedValueParser;
 use jiff::{SignedDuration, Timestamp};
-use posthaste_client::mail;
 use posthaste_core::goal::{Goal, Progress};
-use posthaste_core::{AgentName, MessageId, MessageState};
-use posthaste_store::Journal;
+use posthaste_core::{MessageId, MessageState};
 use posthaste_store::bell::{Ear, TICK};
-use posthaste_store::report::{Code, Result};
 use posthaste_store::times::{self, parse_duration};
 use posthaste_wire as wire;
-use serde::Serialize;
 use std::time::{Duration, Instant};
 
 #[derive(Debug, Default, clap::Args)]
@@ -23,19 +18,19 @@ pub(crate) struct WaitArgs {
     #[arg(long, value_name = "RECEIPT", value_parser = goal(), hide_possible_values = true)]
     wait: Option<Goal>,
     /// Maximum time to wait [default: no limit]
-    #[arg(long, value_name = "D", requires = "wait", value_parser = parse_duration)]
+    #[arg(long, value_name = "D", requires = "wait", value_parser = parse_duration, allow_hyphen_values = true)]
     timeout: Option<SignedDuration>,
 }
 
 fn goal() -> impl TypedValueParser<Value = Goal> {
-    PossibleValuesParser::new(Goal::ALL.map(Goal::as_str)).try_map(|said| said.parse::<Goal>())
+    one_of(Goal::ALL.map(Goal::as_str))
 }
 
 impl WaitArgs {
     /// Return the state to wait for and the deadline, counted from now.
-    pub(crate) fn begin(&self) -> Option<Wait> {
+    pub(crate) fn begin(&self) -> Option<WaitRequest> {
         let timeout = self.timeout.and_then(|d| Duration::try_from(d).ok());
-        Some(Wait {
+        Some(WaitRequest {
             goal: self.wait?,
             // A timeout that is out of range means no deadline.
             deadline: timeout.and_then(|d| Instant::now().checked_add(d)),
@@ -44,7 +39,7 @@ impl WaitArgs {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wait {
+pub(crate) struct WaitRequest {
     goal: Goal,
     deadline: Option<Instant>,
 }
@@ -61,7 +56,7 @@ struct Waited {
 /// the messages.
 pub(crate) fn until(
     context: &mut Context,
-    wait: Wait,
+    wait: WaitRequest,
     sent: &[(MessageId, AgentName)],
     is_list: bool,
 ) -> Result<Code> {
@@ -101,7 +96,7 @@ fn load(journal: &mut Journal, sent: &[(MessageId, AgentName)]) -> Result<Vec<Me
     Ok(messages)
 }
 
-fn progress(wait: Wait, message_state: &MessageState, now: Timestamp) -> Progress {
+fn progress(wait: WaitRequest, message_state: &MessageState, now: Timestamp) -> Progress {
     wait.goal
         .progress(&message_state.message, message_state.status, now)
 }
@@ -112,20 +107,15 @@ fn expiry(message_state: &MessageState) -> Option<Timestamp> {
 
 fn tell(
     context: &mut Context,
-    wait: Wait,
+    wait: WaitRequest,
     messages: &[MessageState],
     is_list: bool,
 ) -> Result<Code> {
     let goal = wait.goal;
-    let (mut told, mut is_reached) = (Vec::new(), true);
+    let (mut printed, mut is_reached) = (Vec::new(), true);
     for message_state in messages {
         let progress = progress(wait, message_state, context.now);
-        let why = mail::why(
-            &context.home,
-            context.config.patience,
-            context.now,
-            message_state,
-        );
+        let why = context.why(message_state);
         let id8 = message_state.message.id.id8();
         match progress {
             Progress::Reached => {}
@@ -141,11 +131,11 @@ fn tell(
             let body = message_text::text_or_loss(&context.home, message_state)?;
             let mut message = wire::Message::new(message_state, body, context.now);
             message.reason = why.reason;
-            told.push(Waited { message, reached });
+            printed.push(Waited { message, reached });
         }
     }
     if context.json {
-        match told.as_slice() {
+        match printed.as_slice() {
             [one] if !is_list => context.out.json(one)?,
             several => context.out.json(&several)?,
         }

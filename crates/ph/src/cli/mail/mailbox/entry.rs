@@ -1,15 +1,13 @@
 //! A message as the verbs print it, from the journal or from a script.
 
-use crate::context::Context;
-use crate::output::message_text::{self, Row, field};
-use posthaste_core::{Message, MessageState, Timestamp, prompt, text};
+use crate::cli::prelude::*;
+use crate::output::message_text::{self, Field, MessageRow};
+use posthaste_core::{Message, MessageState, Timestamp, prompt};
 use posthaste_store::Home;
-use posthaste_store::report::Result;
 use posthaste_wire::{self as wire, provider};
-use serde::Serialize;
 
 #[derive(Debug)]
-pub(crate) enum Entry {
+pub(crate) enum MailboxEntry {
     Journal(Box<MessageState>),
     Script {
         message: Box<provider::Message>,
@@ -21,12 +19,12 @@ pub(crate) enum Entry {
 /// A message in `--json`.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-pub(crate) enum EntryJson {
+pub(crate) enum MailboxEntryJson {
     Journal(wire::Message),
     Script(wire::Message<String>),
 }
 
-impl Entry {
+impl MailboxEntry {
     pub(crate) fn all(messages: Vec<MessageState>) -> Vec<Self> {
         let messages = messages.into_iter().map(Box::new);
         messages.map(Self::Journal).collect()
@@ -47,9 +45,9 @@ impl Entry {
         }
     }
 
-    pub(crate) fn to_json(&self, body: String, now: Timestamp) -> EntryJson {
+    pub(crate) fn to_json(&self, body: String, now: Timestamp) -> MailboxEntryJson {
         match self {
-            Self::Journal(state) => EntryJson::Journal(wire::Message::new(state, body, now)),
+            Self::Journal(state) => MailboxEntryJson::Journal(wire::Message::new(state, body, now)),
             Self::Script { message, copy } => {
                 let mut shown = message.shown();
                 if let Some(state) = copy {
@@ -60,15 +58,15 @@ impl Entry {
                     }
                     shown.receipts = state.receipts.iter().map(wire::Receipt::new).collect();
                 }
-                EntryJson::Script(shown)
+                MailboxEntryJson::Script(shown)
             }
         }
     }
 
-    fn to_row(&self, now: Timestamp) -> Row {
+    fn to_row(&self, now: Timestamp) -> MessageRow {
         match self {
             Self::Journal(state) => message_text::row(state, now),
-            Self::Script { message, copy } => Row {
+            Self::Script { message, copy } => MessageRow {
                 id: text::one_line(&message.id, usize::MAX),
                 from: text::one_line(&message.from, 80),
                 to: text::one_line(&message.to, 80),
@@ -97,30 +95,25 @@ impl Entry {
         }
     }
 
-    /// Print the fields above the text.
-    pub(crate) fn print_head(&self, context: &mut Context) -> Result<()> {
+    /// Return the fields above the text.
+    pub(crate) fn head(&self, context: &Context) -> Vec<Field> {
         let message = match self {
             Self::Journal(state) => return message_text::head(context, state),
             Self::Script { message, .. } => message,
         };
-        let sent = context.config.time.show(message.created_at, context.now);
-        field(context, "message", &message.id)?;
-        field(context, "from", &message.from)?;
-        field(context, "to", &message.to)?;
-        field(context, "sent", &sent)?;
-        for (name, value) in [
-            ("subject", &message.subject),
-            ("reply to", &message.reply_to),
-        ] {
-            if !value.is_empty() {
-                field(context, name, value)?;
-            }
-        }
-        Ok(())
+        let some = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+        vec![
+            ("message", Some(message.id.clone())),
+            ("from", Some(message.from.clone())),
+            ("to", Some(message.to.clone())),
+            ("sent", Some(context.shown_time(message.created_at))),
+            ("subject", some(&message.subject)),
+            ("reply to", some(&message.reply_to)),
+        ]
     }
 }
 
-fn all_to_json(context: &Context, entries: &[Entry]) -> Result<Vec<EntryJson>> {
+fn all_to_json(context: &Context, entries: &[MailboxEntry]) -> Result<Vec<MailboxEntryJson>> {
     let entries = entries.iter();
     entries
         .map(|entry| Ok(entry.to_json(entry.body(&context.home)?, context.now)))
@@ -128,7 +121,7 @@ fn all_to_json(context: &Context, entries: &[Entry]) -> Result<Vec<EntryJson>> {
 }
 
 /// Print one line per message.
-pub(crate) fn print_list(context: &mut Context, entries: &[Entry]) -> Result<()> {
+pub(crate) fn print_list(context: &mut Context, entries: &[MailboxEntry]) -> Result<()> {
     if context.json {
         let messages = all_to_json(context, entries)?;
         return context.out.json(&messages);
@@ -139,7 +132,7 @@ pub(crate) fn print_list(context: &mut Context, entries: &[Entry]) -> Result<()>
 }
 
 /// Print whole messages, one below the other.
-pub(crate) fn print_thread(context: &mut Context, entries: &[Entry]) -> Result<()> {
+pub(crate) fn print_thread(context: &mut Context, entries: &[MailboxEntry]) -> Result<()> {
     if context.json {
         let messages = all_to_json(context, entries)?;
         return context.out.json(&messages);
@@ -149,7 +142,7 @@ pub(crate) fn print_thread(context: &mut Context, entries: &[Entry]) -> Result<(
             context.out.line("")?;
         }
         let body = entry.body(&context.home)?;
-        entry.print_head(context)?;
+        fields(context, entry.head(context))?;
         // Indented, so that no text can be mistaken for the header of another message.
         message_text::text(context, &body, "    ")?;
     }
@@ -157,7 +150,7 @@ pub(crate) fn print_thread(context: &mut Context, entries: &[Entry]) -> Result<(
 }
 
 /// Print messages as a block for an agent's prompt.
-pub(crate) fn print_prompt(context: &mut Context, entries: &[Entry]) -> Result<()> {
+pub(crate) fn print_prompt(context: &mut Context, entries: &[MailboxEntry]) -> Result<()> {
     let messages = entries.iter().filter_map(|entry| {
         let message = entry.to_message()?;
         Some(entry.body(&context.home).map(|body| (message, body)))

@@ -1,17 +1,15 @@
-//! Mail that is in the journal although a script keeps the mail: messages that came over a session's
-//! socket, answers to a program, and copies of the script's messages, some of which the script no
-//! longer has. The script does not know of it.
+//! Mail that is in the journal although a script keeps the mail: messages that came over a
+//! session's socket, answers to a program, and copies of the script's messages, some of which the
+//! script no longer has. The script does not know of it.
 
 use super::Located;
 use super::local_copies::{self, Copies};
 use super::script_message::ScriptMessage;
-use crate::cli::names::TypedId;
-use crate::context::Context;
-use posthaste_core::{AgentName, MessageState};
+use crate::cli::prelude::*;
+use posthaste_core::MessageState;
 use posthaste_provider::import;
 use posthaste_provider::script::Script;
-use posthaste_store::report::Result;
-use posthaste_store::{Journal, Listing};
+use posthaste_store::Listing;
 use posthaste_wire::provider::Message;
 use std::collections::BTreeSet;
 
@@ -58,8 +56,7 @@ pub(super) struct JournalMail {
 }
 
 pub(super) fn read(context: &Context, name: &AgentName, listing: Listing) -> Result<JournalMail> {
-    let home = context.home.clone();
-    let messages = match Journal::open_existing(home, context.config.patience)? {
+    let messages = match context.existing_journal()? {
         Some(mut journal) => journal.inbox(name, listing, context.now)?,
         None => Vec::new(),
     };

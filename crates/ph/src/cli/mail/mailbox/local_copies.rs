@@ -1,18 +1,15 @@
 //! The journal's copies of a script's messages: imports messages, and finds the copy of one.
 
-use super::Entry;
-use crate::cli::names::TypedId;
-use crate::context::Context;
-use crate::output::note;
-use posthaste_client::mail;
+use super::MailboxEntry;
+use crate::cli::names::long_prefix;
+use crate::cli::prelude::*;
 use posthaste_client::session::client::Client;
-use posthaste_core::{AgentName, IdPrefix, MessageState, Order};
+use posthaste_core::{MessageState, Order};
 use posthaste_provider::import::{self, ImportState};
 use posthaste_provider::recursion_guard;
 use posthaste_provider::script::Script;
 use posthaste_session::pty::child::kill_with_parent;
 use posthaste_store::operation::Post;
-use posthaste_store::report::Result;
 use posthaste_store::{Journal, Patience};
 use posthaste_wire::provider::{Message, Op};
 use std::time::Duration;
@@ -21,11 +18,9 @@ use std::time::Duration;
 const HOOK_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum number of invalid messages that are named.
 const MAX_NOTED_MESSAGES: usize = 10;
-/// Minimum length of a prefix of our ids, because a script's ids may be short.
-const MIN_PREFIX_DIGITS: usize = 8;
 
-/// Import an agent's new mail for its hook. Does nothing if a session runs, which imports by itself.
-/// If this fails, the hook shows what the journal has.
+/// Import an agent's new mail for its hook. Does nothing if a session runs, which imports by
+/// itself. If this fails, the hook shows what the journal has.
 pub(crate) fn import_new(context: &Context, name: &AgentName) -> Result<()> {
     let Some(settings) = context.config.mail.script()? else {
         return Ok(());
@@ -92,19 +87,11 @@ pub(super) fn find(
     context: &Context,
     TypedId(id): &TypedId,
 ) -> Result<Option<(Journal, MessageState)>> {
-    let digits = |prefix: &IdPrefix| prefix.as_str().chars().filter(|c| *c != '-').count();
-    let prefix = IdPrefix::parse(id).ok();
-    let prefix = prefix.filter(|id| digits(id) >= MIN_PREFIX_DIGITS);
-    let (Some(prefix), Some(mut journal)) = (prefix, open(context)?) else {
+    let (Some(prefix), Some(mut journal)) = (long_prefix(id), context.existing_journal()?) else {
         return Ok(None);
     };
     let found = journal.find(&prefix).ok();
     Ok(found.map(|state| (journal, state)))
-}
-
-fn open(context: &Context) -> Result<Option<Journal>> {
-    let home = context.home.clone();
-    Ok(Journal::open_existing(home, context.config.patience)?)
 }
 
 /// Finds copies of a script's messages, with one connection to the journal.
@@ -117,7 +104,7 @@ impl<'a> Copies<'a> {
     pub(super) fn open(context: &Context, script: &'a Script) -> Self {
         Self {
             script,
-            journal: open(context).ok().flatten(),
+            journal: context.existing_journal().ok().flatten(),
         }
     }
 
@@ -132,14 +119,14 @@ impl<'a> Copies<'a> {
         }
     }
 
-    pub(super) fn entry(&mut self, message: Message) -> Entry {
-        Entry::Script {
+    pub(super) fn entry(&mut self, message: Message) -> MailboxEntry {
+        MailboxEntry::Script {
             copy: self.find(&message).map(Box::new),
             message: Box::new(message),
         }
     }
 
-    pub(super) fn entries(&mut self, messages: Vec<Message>) -> Vec<Entry> {
+    pub(super) fn entries(&mut self, messages: Vec<Message>) -> Vec<MailboxEntry> {
         let messages = messages.into_iter();
         messages.map(|message| self.entry(message)).collect()
     }
@@ -152,7 +139,7 @@ pub(super) fn find_by_script_id(
     script: &Script,
     id: &str,
 ) -> Result<Option<MessageState>> {
-    let Some(mut journal) = open(context)? else {
+    let Some(mut journal) = context.existing_journal()? else {
         return Ok(None);
     };
     let agents = journal.agents()?;
@@ -163,7 +150,7 @@ pub(super) fn find_by_script_id(
 /// Apply an order to our copy too, after the script has carried it out. Errors are ignored, because
 /// the script's state counts.
 pub(super) fn apply_order(context: &Context, state: &MessageState, order: Order) {
-    if let (Ok(Some(mut journal)), Ok((me, _))) = (open(context), context.me()) {
+    if let (Ok(Some(mut journal)), Ok((me, _))) = (context.existing_journal(), context.me()) {
         let _ = mail::order(&mut journal, context.now, me, order, vec![state.message.id]);
         mail::leave(journal);
     }

@@ -12,19 +12,17 @@ mod script_message;
 mod send;
 mod why;
 
-pub(crate) use entry::{Entry, EntryJson, print_list, print_prompt, print_thread};
+pub(crate) use entry::{MailboxEntry, MailboxEntryJson, print_list, print_prompt, print_thread};
 pub(crate) use local_copies::import_new;
 pub(crate) use send::{print_script_messages, print_sent, through_script};
 pub(crate) use why::explain;
 
-use crate::cli::names::TypedId;
-use crate::context::Context;
+use crate::cli::prelude::*;
 use local_copies::Copies;
-use posthaste_core::{AgentName, MessageState};
+use posthaste_core::MessageState;
 use posthaste_provider::script::Script;
 use posthaste_provider::{import, recursion_guard};
 use posthaste_session::pty::child::kill_with_parent;
-use posthaste_store::report::{Report, Result};
 use posthaste_store::{Journal, Listing};
 use posthaste_wire::Count;
 use posthaste_wire::provider::Op;
@@ -38,7 +36,7 @@ pub(crate) enum Mailbox {
 
 /// The part of an inbox that a verb asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum InboxPart {
     Unread,
     /// The unread messages that a script reports to `check`.
     New,
@@ -126,7 +124,7 @@ impl Mailbox {
     }
 
     /// Return all messages of a thread, by its id or the id of a message in it.
-    pub(crate) fn thread(&self, context: &Context, id: &TypedId) -> Result<Vec<Entry>> {
+    pub(crate) fn thread(&self, context: &Context, id: &TypedId) -> Result<Vec<MailboxEntry>> {
         if let Self::Script(script) = self
             && let Located::Script(found) = journal_mail::locate(context, script, id)?
         {
@@ -137,61 +135,45 @@ impl Mailbox {
             return Err(posthaste_store::Error::NotFound(prefix).into());
         };
         let thread = journal.find_thread(&prefix)?;
-        Ok(Entry::all(journal.thread(thread)?))
+        Ok(MailboxEntry::all(journal.thread(thread)?))
     }
 
     pub(crate) fn list(
         &self,
         context: &Context,
         name: &AgentName,
-        part: Part,
-    ) -> Result<Vec<Entry>> {
+        part: InboxPart,
+    ) -> Result<Vec<MailboxEntry>> {
         let (op, listing) = match part {
-            Part::Unread | Part::Imported => (Op::Inbox, Listing::Unread),
-            Part::New => (Op::Check, Listing::Unread),
-            Part::All => (Op::All, Listing::All),
-            Part::Awaiting => {
+            InboxPart::Unread | InboxPart::Imported => (Op::Inbox, Listing::Unread),
+            InboxPart::New => (Op::Check, Listing::Unread),
+            InboxPart::All => (Op::All, Listing::All),
+            InboxPart::Awaiting => {
                 self.require_journal("list awaited replies")?;
-                let awaited = match context.reader()? {
-                    Some(mut journal) => journal.awaited(name, context.now)?,
-                    None => Vec::new(),
-                };
-                return Ok(Entry::all(awaited));
+                let awaited = context.query(|journal| journal.awaited(name, context.now))?;
+                return Ok(MailboxEntry::all(awaited));
             }
         };
         let Self::Script(script) = self else {
-            let listed = match context.reader()? {
-                Some(mut journal) => journal.inbox(name, listing, context.now)?,
-                None => Vec::new(),
-            };
-            return Ok(Entry::all(listed));
+            let listed = context.query(|journal| journal.inbox(name, listing, context.now))?;
+            return Ok(MailboxEntry::all(listed));
         };
         let messages = local_copies::listed(script, op, name)?;
-        if part == Part::Imported {
+        if part == InboxPart::Imported {
             local_copies::import(context, script, name, &messages, context.config.patience)?;
         }
         let mut copies = Copies::open(context, script);
         let own = journal_mail::read(context, name, listing)?.without(&mut copies, &messages);
         let mut entries = copies.entries(messages);
-        entries.extend(Entry::all(own));
+        entries.extend(MailboxEntry::all(own));
         Ok(entries)
     }
 
     pub(crate) fn count(&self, context: &Context, name: &AgentName) -> Result<Count> {
         let Self::Script(script) = self else {
-            return Ok(match context.reader()? {
-                Some(mut journal) => {
-                    let count = journal.count(name, context.now)?;
-                    Count {
-                        total: count.total,
-                        unread: count.unread,
-                    }
-                }
-                None => Count {
-                    total: 0,
-                    unread: 0,
-                },
-            });
+            let count = context.query(|journal| journal.count(name, context.now).map(Some))?;
+            let (total, unread) = count.map_or((0, 0), |count| (count.total, count.unread));
+            return Ok(Count { total, unread });
         };
         let counted = script.count(name.as_str())?;
         let all = journal_mail::read(context, name, Listing::All)?;
@@ -213,7 +195,7 @@ impl Mailbox {
     pub(crate) fn check(&self, context: &Context, name: &AgentName) -> Result<Count> {
         match self {
             Self::Script(_) if !context.json => {
-                let unread = self.list(context, name, Part::New)?.len() as u64;
+                let unread = self.list(context, name, InboxPart::New)?.len() as u64;
                 Ok(Count {
                     total: unread,
                     unread,

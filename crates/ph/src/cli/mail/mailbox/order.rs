@@ -2,39 +2,34 @@
 
 use super::local_copies::{Copies, apply_order};
 use super::{Located, Mailbox, ScriptMessage, cannot};
-use crate::cli::names::TypedId;
-use crate::context::Context;
-use posthaste_client::mail;
-use posthaste_core::{Order, text};
+use crate::cli::prelude::*;
+use posthaste_core::Order;
 use posthaste_provider::script::Script;
 use posthaste_store::operation::OrderEffect;
-use posthaste_store::report::{Code, Report, Result};
 use posthaste_wire::provider::{Message, Op};
-use serde::Serialize;
 
 /// The outcome of an order on one message.
-struct Ordered {
+struct OrderOutcome {
     id: String,
     shown_id: String,
     outcome: OrderEffect,
 }
 
 #[derive(Serialize)]
-struct OrderedJson<'a> {
+struct OrderOutcomeJson<'a> {
     id: &'a str,
     outcome: &'static str,
     changed: bool,
 }
 
 impl Mailbox {
-    /// Apply an order, and print each outcome as `word` names it. The journal changes all of the
-    /// messages or none. A script cannot, so what it has changed before it failed is printed.
+    /// Apply an order, and print each outcome. The journal changes all of the messages or none. A
+    /// script cannot, so what it has changed before it failed is printed.
     pub(crate) fn order(
         &self,
         context: &mut Context,
         order: Order,
         ids: &[TypedId],
-        word: fn(OrderEffect) -> &'static str,
     ) -> Result<Code> {
         if let Self::Script(script) = self {
             let (mut in_script, mut is_in_journal) = (Vec::new(), false);
@@ -47,7 +42,7 @@ impl Mailbox {
             if !is_in_journal {
                 let mut ordered = Vec::new();
                 let result = order_in_script(context, script, order, in_script, &mut ordered);
-                print(context, &ordered, word)?;
+                print(context, order, &ordered)?;
                 return result.map(|()| Code::Ok);
             }
             if !in_script.is_empty() {
@@ -73,13 +68,13 @@ impl Mailbox {
             return Ok(Code::Ok);
         };
         let ordered = mail::order(&mut journal, context.now, context.me()?.0, order, ids)?;
-        let ordered = ordered.iter().map(|one| Ordered {
+        let ordered = ordered.iter().map(|one| OrderOutcome {
             id: one.message.id.to_string(),
             shown_id: one.message.id.id8(),
             outcome: one.outcome,
         });
         let ordered: Vec<_> = ordered.collect();
-        print(context, &ordered, word)?;
+        print(context, order, &ordered)?;
         mail::leave(journal);
         Ok(Code::Ok)
     }
@@ -90,7 +85,7 @@ fn order_in_script(
     script: &Script,
     order: Order,
     messages: Vec<ScriptMessage<'_>>,
-    ordered: &mut Vec<Ordered>,
+    ordered: &mut Vec<OrderOutcome>,
 ) -> Result<()> {
     let op = match order {
         Order::MarkRead => Op::MarkRead,
@@ -113,7 +108,7 @@ fn order_in_script(
         if let Some(state) = copy {
             apply_order(context, &state, order);
         }
-        ordered.push(Ordered {
+        ordered.push(OrderOutcome {
             shown_id: text::one_line(&found.id, usize::MAX),
             id: found.id,
             outcome,
@@ -144,24 +139,37 @@ fn check_owner(
     }
 }
 
-fn print(
-    context: &mut Context,
-    ordered: &[Ordered],
-    word: fn(OrderEffect) -> &'static str,
-) -> Result<()> {
+fn print(context: &mut Context, order: Order, ordered: &[OrderOutcome]) -> Result<()> {
     if context.json && !ordered.is_empty() {
-        let ordered = ordered.iter().map(|one| OrderedJson {
+        let ordered = ordered.iter().map(|one| OrderOutcomeJson {
             id: &one.id,
-            outcome: word(one.outcome),
+            outcome: word(order, one.outcome),
             changed: one.outcome == OrderEffect::Changed,
         });
         let ordered: Vec<_> = ordered.collect();
         context.out.json(&ordered)?;
     } else if !context.json {
         for one in ordered {
-            let line = format!("{} {}", one.shown_id, word(one.outcome));
+            let line = format!("{} {}", one.shown_id, word(order, one.outcome));
             context.out.line(line)?;
         }
     }
     context.out.flush()
+}
+
+/// Name an outcome.
+fn word(order: Order, outcome: OrderEffect) -> &'static str {
+    match (order, outcome) {
+        (Order::Archive, OrderEffect::AlreadyArchived) => "already archived",
+        (Order::Archive, _) => "archived",
+        (Order::Delete, _) => "deleted",
+        (Order::Cancel, OrderEffect::Changed) => "cancelled",
+        (Order::Cancel, _) => "already cancelled",
+        (Order::MarkRead, OrderEffect::Changed) => "marked as read",
+        (Order::MarkRead, _) => "already read",
+        (Order::MarkUnread, OrderEffect::Changed) => "marked as unread",
+        (Order::MarkUnread, _) => "already unread",
+        (Order::Show, _) => "shown",
+        (Order::Expire, _) => "expired",
+    }
 }

@@ -2,12 +2,11 @@
 
 use super::local_copies::{Copies, apply_order};
 use super::send;
-use super::{Entry, Marking};
-use crate::context::Context;
+use super::{MailboxEntry, Marking};
+use crate::cli::prelude::*;
 use posthaste_core::{MessageState, Order};
 use posthaste_provider::error::ScriptError;
 use posthaste_provider::script::Script;
-use posthaste_store::report::{Report, Result};
 use posthaste_wire::provider::{Message, Text};
 
 #[derive(Debug)]
@@ -43,7 +42,7 @@ impl<'a> ScriptMessage<'a> {
         }
     }
 
-    pub(crate) fn entry(mut self, context: &Context) -> Result<Entry> {
+    pub(crate) fn entry(mut self, context: &Context) -> Result<MailboxEntry> {
         let message = self.get()?;
         Ok(Copies::open(context, self.script).entry(message))
     }
@@ -79,7 +78,7 @@ impl<'a> ScriptMessage<'a> {
         Ok(message)
     }
 
-    pub(super) fn thread(mut self, context: &Context) -> Result<Vec<Entry>> {
+    pub(super) fn thread(mut self, context: &Context) -> Result<Vec<MailboxEntry>> {
         // Some scripts find a thread only by the thread's id.
         let thread = match self.get() {
             Ok(message) if !message.thread_id.is_empty() => message.thread_id,

@@ -1,17 +1,13 @@
 //! Sends through a script, one call per recipient, and prints what was sent.
 
 use crate::cli::mail::compose::send::{Outgoing, SentFormat};
-use crate::context::Context;
+use crate::cli::prelude::*;
 use posthaste_client::session::client::{Client, FALLBACK_TIMEOUT};
-use posthaste_core::{AgentName, text};
 use posthaste_provider::script::Script;
-use posthaste_store::report::{Report, Result};
-use posthaste_wire::method;
 use posthaste_wire::provider::{Message, Text};
-use serde::Serialize;
 
-/// Send a copy to each recipient, stop at the first failure, and print what was sent. A script cannot
-/// send all or none. Return the recipients to whom a copy was sent, even if others failed.
+/// Send a copy to each recipient, stop at the first failure, and print what was sent. A script
+/// cannot send all or none. Return the recipients to whom a copy was sent, even if others failed.
 pub(crate) fn through_script(
     context: &mut Context,
     script: &Script,

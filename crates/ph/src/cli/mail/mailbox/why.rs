@@ -2,14 +2,10 @@
 
 use super::local_copies::{self, Copies};
 use super::{Located, Mailbox};
-use crate::cli::names::TypedId;
-use crate::context::Context;
-use crate::output::message_text::field;
+use crate::cli::prelude::*;
 use posthaste_client::session::client::{Client, FALLBACK_TIMEOUT};
-use posthaste_core::{AgentName, MessageState, Timestamp};
+use posthaste_core::{MessageState, Timestamp};
 use posthaste_provider::script::Script;
-use posthaste_store::report::Result;
-use posthaste_wire::method;
 use posthaste_wire::provider::Message;
 use serde_json::json;
 
@@ -58,17 +54,20 @@ fn print(context: &mut Context, script: &Script, id: &str, message: &Message) ->
         }));
     }
     if message.read {
-        return field(context, "not held", "it is read");
+        return fields(context, [("not held", Some("it is read".to_owned()))]);
     }
-    let since = context.config.time.show(hold.since, context.now);
-    field(context, "held", &hold.reason)?;
-    field(context, "rule", "script")?;
-    field(context, "since", &since)?;
-    field(context, "release", &hold.release)
+    let since = context.shown_time(hold.since);
+    let lines = [
+        ("held", hold.reason),
+        ("rule", "script".to_owned()),
+        ("since", since),
+        ("release", hold.release),
+    ];
+    fields(context, lines.map(|(name, value)| (name, Some(value))))
 }
 
 /// The reason why a message is still with the script.
-struct Hold {
+struct ScriptHold {
     reason: String,
     since: Timestamp,
     evidence: String,
@@ -76,7 +75,7 @@ struct Hold {
 }
 
 /// Ask the recipient's session, which imports the message, for its last error.
-fn hold(context: &Context, script: &Script, message: &Message) -> Hold {
+fn hold(context: &Context, script: &Script, message: &Message) -> ScriptHold {
     let trouble = AgentName::parse(&message.to)
         .ok()
         .and_then(|to| Client::connect_to(&context.home, &to))
@@ -95,12 +94,12 @@ fn hold(context: &Context, script: &Script, message: &Message) -> Hold {
             "the session's next request to the script (mail.tick)".to_owned(),
         ),
         Some(Some(trouble)) => {
-            let next = context.config.time.show(trouble.next, context.now);
+            let next = context.shown_time(trouble.next);
             let release = format!("the script answers; it is asked again {next}");
             (trouble.what, trouble.since, release)
         }
     };
-    Hold {
+    ScriptHold {
         reason,
         since,
         evidence,

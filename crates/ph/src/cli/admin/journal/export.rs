@@ -1,6 +1,7 @@
-use crate::context::Context;
-use crate::output::{counted, note};
-use posthaste_store::report::{Code, Report, Result};
+//! `ph export`: writes the journal as NDJSON. A failed export leaves no file.
+
+use crate::cli::prelude::*;
+use crate::output::counted;
 use posthaste_store::transfer::{self, Exported};
 use posthaste_store::{Error, Journal};
 use std::fs::OpenOptions;
@@ -23,21 +24,16 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
-    let to_stdout = args
-        .file
-        .as_deref()
-        .is_none_or(|path| path == Path::new("-"));
-    if to_stdout && context.out.is_terminal() {
+    let file = args.file.as_deref().filter(|path| *path != Path::new("-"));
+    if file.is_none() && context.out.is_terminal() {
         return Err(Report::usage("cannot export to a terminal")
             .hint("name a FILE, or use a pipe; 'ph log' prints facts for people"));
     }
     let journal = context.reader()?;
-    let exported = match args.file.as_deref().filter(|path| *path != Path::new("-")) {
-        Some(path) => to_file(journal.as_ref(), path)?,
-        None => match &journal {
-            Some(journal) => transfer::export(journal, context.out.writer())?,
-            None => Exported::default(),
-        },
+    let exported = match (file, &journal) {
+        (Some(path), journal) => to_file(journal.as_ref(), path)?,
+        (None, Some(journal)) => transfer::export(journal, context.out.writer())?,
+        (None, None) => Exported::default(),
     };
     for id in &exported.lost_bodies {
         note(format!(

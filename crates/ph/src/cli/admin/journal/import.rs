@@ -1,7 +1,9 @@
-use crate::context::Context;
-use crate::output::{counted, note, progress, progress_done};
-use posthaste_store::report::{Code, Report, Result};
+//! `ph import`: adds exported facts to the journal, each once.
+
+use crate::cli::prelude::*;
+use crate::output::{counted, progress, progress_done};
 use posthaste_store::transfer;
+use serde_json::json;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -37,17 +39,11 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     });
     progress_done();
     let imported = imported?;
-    if context.json {
-        context.out.json(&serde_json::json!({
-            "added": imported.added, "known": imported.known, "conflicts": imported.conflicts,
-        }))?;
-    } else {
-        context.out.line(format!(
-            "{} added, {} already present",
-            counted(imported.added, "fact"),
-            imported.known
-        ))?;
-    }
+    let (added, known) = (imported.added, imported.known);
+    context.print(
+        &json!({"added": added, "known": known, "conflicts": imported.conflicts}),
+        format!("{} added, {known} already present", counted(added, "fact")),
+    )?;
     context.out.flush()?;
     if imported.conflicts.is_empty() {
         return Ok(Code::Ok);

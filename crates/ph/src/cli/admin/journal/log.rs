@@ -1,10 +1,9 @@
-use crate::cli::names::{NameParser, complete_agents};
-use crate::context::Context;
+//! `ph log`: prints the facts of the journal, and follows new ones.
+
+use crate::cli::prelude::*;
 use posthaste_core::tasks::Deed;
-use posthaste_core::{AgentName, LoopFact, Record, text};
-use posthaste_store::Journal;
+use posthaste_core::{LoopFact, Record};
 use posthaste_store::follow::{Followed, Follower};
-use posthaste_store::report::{Code, Report, Result};
 use posthaste_store::times;
 use posthaste_store::transfer::to_line;
 
@@ -26,7 +25,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SEQ", default_value_t = 0)]
     after: u64,
     /// Print only facts about this agent's inbox
-    #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    #[arg(long, value_name = "NAME", value_parser = parse_name, add = complete_agents())]
     agent: Option<AgentName>,
 }
 
@@ -100,18 +99,14 @@ fn print(context: &mut Context, record: &Record) -> Result<()> {
         return context.out.json_text(&to_line(record));
     }
     let when = match record.at.parse() {
-        Ok(at) => context.config.time.show(at, context.now),
+        Ok(at) => context.shown_time(at),
         Err(_) => text::one_line(&record.at, 40),
     };
     let agent = text::one_line(&record.agent, 64);
     let kind = text::one_line(&record.kind, 40);
-    let kind = kind
-        .strip_prefix("session_")
-        .or_else(|| kind.strip_prefix("task_"))
-        .or_else(|| kind.strip_prefix("loop_"))
-        .or_else(|| kind.strip_prefix("iteration_"))
-        .or_else(|| kind.strip_prefix("prompt_"))
-        .unwrap_or(&kind);
+    let topics = ["session_", "task_", "loop_", "iteration_", "prompt_"];
+    let short = topics.iter().find_map(|topic| kind.strip_prefix(topic));
+    let kind = short.unwrap_or(&kind);
     let id8: String = text::one_line(&record.id, 64).chars().take(8).collect();
     context.out.line(format!(
         "{:>6}  {when}  {agent:<12}  {kind:<9}  {}",
