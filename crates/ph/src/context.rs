@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use posthaste_client::roster::Address;
 use posthaste_core::{AgentName, Evidence, IdPrefix, MessageState};
 use posthaste_store::home::find::{self as home, Found, HomeSource};
-use posthaste_store::live::place;
+use posthaste_store::live::process_notes;
 use posthaste_store::report::{Report, Result};
 use posthaste_store::times;
 use posthaste_store::{Home, Journal};
@@ -125,7 +125,7 @@ impl Context {
             None => None,
         };
         // The ancestry of a process is stronger evidence than a variable, which anybody can set.
-        match (said, place::agent_here(&self.home)) {
+        match (said, process_notes::agent_here(&self.home)) {
             (Some(said), Some(born)) if said != born => Err(Report::refused(format!(
                 "this runs in the session of {born}, but PH_AGENT is {said}"
             ))

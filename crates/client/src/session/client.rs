@@ -4,8 +4,7 @@
 
 use posthaste_core::AgentName;
 use posthaste_store::Home;
-use posthaste_store::live::place::Place;
-use posthaste_store::live::reach;
+use posthaste_store::live::{SessionDir, reach};
 use posthaste_wire::client::{self, Heard};
 use posthaste_wire::method::{self, Method};
 use posthaste_wire::rpc::Failure;
@@ -52,7 +51,7 @@ impl Client {
 
     /// Connect to the live session of `agent`, if it has one.
     pub fn connect_to(home: &Home, agent: &AgentName) -> Option<Self> {
-        let record = Place::of(home, agent).record()?;
+        let record = SessionDir::of(home, agent).record()?;
         Self::connect(&record.socket)
     }
 

@@ -10,6 +10,7 @@ pub(crate) mod loop_;
 mod mail;
 mod names;
 mod session;
+pub(crate) mod times;
 
 pub(crate) use mail::check::{Caller, reminder};
 

@@ -9,6 +9,7 @@ mod mail;
 pub(crate) use harness::Harnesses;
 pub(crate) use mail::Mail;
 
+use crate::cli::times::{TimeStyle, parse_duration};
 use crate::output::note;
 use anstream::ColorChoice;
 use posthaste_client::roster::{self, Roster};
@@ -17,7 +18,6 @@ use posthaste_core::{Limits, Priority, text};
 use posthaste_store::Patience;
 use posthaste_store::data_file;
 use posthaste_store::report::{Report, Result};
-use posthaste_store::times::{TimeStyle, parse_duration};
 use rustix::fs::OFlags;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

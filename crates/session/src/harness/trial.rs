@@ -17,8 +17,7 @@ use posthaste_core::session::Ending;
 use posthaste_core::text;
 use posthaste_screen::{Screen, Size};
 use posthaste_store::Home;
-use posthaste_store::live::place::{Launch, Place};
-use posthaste_store::live::process;
+use posthaste_store::live::{Launch, SessionDir, process};
 use posthaste_store::report::{Report, Result};
 use rustix::io::Errno;
 use rustix::process::{Resource, Signal};
@@ -96,7 +95,7 @@ pub fn run(
         let context = LaunchContext {
             resume: None,
             home: &home,
-            place: &Place::of(&home, &launch.name),
+            session_dir: &SessionDir::of(&home, &launch.name),
             socket: &dir.path().join("none.sock"),
             launch,
             run: Uuid::new_v4(),

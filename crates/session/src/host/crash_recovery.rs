@@ -10,7 +10,7 @@ use posthaste_core::receipt::recovery::{self, CUT_OFF};
 use posthaste_core::session::{Ended, Ending};
 use posthaste_core::{AgentName, Conversation, MessageId, MessageState, delivery};
 use posthaste_store::Home;
-use posthaste_store::live::{self, place, process};
+use posthaste_store::live::{self, process, process_notes};
 use posthaste_store::operation::{EndRun, MarkUncertain, OpenOffers, RecordDelivery};
 use posthaste_store::report::Result;
 use rustix::process::Signal;
@@ -43,8 +43,8 @@ pub(crate) async fn recover(
         for pid in &orphans {
             process::signal(*pid, Signal::KILL);
         }
-        for (pid, began) in place::noted(home, name) {
-            place::forget(home, name, pid, began);
+        for (pid, began) in process_notes::processes_of(home, name) {
+            process_notes::remove(home, name, pid, began);
         }
         let ended = match orphans.len() {
             0 => String::new(),
@@ -131,11 +131,11 @@ async fn proven_in(path: &str, messages: &[MessageState]) -> Vec<MessageId> {
 /// End the noted processes of this agent and their descendants, except the process `except` and this
 /// one. The agents of a loop lead process sessions of their own, so only their notes find them.
 pub(crate) fn end_noted_processes(home: &Home, name: &AgentName, except: u32) {
-    for (pid, began) in place::noted(home, name) {
+    for (pid, began) in process_notes::processes_of(home, name) {
         if pid == except || pid == std::process::id() {
             continue;
         }
         process::signal_all(pid, began, Signal::KILL);
-        place::forget(home, name, pid, began);
+        process_notes::remove(home, name, pid, began);
     }
 }

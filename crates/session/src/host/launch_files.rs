@@ -6,11 +6,13 @@ use crate::routes::http::{HttpRoute, sets_port};
 use posthaste_core::harness::{Placeholder, Start, StartFile, Template, add, take_flag, take_out};
 use posthaste_core::text;
 use posthaste_store::Home;
+use posthaste_store::error::io;
 use posthaste_store::home::guard::make_dirs;
-use posthaste_store::live::place::{Launch, Place, cannot, private_file};
+use posthaste_store::home::write_private;
+use posthaste_store::live::{Launch, SessionDir};
 use posthaste_store::report::{Report, Result};
 use serde_json::Value;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
@@ -21,7 +23,7 @@ const MAX_SETTINGS_BYTES: u64 = 4 << 20;
 #[derive(Debug)]
 pub(crate) struct LaunchContext<'a> {
     pub(crate) home: &'a Home,
-    pub(crate) place: &'a Place,
+    pub(crate) session_dir: &'a SessionDir,
     pub(crate) socket: &'a Path,
     pub(crate) launch: &'a Launch,
     /// Identifies the hooks of this run.
@@ -42,7 +44,7 @@ impl LaunchContext<'_> {
             Placeholder::Socket => text(self.socket),
             Placeholder::Ph => ph_path(),
             Placeholder::Cwd => text(&self.launch.cwd),
-            Placeholder::Layer => text(&self.place.layer()),
+            Placeholder::Layer => text(&self.session_dir.layer()),
             Placeholder::Port => self.http.map_or(0, |http| http.port).to_string(),
             Placeholder::User => self.http.map_or("", |http| &http.user).to_owned(),
             Placeholder::Secret => self.http.map_or("", |http| &http.secret).to_owned(),
@@ -83,7 +85,7 @@ impl PreparedLaunch {
             env: Vec::new(),
             overriding_env: Vec::new(),
             has_hooks: start.hooks && start.is_for(user_args),
-            files: LaunchFiles::new(context.place.layer())?,
+            files: LaunchFiles::new(context.session_dir.layer())?,
         };
         if !start.is_for(user_args) {
             return Ok(prepared);
@@ -241,20 +243,14 @@ struct LaunchFiles {
 impl LaunchFiles {
     fn new(dir: PathBuf) -> Result<Self> {
         let files = Self { dir };
-        files
-            .clear()
-            .map_err(|error| cannot("remove", &files.dir, &error))?;
+        files.clear().map_err(io("remove", &files.dir))?;
         Ok(files)
     }
 
     fn write(&self, name: &str, text: &str) -> Result<String> {
         make_dirs(self.dir.parent().unwrap_or(&self.dir), &self.dir)?;
         let path = self.dir.join(name);
-        let write = || -> std::io::Result<()> {
-            let mut file = private_file().write(true).create_new(true).open(&path)?;
-            file.write_all(text.as_bytes())
-        };
-        write().map_err(|error| cannot("write", &path, &error))?;
+        write_private(&path, text.as_bytes()).map_err(io("write", &path))?;
         Ok(path.to_string_lossy().into_owned())
     }
 

@@ -5,7 +5,8 @@
 //! full disk or a home that is gone never stops a session. Output, keys and frames are never logged.
 
 use posthaste_core::{MessageId, text};
-use posthaste_store::live::place::{Place, Seal, private_file};
+use posthaste_store::home::private as private_file;
+use posthaste_store::live::{KnownFile, SessionDir};
 use std::ffi::OsStr;
 use std::fmt::{self, Write as _};
 use std::fs::File;
@@ -152,11 +153,11 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// Redirect standard error to the log file of this place, and rotate the file from now on.
-    pub(crate) fn take(&self, place: &Place) -> posthaste_store::report::Result<()> {
+    /// Redirect standard error to the log file in `dir`, and rotate the file from now on.
+    pub(crate) fn take(&self, dir: &SessionDir) -> posthaste_store::report::Result<()> {
         let file = LogFile {
-            path: place.log_file(),
-            file: place.log()?,
+            path: dir.log_file(),
+            file: dir.log()?,
             max_bytes: MAX_BYTES,
         };
         let _ = rustix::stdio::dup2_stderr(&file.file);
@@ -221,8 +222,8 @@ impl LogFile {
 
     fn rotate(&mut self) -> io::Result<()> {
         // The home may be gone, or its path may lead to another home.
-        let seal = Seal::of(&self.path).ok_or(io::ErrorKind::NotFound)?;
-        if !seal.is(&self.file) {
+        let known = KnownFile::at(&self.path).ok_or(io::ErrorKind::NotFound)?;
+        if !known.is(&self.file) {
             return Err(io::ErrorKind::NotFound.into());
         }
         // Open the new file first: if that fails, nothing has changed.

@@ -15,7 +15,7 @@ use posthaste_core::session::{Ended, Ending};
 use posthaste_core::{Conversation, Limits};
 use posthaste_provider::ScriptSettings;
 use posthaste_store::Home;
-use posthaste_store::live::place::{Claim, Place, Record};
+use posthaste_store::live::{NameLock, SessionDir, SessionRecord};
 use posthaste_store::operation::EndRun;
 use std::os::fd::OwnedFd;
 use std::process::ExitStatus;
@@ -38,7 +38,7 @@ pub(super) const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 const CLOSE_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 pub(super) struct Running {
-    pub(super) record: Record,
+    pub(super) record: SessionRecord,
     pub(super) harness: Arc<Manifest>,
     pub(super) has_hooks: bool,
     pub(super) limits: Limits,
@@ -51,7 +51,7 @@ pub(super) struct Running {
     pub(super) resumed: Option<Conversation>,
     pub(super) sockets: Vec<SessionSocket>,
     /// Held until the process ends.
-    pub(super) _name: Claim,
+    pub(super) _name: NameLock,
 }
 
 impl Running {
@@ -59,13 +59,13 @@ impl Running {
     pub(super) async fn run(
         mut self,
         home: Home,
-        place: &Place,
+        session_dir: &SessionDir,
         pty: AsyncFd<OwnedFd>,
         mut child: Child,
         audience: Audience,
     ) {
         let record = &self.record;
-        let io = ProgramIo::open(place, record, &self.harness, pty);
+        let io = ProgramIo::open(session_dir, record, &self.harness, pty);
         let (request_sender, mut requests) = mpsc::channel(REQUEST_QUEUE_LENGTH);
         let (taken_sender, taken) = watch::channel(None);
         let (interactive_sender, interactive) = watch::channel(false);

@@ -7,8 +7,8 @@ use crate::harness::{Catalogue, StatusRows, installed};
 use posthaste_core::harness::Manifest;
 use posthaste_core::{Limits, text};
 use posthaste_provider::ScriptSettings;
-use posthaste_store::live::place::{Launch, Place, Record};
 use posthaste_store::live::process::is_program;
+use posthaste_store::live::{Launch, SessionDir, SessionRecord};
 use posthaste_store::report::{Report, Result};
 use posthaste_store::{Home, Patience};
 use serde::{Deserialize, Serialize};
@@ -77,7 +77,7 @@ pub enum Audience {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum StartReply {
     Runs {
-        record: Box<Record>,
+        record: Box<SessionRecord>,
         /// Note for the user about the previous session and its conversation.
         note: Option<String>,
         /// Whether the program was told to resume a conversation.
@@ -89,7 +89,7 @@ pub(crate) enum StartReply {
 /// A session that runs.
 #[derive(Debug)]
 pub struct StartedSession {
-    pub record: Record,
+    pub record: SessionRecord,
     pub note: Option<String>,
     pub is_resumed: bool,
 }
@@ -177,8 +177,8 @@ pub fn start(
         false => Catalogue::load(home, &settings.status_rows)?.take(&launch.harness)?,
     };
     home.prepare()?;
-    let place = Place::of(home, &launch.name);
-    place.prepare()?;
+    let session_dir = SessionDir::of(home, &launch.name);
+    session_dir.prepare()?;
     let request = StartRequest {
         home: home.path().to_owned(),
         patience: settings.patience.0,
@@ -191,7 +191,7 @@ pub fn start(
         audience,
         resumption,
     };
-    let mut session = spawn(&place)?;
+    let mut session = spawn(&session_dir)?;
     match send(&mut session, &request)? {
         Some(StartReply::Runs {
             record,
@@ -208,7 +208,7 @@ pub fn start(
         }
         None => {
             let _ = session.wait();
-            let log = place.log_file();
+            let log = session_dir.log_file();
             Err(
                 Report::storage("the session ended before its program started")
                     .hint(format!("see the reason in its log: {}", log.display())),
@@ -218,8 +218,8 @@ pub fn start(
 }
 
 /// Start the session's process, which waits for a request.
-fn spawn(place: &Place) -> Result<Child> {
-    let log = place.log()?;
+fn spawn(session_dir: &SessionDir) -> Result<Child> {
+    let log = session_dir.log()?;
     let ph = std::env::current_exe().map_err(cannot_start)?;
     Command::new(ph)
         .arg(SESSION_ARGUMENT)

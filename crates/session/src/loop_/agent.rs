@@ -7,8 +7,8 @@ use crate::pty::child;
 use posthaste_core::harness::Manifest;
 use posthaste_core::{AgentName, text};
 use posthaste_store::Home;
-use posthaste_store::live::place::Birth;
 use posthaste_store::live::process;
+use posthaste_store::live::process_notes::ProcessNote;
 use posthaste_store::report::{Report, Result};
 use rustix::io::Errno;
 use rustix::process::Signal;
@@ -54,7 +54,7 @@ pub(super) struct Agent {
     prompt: Option<PromptWriter>,
     keys: Vec<u8>,
     /// The file that names this process, so that the next session can end it if we are killed.
-    _birth: Birth,
+    _note: ProcessNote,
 }
 
 /// A prompt that is being written to the agent's standard input.
@@ -102,7 +102,7 @@ impl Agent {
         let pid = child.id();
         let started_at = process::started(pid).unwrap_or_default();
         Ok(Self {
-            _birth: Birth::note(start.home, start.name, pid, started_at)?,
+            _note: ProcessNote::write(start.home, start.name, pid, started_at)?,
             terminal,
             child,
             pid,

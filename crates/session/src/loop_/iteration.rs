@@ -16,7 +16,7 @@ use posthaste_core::loop_::{
     CompletionProof, IterationFailure, IterationOutcome, LoopEnding, LoopOrder, LoopState, Settings,
 };
 use posthaste_core::{AgentName, MessageId, Priority, offer, text};
-use posthaste_store::live::place::{Launch, Place};
+use posthaste_store::live::{Launch, SessionDir};
 use posthaste_store::operation::{MarkUncertain, OpenOffers, RecordDelivery};
 use posthaste_store::report::{Report, Result};
 use posthaste_store::times;
@@ -432,11 +432,11 @@ impl PreparedAgent {
         headless: &Headless,
         model: Option<&str>,
     ) -> Result<()> {
-        let place = Place::of(&runner.home, &runner.agent);
+        let session_dir = SessionDir::of(&runner.home, &runner.agent);
         let context = LaunchContext {
             resume: None,
             home: &runner.home,
-            place: &place,
+            session_dir: &session_dir,
             socket: &runner.record.socket,
             launch,
             run: runner.record.run,

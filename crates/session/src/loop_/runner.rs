@@ -11,8 +11,7 @@ use posthaste_core::loop_::{
     IterationFailure, IterationOutcome, LoopEnding, LoopOrder, LoopState, NextStep, PastIteration,
     policy,
 };
-use posthaste_store::live::place::{Place, Record};
-use posthaste_store::live::reach;
+use posthaste_store::live::{SessionDir, SessionRecord, reach};
 use posthaste_store::operation::ApplyLoopOrder;
 use posthaste_store::report::{Report, Result};
 use posthaste_store::times;
@@ -55,7 +54,7 @@ pub(super) struct Runner {
     pub(super) home: Home,
     pub(super) agent: AgentName,
     /// The record of the loop's session.
-    pub(super) record: Record,
+    pub(super) record: SessionRecord,
     pub(super) journal: Journal,
     pub(super) wakeups: WakeupSources,
     pub(super) terminal: TerminalOutput,
@@ -82,7 +81,7 @@ impl Runner {
         let wakeups = WakeupSources::listen(&home, &agent)?;
         // The session answers only after it has recorded the loop's start.
         let is_answered = answers(&socket).unwrap_or(false);
-        let record = Place::of(&home, &agent).record();
+        let record = SessionDir::of(&home, &agent).record();
         match (is_answered, record) {
             (true, Some(record)) if record.launch.is_loop() => Ok(Self {
                 journal: Journal::open(home.clone(), patience)?,

@@ -8,7 +8,7 @@ use crate::host::launch_files::{self, LaunchContext, PreparedLaunch};
 use crate::routes::hook_env;
 use posthaste_core::harness::Manifest;
 use posthaste_core::text;
-use posthaste_store::live::place::Launch;
+use posthaste_store::live::Launch;
 use posthaste_store::report::{Report, Result};
 use rustix::process::{Resource, Rlimit, Signal};
 use std::io::ErrorKind;

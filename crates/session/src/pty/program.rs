@@ -4,8 +4,7 @@
 use crate::harness::installed;
 use crate::host::start::find_program;
 use posthaste_core::harness::{Handover, Holder, Manifest};
-use posthaste_store::live::place::Launch;
-use posthaste_store::live::process;
+use posthaste_store::live::{Launch, process};
 use std::cell::{Cell, RefCell};
 use std::ffi::OsString;
 use std::fs::File;

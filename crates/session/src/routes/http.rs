@@ -17,7 +17,7 @@ use hyper_util::rt::TokioIo;
 use posthaste_core::driver::{Input, TurnMessage};
 use posthaste_core::harness::{Api, Manifest, Placeholder, Route, Template, gives_flag};
 use posthaste_core::{MessageId, turn};
-use posthaste_store::live::place::Launch;
+use posthaste_store::live::Launch;
 use posthaste_store::report::{Report, Result};
 use serde_json::{Value, json};
 use std::net::Ipv4Addr;

@@ -30,7 +30,7 @@ use posthaste_core::driver::{DriverConfig, Input, KeyboardUser, RunIdentity};
 use posthaste_core::harness::Manifest;
 use posthaste_store::bell::{self, Watch};
 use posthaste_store::files;
-use posthaste_store::live::place::Record;
+use posthaste_store::live::SessionRecord;
 use published_state::PublishedState;
 pub(crate) use requests::StateRequest;
 use requests::pending_replies::PendingReplies;
@@ -45,7 +45,7 @@ use tracing::{info, warn};
 /// Parts from which the state is made.
 pub(crate) struct Setup {
     pub(crate) shared: Rc<Shared>,
-    pub(crate) record: Record,
+    pub(crate) record: SessionRecord,
     pub(crate) harness: Arc<Manifest>,
     /// Whether the session has given the program hooks, or the program's own settings contain them.
     pub(crate) has_hooks: bool,

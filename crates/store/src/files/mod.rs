@@ -8,10 +8,9 @@ mod prewrite;
 
 pub use prewrite::Prewrite;
 
-use crate::data_file;
 use crate::error::{Error, Result, io};
-use crate::home::{Home, guard, private, sync_dir};
-use crate::journal::file_id::FileId;
+use crate::home::file_id::FileId;
+use crate::home::{Home, data_file, guard, private, sync_dir};
 use crate::operation::Posted;
 use jiff::Timestamp;
 use posthaste_core::message::INLINE_LIMIT;

@@ -3,6 +3,8 @@
 //! Owns the layout, and creates it private to its user. Checks every home that is opened, see `guard`
 //! and `origin`; never chooses which directory is the home.
 
+pub mod data_file;
+pub(crate) mod file_id;
 pub mod find;
 pub mod guard;
 pub(crate) mod host;
@@ -227,6 +229,13 @@ pub fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.mode(0o600).custom_flags(flags.bits().cast_signed());
     options
+}
+
+/// Write a file that is private to this user, creating it if it does not exist.
+pub fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut options = private();
+    let file = options.write(true).create(true).truncate(true).open(path);
+    file?.write_all(bytes)
 }
 
 /// Open a file that is private to this user, creating it if it does not exist.

@@ -6,9 +6,9 @@
 //! secret key in the person's state directory and from the project's path. The state directory also
 //! records the path of each id, so that a project can be moved.
 
+use super::file_id::is_absent;
 use super::guard;
-use super::{Home, PROJECT_DIR, private, sync_dir};
-use crate::data_file;
+use super::{Home, PROJECT_DIR, data_file, private, sync_dir};
 use crate::error::{Error, Result, io};
 use rustix::fs::OFlags;
 use std::ffi::{OsStr, OsString};
@@ -170,7 +170,7 @@ fn trusted_id(state: &Path, path: &Path, homes: &[Uuid]) -> Result<Uuid> {
 /// Return whether the home in a record certainly does not exist any more.
 fn is_gone(recorded: &Path, id: Uuid) -> bool {
     match recorded.join(name_of(id)).symlink_metadata() {
-        Err(error) => matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory),
+        Err(error) => is_absent(&error),
         Ok(_) => false,
     }
 }

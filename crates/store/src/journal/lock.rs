@@ -3,9 +3,8 @@
 //! Writers of all processes queue on the writers' lock, so that SQLite's own lock, which polls, is
 //! never contended.
 
-use crate::data_file;
 use crate::error::{Error, Result, io};
-use crate::home::{Home, guard, private_file};
+use crate::home::{Home, data_file, guard, private_file};
 use posthaste_core::AgentName;
 use rustix::fs::OFlags;
 use std::fs::{File, TryLockError};

@@ -9,7 +9,7 @@ use posthaste_session::harness::{Catalogue, installed};
 use posthaste_store::health::Health;
 use posthaste_store::live::process::is_program;
 use posthaste_store::report::{Code, Report, Result};
-use posthaste_store::{Error, Hint, Home, Journal};
+use posthaste_store::{Error, Home, Journal};
 use serde::Serialize;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

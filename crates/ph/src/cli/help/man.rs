@@ -1,7 +1,8 @@
+use super::EXIT_CODES;
 use crate::context::GlobalOptions;
 use crate::output::{Output, note};
 use clap::CommandFactory;
-use posthaste_store::report::{Code, EXIT_CODES, Report, Result};
+use posthaste_store::report::{Code, Report, Result};
 use std::path::PathBuf;
 
 /// Print a manual page, or write all of them to a directory

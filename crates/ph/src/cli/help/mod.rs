@@ -8,7 +8,19 @@ use crate::output::Output;
 use anstream::ColorChoice;
 use clap::CommandFactory;
 use clap::builder::StyledStr;
-use posthaste_store::report::{Code, EXIT_CODES, Report, Result};
+use posthaste_store::report::{Code, Report, Result};
+
+/// The list of exit codes for `ph help exit-codes` and the man pages.
+pub(super) const EXIT_CODES: &str = "\
+0  success
+1  the answer is no, or nothing was found ('check' without mail, 'doctor' with a problem, 'send --wait' if the state is not reached)
+2  usage: the command line, a setting, or a file named on the command line is invalid
+3  not found: no such message, task, session or harness, or a prefix that matches more than one
+4  refused: the rules do not allow it
+5  storage: the home, or the script that keeps the mail, could not be read or written
+
+With 2, 3 and 4 nothing was changed, except that 'import' keeps the facts that it could import, and 'send' stores a message that is part of a storm as failed.
+";
 
 /// Explain a verb or a topic
 ///

@@ -2,14 +2,14 @@ use crate::cli::names::{NameParser, complete_harnesses};
 use crate::cli::session::run::{
     Paths, SessionOptions, check_name, default_name_of, start_here, terminal_size, words,
 };
+use crate::cli::times::parse_duration;
 use crate::context::Context;
 use jiff::SignedDuration;
 use posthaste_core::AgentName;
 use posthaste_session::host::start::Resumption;
 use posthaste_session::loop_::{BuildArguments, loop_settings};
-use posthaste_store::live::place::Launch;
+use posthaste_store::live::Launch;
 use posthaste_store::report::{Code, Report, Result};
-use posthaste_store::times::parse_duration;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 

@@ -5,7 +5,7 @@ use crate::cli::session::pause::ask;
 use crate::context::Context;
 use posthaste_core::AgentName;
 use posthaste_core::loop_::LoopPhase;
-use posthaste_store::live::place::Place;
+use posthaste_store::live::SessionDir;
 use posthaste_store::report::{Code, Result};
 use posthaste_wire::method;
 use serde::Serialize;
@@ -62,7 +62,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
 
 /// Return whether `name` is a loop that has reached a checkpoint.
 fn is_paused(context: &Context, name: &AgentName) -> bool {
-    let record = Place::of(&context.home, name).record();
+    let record = SessionDir::of(&context.home, name).record();
     let journal = context.reader().ok().flatten();
     let state = journal.and_then(|mut journal| journal.loop_state(name).ok().flatten());
     record.is_some_and(|record| record.launch.is_loop())

@@ -6,7 +6,7 @@ use posthaste_client::session::sessions::NO_RESPONSE;
 use posthaste_core::AgentName;
 use posthaste_screen as screen;
 use posthaste_session::host::program_io::{RECORDING_STEM, SCROLLBACK_LINES};
-use posthaste_store::live::place::Place;
+use posthaste_store::live::SessionDir;
 use posthaste_store::report::{Code, Report, Result};
 use posthaste_wire::method::{self, Screen};
 
@@ -76,7 +76,7 @@ fn hangs(name: &AgentName) -> Report {
 
 fn recorded(context: &Context, args: &Args) -> Result<Screen> {
     let name = &args.name;
-    let dir = Place::of(&context.home, name).dir();
+    let dir = SessionDir::of(&context.home, name).dir();
     let Some(screen) = screen::last_screen(&dir, RECORDING_STEM, SCROLLBACK_LINES) else {
         // For a name that never ran, this returns the error.
         status::find(context, name)?;

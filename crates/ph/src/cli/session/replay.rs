@@ -1,11 +1,12 @@
 use crate::attach::{NextLine, reset_sequence};
 use crate::cli::names::{NameParser, complete_agents};
 use crate::cli::session::status;
+use crate::cli::times::parse_duration;
 use crate::context::Context;
 use posthaste_core::AgentName;
 use posthaste_screen::{self as screen, Drawing, ReplayEvent, ReplayedChange};
 use posthaste_session::host::program_io::RECORDING_STEM;
-use posthaste_store::live::place::Place;
+use posthaste_store::live::SessionDir;
 use posthaste_store::report::{Code, Report, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::path::{Path, PathBuf};
@@ -32,7 +33,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = speed)]
     speed: f64,
     /// Shorten longer pauses to this time
-    #[arg(long, value_name = "D", default_value = "2s", value_parser = posthaste_store::times::parse_duration)]
+    #[arg(long, value_name = "D", default_value = "2s", value_parser = parse_duration)]
     max_pause: jiff::SignedDuration,
     /// Print the recording as an asciicast
     #[arg(long)]
@@ -40,7 +41,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
-    let dir = Place::of(&context.home, &args.name).dir();
+    let dir = SessionDir::of(&context.home, &args.name).dir();
     let files = screen::recording_files(&dir, RECORDING_STEM);
     if files.is_empty() {
         // For a name that never ran, this returns the error.

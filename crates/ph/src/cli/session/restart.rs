@@ -7,7 +7,7 @@ use crate::output::note;
 use posthaste_core::AgentName;
 use posthaste_session::harness::Catalogue;
 use posthaste_session::host::start::{self, Resumption};
-use posthaste_store::live::place::{Launch, Place, Record};
+use posthaste_store::live::{Launch, SessionDir, SessionRecord};
 use posthaste_store::report::{Code, Result};
 
 /// Restart a session with the same command
@@ -39,14 +39,14 @@ pub(crate) struct Args {
 
 /// Return the record of the agent's latest session, if the journal knows that session: a record that
 /// was copied into the home must not start a program.
-fn latest_record(context: &Context, name: &AgentName) -> Result<Option<Record>> {
+fn latest_record(context: &Context, name: &AgentName) -> Result<Option<SessionRecord>> {
     let Some(mut journal) = context.reader()? else {
         return Ok(None);
     };
     let Some(latest) = journal.session(name)? else {
         return Ok(None);
     };
-    let record = Place::of(&context.home, name).record();
+    let record = SessionDir::of(&context.home, name).record();
     Ok(record.filter(|record| record.run == latest.started.run))
 }
 

@@ -9,9 +9,7 @@ use posthaste_client::session::client::{
 use posthaste_client::session::sessions::NO_RESPONSE;
 use posthaste_core::AgentName;
 use posthaste_core::session::{self, Ended};
-use posthaste_store::live;
-use posthaste_store::live::place::{Place, Record};
-use posthaste_store::live::process;
+use posthaste_store::live::{self, SessionDir, SessionRecord, process};
 use posthaste_store::operation::EndRun;
 use posthaste_store::report::{Code, Report, Result};
 use posthaste_wire::{Session, method};
@@ -142,14 +140,14 @@ fn describe_request(context: &Context, name: &AgentName) -> String {
 
 /// Stop a session and wait until it has ended.
 pub(crate) fn end(context: &Context, name: &AgentName, mode: StopMode) -> Result<StopOutcome> {
-    let place = Place::of(&context.home, name);
-    if !place.is_held()? {
+    let dir = SessionDir::of(&context.home, name);
+    if !dir.is_held()? {
         return end_orphans(context, name, mode);
     }
-    let is_loop = place.record().is_some_and(|record| record.launch.is_loop());
+    let is_loop = dir.record().is_some_and(|record| record.launch.is_loop());
     let mut session = StoppingSession {
         name,
-        place,
+        dir,
         kill: mode == StopMode::Kill,
         handed_over: None,
     };
@@ -204,7 +202,7 @@ pub(crate) fn end(context: &Context, name: &AgentName, mode: StopMode) -> Result
         )),
         None => report.hint(format!(
             "its process is unknown; it holds the lock {}",
-            session.place.lock_file().display()
+            session.dir.lock_file().display()
         )),
     })
 }
@@ -251,7 +249,7 @@ fn record_crash(context: &Context, name: &AgentName, run: Uuid) -> Result<()> {
 /// A session that is being stopped from outside.
 struct StoppingSession<'a> {
     name: &'a AgentName,
-    place: Place,
+    dir: SessionDir,
     /// Whether to kill the program.
     kill: bool,
     /// The job of another process that continues the conversation, as the session reported it.
@@ -263,7 +261,7 @@ impl StoppingSession<'_> {
     /// socket.
     fn ask(&mut self, context: &Context) -> Result<std::result::Result<(), CallError>> {
         let deadline = Instant::now() + LIVENESS_TIMEOUT;
-        while self.place.is_held()? {
+        while self.dir.is_held()? {
             let left = deadline.saturating_duration_since(Instant::now());
             let client = match self.kill {
                 true => Client::connect_to(&context.home, self.name),
@@ -301,8 +299,8 @@ impl StoppingSession<'_> {
     }
 
     /// Return the session's record if its process certainly belongs to the session.
-    fn process(&self) -> Option<Record> {
-        let record = self.place.record()?;
+    fn process(&self) -> Option<SessionRecord> {
+        let record = self.dir.record()?;
         process::is(record.pid, record.pid_started).then_some(record)
     }
 
@@ -331,7 +329,7 @@ impl StoppingSession<'_> {
         let deadline = Instant::now().checked_add(timeout);
         // Printed once: repeated output of a waiting agent would look like work.
         progress(format!("waiting for {} to end", self.name));
-        while self.place.is_held()? {
+        while self.dir.is_held()? {
             if deadline.is_some_and(|deadline| Instant::now() > deadline) {
                 return Ok(false);
             }

@@ -1,5 +1,6 @@
 pub(crate) mod answer;
 
+use crate::cli::times::parse_duration;
 use crate::context::GlobalOptions;
 use crate::output::Output;
 use anstyle::AnsiColor;
@@ -8,7 +9,6 @@ use posthaste_core::text;
 use posthaste_provider::suite;
 use posthaste_session::pty::child::kill_with_parent;
 use posthaste_store::report::{Code, Report, Result};
-use posthaste_store::times::parse_duration;
 use serde::Serialize;
 use std::ffi::OsString;
 use std::path::PathBuf;

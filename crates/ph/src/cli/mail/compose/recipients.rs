@@ -10,7 +10,7 @@ use posthaste_client::roster::Address;
 use posthaste_client::session::sessions;
 use posthaste_core::{AgentName, text};
 use posthaste_store::Journal;
-use posthaste_store::live::place::Place;
+use posthaste_store::live::SessionDir;
 use posthaste_store::report::{Report, Result};
 use posthaste_wire::Activity;
 
@@ -139,7 +139,7 @@ fn refuse_typo(context: &Context, address: &Address) -> Result<()> {
     let Some(meant) = context.config.roster.nearest(name).filter(|_| !is_listed) else {
         return Ok(());
     };
-    if context.config.roster.has(name) || Place::of(&context.home, name).record().is_some() {
+    if context.config.roster.has(name) || SessionDir::of(&context.home, name).record().is_some() {
         return Ok(());
     }
     let journal = Journal::open_existing(context.home.clone(), context.config.patience)?;

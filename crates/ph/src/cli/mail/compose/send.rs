@@ -4,6 +4,7 @@ use crate::cli::mail::compose::wait::{self, Wait, WaitArgs};
 use crate::cli::mail::mailbox::{self, Mailbox};
 use crate::cli::names::{IdParser, NameParser, complete_agents, complete_ids, priority};
 use crate::cli::session::answer;
+use crate::cli::times::{parse_duration, parse_point};
 use crate::context::Context;
 use crate::output::message_text;
 use crate::output::note;
@@ -15,7 +16,7 @@ use posthaste_core::{AgentName, Evidence, IdPrefix, MessageId, Priority, Receipt
 use posthaste_store::Journal;
 use posthaste_store::operation::Post;
 use posthaste_store::report::{Code, Report, Result};
-use posthaste_store::times::{self, parse_duration, parse_point};
+use posthaste_store::times;
 use posthaste_wire as wire;
 use posthaste_wire::method::{self, Resolved};
 

@@ -1,5 +1,6 @@
 //! Waits until messages reach a state. Reads the journal only after the bell has rung.
 
+use crate::cli::times::parse_duration;
 use crate::context::Context;
 use crate::output::message_text;
 use crate::output::note;
@@ -11,7 +12,7 @@ use posthaste_core::{AgentName, MessageId, MessageState};
 use posthaste_store::Journal;
 use posthaste_store::bell::{Ear, TICK};
 use posthaste_store::report::{Code, Result};
-use posthaste_store::times::{self, parse_duration};
+use posthaste_store::times;
 use posthaste_wire as wire;
 use serde::Serialize;
 use std::time::{Duration, Instant};
