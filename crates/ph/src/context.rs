@@ -8,8 +8,8 @@ use posthaste_client::mail;
 use posthaste_client::roster::Address;
 use posthaste_core::{AgentName, Evidence, IdPrefix, MessageState};
 use posthaste_session::harness::Catalogue;
-use posthaste_store::home::find::{self as home, Found, HomeSource};
-use posthaste_store::live::place;
+use posthaste_store::home::find::{self as home, FoundHome, HomeSource};
+use posthaste_store::live::process_notes;
 use posthaste_store::report::{Report, Result};
 use posthaste_store::times;
 use posthaste_store::{Home, Journal};
@@ -61,7 +61,7 @@ impl Context {
 
     /// Like `new`, but with the default settings if the settings are invalid.
     pub(crate) fn with_any_settings(options: &GlobalOptions) -> Result<Self> {
-        let Found {
+        let FoundHome {
             home,
             source: home_source,
             project_settings_dir,
@@ -182,7 +182,7 @@ impl Context {
             None => None,
         };
         // The ancestry of a process is stronger evidence than a variable, which anybody can set.
-        match (named, place::agent_here(&self.home)) {
+        match (named, process_notes::agent_here(&self.home)) {
             (Some(named), Some(born)) if named != born => Err(Report::refused(format!(
                 "this runs in the session of {born}, but PH_AGENT is {named}"
             ))

@@ -1,6 +1,6 @@
 //! Errors of a script call. Each names the script, the operation and the end of standard error.
 
-use super::process::MAX_STDOUT_BYTES;
+use super::process::{CallFailure, MAX_STDOUT_BYTES, describe_exit};
 use posthaste_core::text;
 use posthaste_store::report::Report;
 use posthaste_wire::provider::{ALREADY_ARCHIVED, UNKNOWN_OP_STATUS};
@@ -9,106 +9,98 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// Maximum length of a quotation from the script in an error.
+pub(super) const MAX_QUOTED_CHARS: usize = 300;
+
 /// A failed call of a script.
 #[derive(Debug)]
 pub struct ScriptError {
     script: PathBuf,
     op: String,
+    /// The timeout of the script's calls.
+    timeout: Duration,
     kind: ScriptErrorKind,
+    /// The end of standard error.
+    stderr: String,
 }
 
 #[derive(Debug)]
 pub(crate) enum ScriptErrorKind {
-    NotStarted(std::io::Error),
-    UnknownOperation(String),
-    NotFound(String),
+    /// The call has no result.
+    Call(CallFailure),
+    UnknownOperation,
+    NotFound,
     AlreadyArchived,
-    Failed {
-        how: String,
-        stderr: String,
-    },
-    /// A signal ended the script.
-    Killed {
-        how: String,
-        stderr: String,
-    },
-    TimedOut {
-        timeout: Duration,
-        stderr: String,
-    },
-    OutputTooLarge {
-        stderr: String,
-    },
-    InvalidReply {
-        why: String,
-        stderr: String,
-    },
+    /// The script failed, with this exit status.
+    Failed(String),
+    /// This signal ended the script.
+    Killed(String),
+    /// Why the reply is invalid.
+    InvalidReply(String),
     /// The script exited with 0 without reading its input.
-    InputUnread {
-        stderr: String,
-    },
-    /// The script exited, and processes that it had started did not.
-    LeftProcesses {
-        how: String,
-        left: String,
-        stderr: String,
-    },
-    Cancelled,
-    Io(std::io::Error),
+    InputUnread,
 }
 
 impl ScriptError {
-    pub(super) fn new(script: PathBuf, op: &str, kind: ScriptErrorKind) -> Self {
+    pub(super) fn new(
+        script: PathBuf,
+        op: &str,
+        timeout: Duration,
+        kind: ScriptErrorKind,
+        stderr: &[u8],
+    ) -> Self {
         Self {
             script,
             op: op.to_owned(),
+            timeout,
             kind,
+            stderr: last_part(stderr),
         }
     }
 
     pub fn is_unknown_op(&self) -> bool {
-        matches!(self.kind, ScriptErrorKind::UnknownOperation(_))
+        matches!(self.kind, ScriptErrorKind::UnknownOperation)
     }
 
     pub fn is_not_found(&self) -> bool {
-        matches!(self.kind, ScriptErrorKind::NotFound(_))
+        matches!(self.kind, ScriptErrorKind::NotFound)
     }
 
     pub fn is_already_archived(&self) -> bool {
         matches!(self.kind, ScriptErrorKind::AlreadyArchived)
     }
 
-    /// Return whether it is certain that the operation had no effect: the script refused it, or never
-    /// ran. A script that was cut off, or whose reply is invalid, may have carried it out.
+    /// Return whether it is certain that the operation had no effect: the script refused it, or
+    /// never ran. A script that was cut off, or whose reply is invalid, may have carried it out.
     pub fn is_denial(&self) -> bool {
         match &self.kind {
-            ScriptErrorKind::NotStarted(_)
-            | ScriptErrorKind::UnknownOperation(_)
-            | ScriptErrorKind::NotFound(_)
+            ScriptErrorKind::Call(CallFailure::NotStarted(_))
+            | ScriptErrorKind::UnknownOperation
+            | ScriptErrorKind::NotFound
             | ScriptErrorKind::AlreadyArchived
-            | ScriptErrorKind::Failed { .. } => true,
-            ScriptErrorKind::Killed { .. }
-            | ScriptErrorKind::TimedOut { .. }
-            | ScriptErrorKind::OutputTooLarge { .. }
-            | ScriptErrorKind::InvalidReply { .. }
-            | ScriptErrorKind::InputUnread { .. }
-            | ScriptErrorKind::LeftProcesses { .. }
-            | ScriptErrorKind::Cancelled
-            | ScriptErrorKind::Io(_) => false,
+            | ScriptErrorKind::Failed(_) => true,
+            ScriptErrorKind::Call(_)
+            | ScriptErrorKind::Killed(_)
+            | ScriptErrorKind::InvalidReply(_)
+            | ScriptErrorKind::InputUnread => false,
         }
     }
 
+    pub(super) fn is_cancelled(&self) -> bool {
+        matches!(self.kind, ScriptErrorKind::Call(CallFailure::Cancelled))
+    }
+
     pub fn is_timeout(&self) -> bool {
-        matches!(self.kind, ScriptErrorKind::TimedOut { .. })
+        matches!(self.kind, ScriptErrorKind::Call(CallFailure::TimedOut))
     }
 }
 
-/// Return the end of standard error as the end of an error message.
-fn stderr_suffix(stderr: &str) -> String {
-    if stderr.is_empty() {
-        "; standard error was empty".to_owned()
-    } else {
-        format!("; standard error: {stderr}")
+/// Return the end of standard error, where the cause is.
+fn last_part(stderr: &[u8]) -> String {
+    let output = text::one_line(&String::from_utf8_lossy(stderr), usize::MAX);
+    match output.char_indices().rev().nth(MAX_QUOTED_CHARS) {
+        Some((at, c)) => format!("…{}", &output[at + c.len_utf8()..]),
+        None => output,
     }
 }
 
@@ -117,59 +109,60 @@ impl fmt::Display for ScriptError {
         let op = text::one_line(&self.op, 40);
         let script = self.script.display();
         match &self.kind {
-            ScriptErrorKind::NotStarted(error) => {
-                write!(f, "cannot run {script} for '{op}': {error}")
+            ScriptErrorKind::Call(CallFailure::NotStarted(error)) => {
+                return write!(f, "cannot run {script} for '{op}': {error}");
             }
-            ScriptErrorKind::UnknownOperation(stderr) => write!(
-                f,
-                "{script} does not know '{op}' (exit {UNKNOWN_OP_STATUS}){}",
-                stderr_suffix(stderr)
-            ),
-            ScriptErrorKind::NotFound(stderr) => write!(
-                f,
-                "'{op}': {script} did not find the message{}",
-                stderr_suffix(stderr)
-            ),
+            ScriptErrorKind::Call(CallFailure::Cancelled) => {
+                return write!(f, "'{op}' of {script} was interrupted");
+            }
+            ScriptErrorKind::Call(CallFailure::Io(error)) => {
+                return write!(f, "'{op}': cannot communicate with {script}: {error}");
+            }
             ScriptErrorKind::AlreadyArchived => {
-                write!(f, "'{op}': {script} reports: {ALREADY_ARCHIVED}")
+                return write!(f, "'{op}': {script} reports: {ALREADY_ARCHIVED}");
             }
-            ScriptErrorKind::Failed { how, stderr } | ScriptErrorKind::Killed { how, stderr } => {
+            ScriptErrorKind::UnknownOperation => {
                 write!(
                     f,
-                    "{script} failed at '{op}' ({how}){}",
-                    stderr_suffix(stderr)
+                    "{script} does not know '{op}' (exit {UNKNOWN_OP_STATUS})"
                 )
             }
-            ScriptErrorKind::TimedOut { timeout, stderr } => write!(
-                f,
-                "'{op}' timed out after {timeout:?}: {script} was killed{}",
-                stderr_suffix(stderr)
-            ),
-            ScriptErrorKind::OutputTooLarge { stderr } => write!(
-                f,
-                "'{op}' failed: {script} wrote more than {} MiB and was killed{}",
-                MAX_STDOUT_BYTES >> 20,
-                stderr_suffix(stderr)
-            ),
-            ScriptErrorKind::InvalidReply { why, stderr } => write!(
-                f,
-                "invalid reply of {script} to '{op}': {why}{}",
-                stderr_suffix(stderr)
-            ),
-            ScriptErrorKind::InputUnread { stderr } => write!(
-                f,
-                "'{op}' failed: {script} exited with 0 without reading its input{}",
-                stderr_suffix(stderr)
-            ),
-            ScriptErrorKind::LeftProcesses { how, left, stderr } => write!(
-                f,
-                "'{op}' failed: {script} ({how}) left processes running ({left}); they were killed{}",
-                stderr_suffix(stderr)
-            ),
-            ScriptErrorKind::Cancelled => write!(f, "'{op}' of {script} was interrupted"),
-            ScriptErrorKind::Io(error) => {
-                write!(f, "'{op}': cannot communicate with {script}: {error}")
+            ScriptErrorKind::NotFound => write!(f, "'{op}': {script} did not find the message"),
+            ScriptErrorKind::Failed(how) | ScriptErrorKind::Killed(how) => {
+                write!(f, "{script} failed at '{op}' ({how})")
             }
+            ScriptErrorKind::Call(CallFailure::TimedOut) => {
+                let timeout = self.timeout;
+                write!(f, "'{op}' timed out after {timeout:?}: {script} was killed")
+            }
+            ScriptErrorKind::Call(CallFailure::OutputTooLarge) => {
+                let max = MAX_STDOUT_BYTES >> 20;
+                write!(
+                    f,
+                    "'{op}' failed: {script} wrote more than {max} MiB and was killed"
+                )
+            }
+            ScriptErrorKind::InvalidReply(why) => {
+                write!(f, "invalid reply of {script} to '{op}': {why}")
+            }
+            ScriptErrorKind::InputUnread => {
+                write!(
+                    f,
+                    "'{op}' failed: {script} exited with 0 without reading its input"
+                )
+            }
+            ScriptErrorKind::Call(CallFailure::LeftProcesses { status, left }) => {
+                let how = describe_exit(*status);
+                let left = text::one_line(&left.join(", "), MAX_QUOTED_CHARS);
+                write!(
+                    f,
+                    "'{op}' failed: {script} ({how}) left processes running ({left}); they were killed"
+                )
+            }
+        }?;
+        match self.stderr.as_str() {
+            "" => f.write_str("; standard error was empty"),
+            stderr => write!(f, "; standard error: {stderr}"),
         }
     }
 }
@@ -177,7 +170,7 @@ impl fmt::Display for ScriptError {
 impl From<ScriptError> for Report {
     fn from(error: ScriptError) -> Self {
         match &error.kind {
-            ScriptErrorKind::NotStarted(cause) => {
+            ScriptErrorKind::Call(CallFailure::NotStarted(cause)) => {
                 let hint = match cause.kind() {
                     ErrorKind::NotFound if error.script.exists() => {
                         "the interpreter in its first line does not exist"
@@ -192,23 +185,21 @@ impl From<ScriptError> for Report {
                 };
                 Self::usage(&error).hint(hint)
             }
-            ScriptErrorKind::UnknownOperation(_) => Self::refused(&error)
+            ScriptErrorKind::UnknownOperation => Self::refused(&error)
                 .hint("that script keeps the mail and does not support this operation"),
-            ScriptErrorKind::NotFound(_) => Self::not_found(&error),
+            ScriptErrorKind::NotFound => Self::not_found(&error),
             ScriptErrorKind::AlreadyArchived => Self::refused(&error),
-            ScriptErrorKind::TimedOut { .. } => {
+            ScriptErrorKind::Call(CallFailure::TimedOut) => {
                 Self::storage(&error).hint("the setting mail.timeout gives it more time")
             }
-            ScriptErrorKind::LeftProcesses { .. } => Self::storage(&error).hint(
+            ScriptErrorKind::Call(CallFailure::LeftProcesses { .. }) => Self::storage(&error).hint(
                 "a script must wait for the processes it starts; only 'ensure-running' may leave a server",
             ),
-            ScriptErrorKind::Failed { .. }
-            | ScriptErrorKind::Killed { .. }
-            | ScriptErrorKind::OutputTooLarge { .. }
-            | ScriptErrorKind::InvalidReply { .. }
-            | ScriptErrorKind::InputUnread { .. }
-            | ScriptErrorKind::Cancelled
-            | ScriptErrorKind::Io(_) => Self::storage(&error),
+            ScriptErrorKind::Call(_)
+            | ScriptErrorKind::Failed(_)
+            | ScriptErrorKind::Killed(_)
+            | ScriptErrorKind::InvalidReply(_)
+            | ScriptErrorKind::InputUnread => Self::storage(&error),
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Pipes of a script: bounded, non-blocking reads of its output, and non-blocking writes of its input.
+//! Pipes of a script: bounded, non-blocking reads of its output, and non-blocking writes of its
+//! input.
 
-use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::io::{ErrorKind, PipeReader, PipeWriter, Write};
 use std::os::fd::OwnedFd;
@@ -75,8 +75,8 @@ pub(super) struct InputPipe<'a> {
 }
 
 impl<'a> InputPipe<'a> {
-    /// Create the pipe. Return also its read end, or `None` for empty input. The pipe is filled before
-    /// the script starts, so a script that ignores a short input has always received it.
+    /// Create the pipe. Return also its read end, or `None` for empty input. The pipe is filled
+    /// before the script starts, so a script that ignores a short input has always received it.
     pub(super) fn new(bytes: &'a [u8]) -> std::io::Result<(Self, Option<PipeReader>)> {
         let mut input = Self {
             to: None,
@@ -86,8 +86,7 @@ impl<'a> InputPipe<'a> {
             return Ok((input, None));
         }
         let (reader, writer) = std::io::pipe()?;
-        let flags = rustix::fs::fcntl_getfl(&writer)?;
-        rustix::fs::fcntl_setfl(&writer, flags | OFlags::NONBLOCK)?;
+        rustix::io::ioctl_fionbio(&writer, true)?;
         input.to = Some(writer);
         input.write();
         Ok((input, Some(reader)))

@@ -1,7 +1,7 @@
 //! Runs a script once, with a timeout and output limits, in its own process group.
 //!
-//! On return, no process of that group is left, and none that holds the output open. One thread polls
-//! everything. Knows nothing of mail.
+//! On return, no process of that group is left, and none that holds the output open. One thread
+//! polls everything. Knows nothing of mail.
 
 use super::pipes::{InputPipe, KeptEnd, OutputPipe};
 use super::recursion_guard::CALLERS_VARIABLE;
@@ -37,7 +37,7 @@ const CHILDREN_GRACE: Duration = Duration::from_millis(100);
 pub type Prepare = fn(&mut Command);
 
 #[derive(Debug)]
-pub(crate) struct Call<'a> {
+pub(crate) struct ScriptCall<'a> {
     pub(crate) script: &'a Path,
     pub(crate) op: &'a str,
     pub(crate) arg: Option<&'a OsStr>,
@@ -103,22 +103,31 @@ impl LeftGroup {
 pub(crate) enum CallFailure {
     NotStarted(std::io::Error),
     /// The script was killed after the timeout.
-    TimedOut {
-        stderr: Vec<u8>,
-    },
+    TimedOut,
     /// The script was killed after more than [`MAX_STDOUT_BYTES`] bytes of output.
-    OutputTooLarge {
-        stderr: Vec<u8>,
-    },
+    OutputTooLarge,
     /// The script left processes running. They were killed, and the output is not trusted, because
     /// they may have written a part of it.
     LeftProcesses {
         status: ExitStatus,
         left: Vec<String>,
-        stderr: Vec<u8>,
     },
     Cancelled,
     Io(std::io::Error),
+}
+
+/// A failed call, with the end of standard error.
+#[derive(Debug)]
+pub(crate) struct FailedCall {
+    pub(crate) failure: CallFailure,
+    pub(crate) stderr: Vec<u8>,
+}
+
+impl From<CallFailure> for FailedCall {
+    fn from(failure: CallFailure) -> Self {
+        let stderr = Vec::new();
+        Self { failure, stderr }
+    }
 }
 
 impl From<std::io::Error> for CallFailure {
@@ -133,41 +142,16 @@ impl From<Errno> for CallFailure {
     }
 }
 
-impl Call<'_> {
-    pub(crate) fn run(&self) -> Result<CallOutput, CallFailure> {
-        let mut until = Instant::now() + self.timeout.min(MAX_TIMEOUT);
-        let mut running = Running::start(self)?;
-        loop {
-            let is_cancelled = running.wait(until, self.cancel)?;
-            if is_cancelled {
-                return Err(CallFailure::Cancelled);
-            }
-            running.stdin.write();
-            running.read_output()?;
-            if running.exit_status.is_none() && running.has_ended()? {
-                running.reap()?;
-                until = Instant::now() + CHILDREN_GRACE;
-                // All that the script itself has written is in the pipes by now.
-                running.read_output()?;
-            }
-            if running.stdout.bytes.len() > MAX_STDOUT_BYTES {
-                let stderr = running.take_stderr();
-                return Err(CallFailure::OutputTooLarge { stderr });
-            }
-            let is_late = Instant::now() >= until;
-            match running.exit_status {
-                Some(status)
-                    if is_late || self.children == Children::Leave || running.is_gone() =>
-                {
-                    return running.close(status);
-                }
-                None if is_late => {
-                    let stderr = running.take_stderr();
-                    return Err(CallFailure::TimedOut { stderr });
-                }
-                Some(_) | None => {}
-            }
-        }
+impl ScriptCall<'_> {
+    pub(crate) fn run(&self) -> Result<CallOutput, FailedCall> {
+        let deadline = Instant::now() + self.timeout.min(MAX_TIMEOUT);
+        let mut running = RunningScript::start(self)?;
+        running
+            .finish(deadline, self.cancel)
+            .map_err(|failure| FailedCall {
+                failure,
+                stderr: std::mem::take(&mut running.stderr.bytes),
+            })
     }
 
     fn command(&self, stdin: Option<&PipeReader>) -> std::io::Result<Command> {
@@ -197,7 +181,7 @@ impl Call<'_> {
 }
 
 /// A running script. Dropping this kills the script and its children.
-struct Running<'a> {
+struct RunningScript<'a> {
     child: Child,
     pid: u32,
     children: Children,
@@ -212,8 +196,8 @@ struct Running<'a> {
     stderr: OutputPipe,
 }
 
-impl<'a> Running<'a> {
-    fn start(call: &Call<'a>) -> Result<Self, CallFailure> {
+impl<'a> RunningScript<'a> {
+    fn start(call: &ScriptCall<'a>) -> Result<Self, CallFailure> {
         check_executable(call.script).map_err(CallFailure::NotStarted)?;
         let (stdin, reader) = InputPipe::new(call.stdin)?;
         let give_up = Instant::now() + TEXT_BUSY_TIMEOUT;
@@ -253,10 +237,43 @@ impl<'a> Running<'a> {
             running.stderr.fd.as_ref().map(AsFd::as_fd),
         ];
         for fd in fds.into_iter().flatten() {
-            let flags = rustix::fs::fcntl_getfl(fd)?;
-            rustix::fs::fcntl_setfl(fd, flags | OFlags::NONBLOCK)?;
+            rustix::io::ioctl_fionbio(fd, true)?;
         }
         Ok(running)
+    }
+
+    /// Exchange input and output until the script has ended, and return its result.
+    fn finish(
+        &mut self,
+        mut deadline: Instant,
+        cancel: Option<BorrowedFd<'_>>,
+    ) -> Result<CallOutput, CallFailure> {
+        loop {
+            if self.wait(deadline, cancel)? {
+                return Err(CallFailure::Cancelled);
+            }
+            self.stdin.write();
+            self.read_output()?;
+            if self.exit_status.is_none() && self.has_ended()? {
+                // The group id stays reserved while the group has members.
+                self.exit_status = Some(self.child.wait()?);
+                self.ended = None;
+                deadline = Instant::now() + CHILDREN_GRACE;
+                // All that the script itself has written is in the pipes by now.
+                self.read_output()?;
+            }
+            if self.stdout.bytes.len() > MAX_STDOUT_BYTES {
+                return Err(CallFailure::OutputTooLarge);
+            }
+            let is_late = Instant::now() >= deadline;
+            match self.exit_status {
+                Some(status) if is_late || self.children == Children::Leave || self.is_gone() => {
+                    return self.close(status);
+                }
+                None if is_late => return Err(CallFailure::TimedOut),
+                Some(_) | None => {}
+            }
+        }
     }
 
     /// Wait for input, output or the exit. Return whether the call was cancelled.
@@ -307,19 +324,8 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Record the exit status. The group id stays reserved while the group has members.
-    fn reap(&mut self) -> Result<(), CallFailure> {
-        self.exit_status = Some(self.child.wait()?);
-        self.ended = None;
-        Ok(())
-    }
-
-    fn take_stderr(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.stderr.bytes)
-    }
-
-    /// Return whether nothing is left of a reaped script: no process in its group, and none that holds
-    /// its output open.
+    /// Return whether nothing is left of a reaped script: no process in its group, and none that
+    /// holds its output open.
     fn is_gone(&self) -> bool {
         self.is_output_closed() && self.group().is_empty()
     }
@@ -329,7 +335,7 @@ impl<'a> Running<'a> {
     }
 
     /// Return the result of a reaped script, or an error if it has left processes.
-    fn close(mut self, status: ExitStatus) -> Result<CallOutput, CallFailure> {
+    fn close(&mut self, status: ExitStatus) -> Result<CallOutput, CallFailure> {
         let mut left = Vec::new();
         if self.children == Children::End && !self.is_gone() {
             left = self.end();
@@ -339,13 +345,8 @@ impl<'a> Running<'a> {
             }
         }
         self.is_closed = true;
-        let stderr = self.take_stderr();
         if !left.is_empty() {
-            return Err(CallFailure::LeftProcesses {
-                status,
-                left,
-                stderr,
-            });
+            return Err(CallFailure::LeftProcesses { status, left });
         }
         let members = match self.children {
             Children::End => Vec::new(),
@@ -359,7 +360,7 @@ impl<'a> Running<'a> {
                 members,
             }),
             stdout: std::mem::take(&mut self.stdout.bytes),
-            stderr,
+            stderr: std::mem::take(&mut self.stderr.bytes),
         })
     }
 
@@ -411,7 +412,7 @@ impl<'a> Running<'a> {
     }
 }
 
-impl Drop for Running<'_> {
+impl Drop for RunningScript<'_> {
     fn drop(&mut self) {
         if !self.is_closed {
             self.end();

@@ -1,14 +1,15 @@
 //! A mail provider script: its operations with typed results.
 //!
-//! A result counts only with exit status 0 and a complete reply. Anything else is an error that names
-//! the script, the operation and the end of standard error.
+//! A result counts only with exit status 0 and a complete reply. Anything else is an error that
+//! names the script, the operation and the end of standard error.
 
-use super::error::{ScriptError, ScriptErrorKind};
+use super::error::{MAX_QUOTED_CHARS, ScriptError, ScriptErrorKind};
 use super::process::{
-    self, Call, CallFailure, CallOutput, Children, Environment, LeftGroup, Prepare,
+    CallFailure, CallOutput, Children, Environment, FailedCall, LeftGroup, Prepare, ScriptCall,
+    describe_exit,
 };
 use super::recursion_guard;
-use super::signals::Signals;
+use super::signals::EndSignals;
 use posthaste_core::text;
 use posthaste_store::Home;
 use posthaste_wire::Count;
@@ -23,11 +24,8 @@ use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-/// Maximum length of a quotation from the script in an error.
-const MAX_QUOTED_CHARS: usize = 300;
 /// Minimum length of the prefix of a UUID that stands for the UUID.
 const MIN_ID_PREFIX: usize = 8;
 /// Length of a UUID with hyphens.
@@ -130,14 +128,6 @@ impl Script {
         self.expect(op, "body", &sent.body, is_right)
     }
 
-    pub(crate) fn inbox(&self, who: &str) -> Result<Vec<Message>> {
-        self.list_of(Op::Inbox, who)
-    }
-
-    pub(crate) fn check(&self, who: &str) -> Result<Vec<Message>> {
-        self.list_of(Op::Check, who)
-    }
-
     /// Return the valid messages of an agent, and what is wrong with the others: an invalid message
     /// must not hide the others.
     pub fn each(&self, op: Op, who: &str) -> Result<(Vec<Message>, Vec<String>)> {
@@ -156,10 +146,6 @@ impl Script {
             Some(why) if messages.is_empty() => Err(self.invalid(op, why, &output)),
             Some(_) | None => Ok((messages, odd)),
         }
-    }
-
-    pub(crate) fn all(&self, who: &str) -> Result<Vec<Message>> {
-        self.list_of(Op::All, who)
     }
 
     pub fn thread(&self, id: &str) -> Result<Vec<Message>> {
@@ -196,14 +182,14 @@ impl Script {
     }
 
     /// Call an operation that returns the message with this id.
-    fn one(&self, op: Op, id: &str) -> Result<Message> {
+    pub(crate) fn one(&self, op: Op, id: &str) -> Result<Message> {
         let message = self.ask(op, id, None)?;
         self.expect(op, "id", &message.id, is_id(&message.id, id))?;
         Ok(message)
     }
 
     /// Return an agent's messages. One invalid message is an error.
-    fn list_of(&self, op: Op, who: &str) -> Result<Vec<Message>> {
+    pub(crate) fn list_of(&self, op: Op, who: &str) -> Result<Vec<Message>> {
         let (listed, output) = self.list(op, who)?;
         let messages = listed.into_iter().map(message);
         let messages = messages.map(|message| belongs(message?, who));
@@ -223,21 +209,19 @@ impl Script {
 
     fn parse<T: DeserializeOwned>(&self, op: Op, output: &CallOutput) -> Result<T> {
         serde_json::from_slice(&output.stdout).map_err(|error| {
-            let why = if output.stdout.trim_ascii().is_empty() {
-                "no output".to_owned()
-            } else {
-                format!("'{}' ({error})", shown(&output.stdout, 80))
-            };
-            let stderr = stderr_end(&output.stderr);
-            self.error(op.as_str(), ScriptErrorKind::InvalidReply { why, stderr })
+            if output.stdout.trim_ascii().is_empty() {
+                let kind = ScriptErrorKind::InvalidReply("no output".to_owned());
+                return self.error(op.as_str(), kind, &output.stderr);
+            }
+            self.invalid(op, &error.to_string(), output)
         })
     }
 
     /// Return the error for output of another shape.
     fn invalid(&self, op: Op, why: &str, output: &CallOutput) -> ScriptError {
-        let why = format!("'{}' ({why})", shown(&output.stdout, 80));
-        let stderr = stderr_end(&output.stderr);
-        self.error(op.as_str(), ScriptErrorKind::InvalidReply { why, stderr })
+        let stdout = text::one_line(&String::from_utf8_lossy(&output.stdout), 80);
+        let kind = ScriptErrorKind::InvalidReply(format!("'{stdout}' ({why})"));
+        self.error(op.as_str(), kind, &output.stderr)
     }
 
     /// Return an error if a field of the reply has another value than the request implies.
@@ -246,44 +230,35 @@ impl Script {
             return Ok(());
         }
         let why = format!("a message whose {what} is '{}'", text::one_line(got, 80));
-        let stderr = String::new();
-        Err(self.error(op.as_str(), ScriptErrorKind::InvalidReply { why, stderr }))
+        Err(self.error(op.as_str(), ScriptErrorKind::InvalidReply(why), b""))
     }
 
     fn call_operation(&self, op: Op, arg: &str, text: Option<&Text>) -> Result<CallOutput> {
         self.wake();
         let stdin = match text {
             Some(text) => serde_json::to_vec(text)
-                .map_err(|error| self.error(op.as_str(), ScriptErrorKind::Io(error.into())))?,
+                .map_err(|error| self.failed(op.as_str(), CallFailure::Io(error.into()).into()))?,
             None => Vec::new(),
         };
         let output = self.call(op.as_str(), Some(OsStr::new(arg)), &stdin)?;
-        if output.status.success() && output.is_input_sent {
-            return Ok(output);
-        }
-        if output.status.success() {
-            let stderr = stderr_end(&output.stderr);
-            return Err(self.error(op.as_str(), ScriptErrorKind::InputUnread { stderr }));
-        }
         let complaint = String::from_utf8_lossy(&output.stderr).to_lowercase();
-        let stderr = stderr_end(&output.stderr);
-        let how = process::describe_exit(output.status);
-        let kind = if output.status.code().is_none() {
-            ScriptErrorKind::Killed { how, stderr }
-        } else if output.status.code() == Some(UNKNOWN_OP_STATUS) {
-            ScriptErrorKind::UnknownOperation(stderr)
-        } else if op == Op::Archive && complaint.contains(ALREADY_ARCHIVED) {
-            ScriptErrorKind::AlreadyArchived
-        } else if is_not_found(op, output.status, &complaint) {
-            ScriptErrorKind::NotFound(stderr)
-        } else {
-            ScriptErrorKind::Failed { how, stderr }
+        let how = describe_exit(output.status);
+        let kind = match output.status.code() {
+            Some(0) if output.is_input_sent => return Ok(output),
+            Some(0) => ScriptErrorKind::InputUnread,
+            None => ScriptErrorKind::Killed(how),
+            Some(UNKNOWN_OP_STATUS) => ScriptErrorKind::UnknownOperation,
+            Some(_) if op == Op::Archive && complaint.contains(ALREADY_ARCHIVED) => {
+                ScriptErrorKind::AlreadyArchived
+            }
+            Some(code) if is_not_found(op, code, &complaint) => ScriptErrorKind::NotFound,
+            Some(_) => ScriptErrorKind::Failed(how),
         };
-        Err(self.error(op.as_str(), kind))
+        Err(self.error(op.as_str(), kind, &output.stderr))
     }
 
-    /// Call `ensure-running` once, and return the processes that it leaves. Later calls show whether
-    /// it worked.
+    /// Call `ensure-running` once, and return the processes that it leaves. Later calls show
+    /// whether it worked.
     pub(crate) fn wake(&self) -> Option<LeftGroup> {
         if self.is_woken.replace(true) {
             return None;
@@ -294,37 +269,36 @@ impl Script {
 
     /// Call the script with any operation and argument, and return its output and exit status.
     pub(crate) fn call(&self, op: &str, arg: Option<&OsStr>, stdin: &[u8]) -> Result<CallOutput> {
-        if let Some(stop) = &self.stop {
-            let answer = if is_cancelled(stop) {
-                Err(CallFailure::Cancelled)
-            } else {
-                self.run(op, arg, stdin, Some(stop.as_fd()))
-            };
-            return answer.map_err(|failure| self.error_of(op, failure));
-        }
-        let signals = Signals::installed();
-        let answer = match signals {
-            Some(signals) => signals.redirect_during(|stop| self.run(op, arg, stdin, Some(stop))),
-            None => self.run(op, arg, stdin, None),
+        let run = |cancel: Option<BorrowedFd<'_>>| {
+            let output = self.run(op, arg, stdin, cancel);
+            output.map_err(|failed| self.failed(op, failed))
         };
-        if matches!(answer, Err(CallFailure::Cancelled))
-            && let Some(signals) = signals
-        {
-            signals.exit_by_signal();
+        match &self.stop {
+            Some(stop) if is_cancelled(stop) => Err(self.failed(op, CallFailure::Cancelled.into())),
+            Some(stop) => run(Some(stop.as_fd())),
+            None => match EndSignals::installed() {
+                Some(signals) => {
+                    let output = signals.redirect_during(|cancel| run(Some(cancel)));
+                    if output.as_ref().is_err_and(ScriptError::is_cancelled) {
+                        signals.exit_by_signal();
+                    }
+                    output
+                }
+                None => run(None),
+            },
         }
-        answer.map_err(|failure| self.error_of(op, failure))
     }
 
-    /// Run the script until it exits or `stop` becomes readable.
+    /// Run the script until it exits or `cancel` becomes readable.
     fn run(
         &self,
         op: &str,
         arg: Option<&OsStr>,
         stdin: &[u8],
-        stop: Option<BorrowedFd<'_>>,
-    ) -> std::result::Result<CallOutput, CallFailure> {
+        cancel: Option<BorrowedFd<'_>>,
+    ) -> std::result::Result<CallOutput, FailedCall> {
         let is_first = op == Op::EnsureRunning.as_str();
-        let call = Call {
+        let call = ScriptCall {
             script: &self.path,
             op,
             arg,
@@ -338,7 +312,7 @@ impl Script {
             },
             environment: self.environment.as_ref(),
             callers: self.callers.as_deref(),
-            cancel: stop,
+            cancel,
         };
         call.run()
     }
@@ -352,33 +326,13 @@ impl Script {
         self.timeout.min(if is_first { left / 2 } else { left })
     }
 
-    fn error_of(&self, op: &str, failure: CallFailure) -> ScriptError {
-        let kind = match failure {
-            CallFailure::NotStarted(error) => ScriptErrorKind::NotStarted(error),
-            CallFailure::TimedOut { stderr } => ScriptErrorKind::TimedOut {
-                timeout: self.timeout,
-                stderr: stderr_end(&stderr),
-            },
-            CallFailure::OutputTooLarge { stderr } => ScriptErrorKind::OutputTooLarge {
-                stderr: stderr_end(&stderr),
-            },
-            CallFailure::LeftProcesses {
-                status,
-                left,
-                stderr,
-            } => ScriptErrorKind::LeftProcesses {
-                how: process::describe_exit(status),
-                left: text::one_line(&left.join(", "), MAX_QUOTED_CHARS),
-                stderr: stderr_end(&stderr),
-            },
-            CallFailure::Cancelled => ScriptErrorKind::Cancelled,
-            CallFailure::Io(error) => ScriptErrorKind::Io(error),
-        };
-        self.error(op, kind)
+    fn failed(&self, op: &str, failed: FailedCall) -> ScriptError {
+        let FailedCall { failure, stderr } = failed;
+        self.error(op, ScriptErrorKind::Call(failure), &stderr)
     }
 
-    fn error(&self, op: &str, kind: ScriptErrorKind) -> ScriptError {
-        ScriptError::new(self.path.clone(), op, kind)
+    fn error(&self, op: &str, kind: ScriptErrorKind, stderr: &[u8]) -> ScriptError {
+        ScriptError::new(self.path.clone(), op, self.timeout, kind, stderr)
     }
 }
 
@@ -427,8 +381,8 @@ fn is_id(id: &str, asked: &str) -> bool {
     id == asked || is_begun
 }
 
-/// Return whether `to` is the sender of `answered`, by name or address, or its recipient if the sender
-/// replies to itself.
+/// Return whether `to` is the sender of `answered`, by name or address, or its recipient if the
+/// sender replies to itself.
 fn is_answer(to: &str, from: &str, answered: &Message) -> bool {
     let sender = answered.from.as_str();
     let address = sender.rsplit_once('<').map_or(sender, |(_, end)| end);
@@ -438,30 +392,16 @@ fn is_answer(to: &str, from: &str, answered: &Message) -> bool {
     is_sender || (from == sender && to == answered.to)
 }
 
-/// Return whether standard error reports a missing message. A shell uses similar words for a missing
-/// command.
-fn is_not_found(op: Op, status: ExitStatus, stderr: &str) -> bool {
+/// Return whether standard error reports a missing message. A shell uses similar words for a
+/// missing command.
+fn is_not_found(op: Op, code: i32, stderr: &str) -> bool {
     let is_of_one = match op {
         Op::Reply | Op::Get | Op::Read | Op::MarkRead | Op::MarkUnread => true,
         Op::Archive | Op::Delete | Op::Thread => true,
         Op::EnsureRunning | Op::Send | Op::Inbox | Op::Check | Op::All | Op::Count => false,
     };
-    let is_reported = stderr.contains("not found") && status.code() != Some(EXIT_COMMAND_NOT_FOUND);
+    let is_reported = stderr.contains("not found") && code != EXIT_COMMAND_NOT_FOUND;
     is_of_one && (is_reported || stderr.contains(NOT_FOUND_MARKER))
-}
-
-/// Return the end of standard error, where the cause is.
-fn stderr_end(bytes: &[u8]) -> String {
-    let output = text::one_line(&String::from_utf8_lossy(bytes), usize::MAX);
-    match output.char_indices().rev().nth(MAX_QUOTED_CHARS) {
-        Some((at, c)) => format!("…{}", &output[at + c.len_utf8()..]),
-        None => output,
-    }
-}
-
-/// Filter output for display.
-fn shown(bytes: &[u8], most: usize) -> String {
-    text::one_line(&String::from_utf8_lossy(bytes), most)
 }
 
 /// Return whether calls are cancelled; then none is started.

@@ -9,7 +9,8 @@ use super::error::ScriptError;
 use super::process::{CallOutput, Environment, LeftGroup, Prepare};
 use super::script::Script;
 use posthaste_store::report::{Report, Result};
-use posthaste_wire::provider::{Message, Text};
+use posthaste_wire::Count;
+use posthaste_wire::provider::{Message, Op, Text};
 use serde::Serialize;
 use std::cell::{Cell, RefCell};
 use std::ffi::OsStr;
@@ -27,7 +28,9 @@ struct Case {
     run: fn(&Bench) -> Verdict,
 }
 
-type Verdict = std::result::Result<(), String>;
+/// A result, or why the case fails.
+type Checked<T> = std::result::Result<T, String>;
+type Verdict = Checked<()>;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CaseResult {
@@ -107,11 +110,8 @@ impl Bench {
     }
 
     /// Convert an error to text, and note a timeout.
-    fn check_call<T>(
-        &self,
-        answer: std::result::Result<T, ScriptError>,
-    ) -> std::result::Result<T, String> {
-        answer.map_err(|error| {
+    fn checked<T>(&self, reply: std::result::Result<T, ScriptError>) -> Checked<T> {
+        reply.map_err(|error| {
             if error.is_timeout() {
                 self.has_hung.set(true);
             }
@@ -120,61 +120,90 @@ impl Bench {
     }
 
     /// Send a message from alice to bob.
-    fn send(&self, body: &str) -> std::result::Result<Message, String> {
+    fn send(&self, body: &str) -> Checked<Message> {
         self.send_to(&self.bob, "", body)
     }
 
-    fn send_to(&self, to: &str, subject: &str, body: &str) -> std::result::Result<Message, String> {
+    fn send_to(&self, to: &str, subject: &str, body: &str) -> Checked<Message> {
         let text = Text {
             from: self.alice.clone(),
             subject: subject.to_owned(),
             body: body.to_owned(),
         };
-        self.check_call(self.script.send(to, &text))
+        self.checked(self.script.send(to, &text))
     }
 
     /// Reply as bob.
-    fn reply(&self, id: &str, body: &str) -> std::result::Result<Message, String> {
+    fn reply(&self, to: &Message, body: &str) -> Checked<Message> {
         let text = Text {
             from: self.bob.clone(),
             subject: "Re: hello".to_owned(),
             body: body.to_owned(),
         };
-        self.check_call(self.script.reply(id, &text, None))
+        self.checked(self.script.reply(&to.id, &text, None))
     }
 
-    fn call(&self, op: &str, arg: Option<&str>) -> std::result::Result<CallOutput, String> {
-        let mut output = self.check_call(self.script.call(op, arg.map(OsStr::new), &[]))?;
+    fn get(&self, op: Op, message: &Message) -> Checked<Message> {
+        self.checked(self.script.one(op, &message.id))
+    }
+
+    fn order(&self, op: Op, message: &Message) -> Verdict {
+        self.checked(self.script.order(op, &message.id))
+    }
+
+    /// Return the messages of an agent, or of a thread.
+    fn list(&self, op: Op, arg: &str) -> Checked<Vec<Message>> {
+        self.checked(match op == Op::Thread {
+            true => self.script.thread(arg),
+            false => self.script.list_of(op, arg),
+        })
+    }
+
+    fn call(&self, op: &str, arg: Option<&str>) -> Checked<CallOutput> {
+        let mut output = self.checked(self.script.call(op, arg.map(OsStr::new), &[]))?;
         self.servers.borrow_mut().extend(output.left.take());
         Ok(output)
     }
 
-    /// Check that these are bob's unread messages, in any order.
-    fn expect_inbox(&self, want: &[&Message]) -> Verdict {
-        let got = self.check_call(self.script.inbox(&self.bob))?;
-        expect_ids("inbox", &got, want)
+    /// Check a message from alice to bob.
+    fn expect_message(&self, message: &Message, subject: &str, body: &str) -> Verdict {
+        expect("from", message.from.as_str(), &self.alice)?;
+        expect("to", message.to.as_str(), &self.bob)?;
+        expect("subject", message.subject.as_str(), subject)?;
+        expect("body", message.body.as_str(), body)
+    }
+
+    /// Check that an operation lists these messages, in any order.
+    fn expect_list(&self, op: Op, arg: &str, want: &[&Message]) -> Verdict {
+        expect_ids(op.as_str(), &self.list(op, arg)?, want)
+    }
+
+    /// Check the counts of bob's messages.
+    fn expect_count(&self, total: u64, unread: u64) -> Verdict {
+        let count = self.checked(self.script.count(&self.bob))?;
+        expect("count", count, Count { total, unread })
     }
 
     /// Check that a call fails, and not with "unknown operation".
-    fn expect_failure(&self, op: &str, arg: &str) -> std::result::Result<CallOutput, String> {
-        let output = self.call(op, Some(arg))?;
-        is_no(op, arg, &output)?;
+    fn expect_failure(&self, op: Op, arg: &str) -> Checked<CallOutput> {
+        let output = self.call(op.as_str(), Some(arg))?;
+        check_failure(op, arg, &output)?;
         Ok(output)
     }
 
     /// Check that a call succeeds without output, which is an empty list.
-    fn expect_nothing(&self, op: &str, arg: &str) -> Verdict {
-        let output = self.call(op, Some(arg))?;
+    fn expect_nothing(&self, op: Op, arg: &str) -> Verdict {
+        let output = self.call(op.as_str(), Some(arg))?;
         expect("exit code", output.status.code(), Some(0))?;
-        is_nothing(op, &output)
+        check_nothing(op, &output)
     }
 
     /// Check that a call fails or has no output: an invalid name has no mail.
-    fn expect_no_or_nothing(&self, op: &str, arg: &str) -> Verdict {
-        let output = self.call(op, Some(arg))?;
+    fn expect_failure_or_nothing(&self, op: Op, arg: &str) -> Verdict {
+        let output = self.call(op.as_str(), Some(arg))?;
         match output.status.code() {
-            Some(0) => is_nothing(op, &output),
-            Some(_) | None => is_no(op, arg, &output),
+            Some(0) => check_nothing(op, &output),
+            Some(_) | None => check_failure(op, arg, &output),
         }
     }
 }
@@ -185,7 +214,7 @@ impl Drop for Bench {
     }
 }
 
-fn is_no(op: &str, arg: &str, output: &CallOutput) -> Verdict {
+fn check_failure(op: Op, arg: &str, output: &CallOutput) -> Verdict {
     match output.status.code() {
         Some(0) => Err(format!("{op} '{arg}' succeeded; it should fail")),
         Some(2) => Err(format!(
@@ -196,7 +225,7 @@ fn is_no(op: &str, arg: &str, output: &CallOutput) -> Verdict {
     }
 }
 
-fn is_nothing(op: &str, output: &CallOutput) -> Verdict {
+fn check_nothing(op: Op, output: &CallOutput) -> Verdict {
     let out = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     if out.is_empty() || out == "null" {
         return Ok(());

@@ -15,13 +15,7 @@ const WIDE_CHAR_SPACERS: Flags = Flags::WIDE_CHAR_SPACER.union(Flags::LEADING_WI
 impl Screen {
     /// Return the rows of the screen, or the last `lines` rows of scrollback and screen.
     pub fn text(&self, lines: Option<usize>) -> Vec<String> {
-        self.rows(lines)
-            .map(|row| {
-                let mut text = String::new();
-                write(row, inked(row), &mut text);
-                text
-            })
-            .collect()
+        self.rows(lines).map(|row| text(row, inked(row))).collect()
     }
 
     /// Return at most `lines` rows from the bottom of the screen, without scrollback, and the index
@@ -33,9 +27,8 @@ impl Screen {
         let back = i32::try_from(lines).unwrap_or(i32::MAX);
         let first = last.saturating_sub(back).saturating_add(1).max(0);
         let rows = (first..=last).map(|line| {
-            let (row, mut text) = (cells(grid, line), String::new());
-            write(row, inked(row), &mut text);
-            text
+            let row = cells(grid, line);
+            text(row, inked(row))
         });
         (rows.collect(), usize::try_from(cursor - first).ok())
     }
@@ -44,9 +37,8 @@ impl Screen {
     pub fn before_cursor(&self) -> String {
         let grid = self.emulator().term.grid();
         let at = grid.cursor.point;
-        let (row, mut text) = (cells(grid, at.line.0), String::new());
-        write(row, at.column.0.min(row.len()), &mut text);
-        text
+        let row = cells(grid, at.line.0);
+        text(row, at.column.0.min(row.len()))
     }
 
     /// Return the rows with colours. Each row begins and ends with default colours.
@@ -77,14 +69,12 @@ impl Screen {
             while start > top && wraps(cells(grid, start - 1)) {
                 start -= 1;
             }
-            let mut text = String::new();
-            for line in start..=end {
+            let rows = (start..=end).map(|line| {
                 let row = cells(grid, line);
-                let used = if line < end { row.len() } else { inked(row) };
-                write(row, used, &mut text);
-            }
-            text.truncate(text.trim_end_matches(' ').len());
-            found.push(text);
+                text(row, if line < end { row.len() } else { inked(row) })
+            });
+            let line: String = rows.collect();
+            found.push(line.trim_end_matches(' ').to_owned());
             end = start - 1;
         }
         found.reverse();
@@ -133,7 +123,9 @@ fn wraps(row: &[Cell]) -> bool {
         .is_some_and(|cell| cell.flags.contains(Flags::WRAPLINE))
 }
 
-fn write(row: &[Cell], used: usize, text: &mut String) {
+/// Return the text of the first `used` cells of a row.
+fn text(row: &[Cell], used: usize) -> String {
+    let mut text = String::new();
     for cell in &row[..used] {
         if cell.flags.intersects(WIDE_CHAR_SPACERS) {
             continue;
@@ -141,6 +133,7 @@ fn write(row: &[Cell], used: usize, text: &mut String) {
         text.push(if cell.c == '\t' { ' ' } else { cell.c });
         text.extend(cell.zerowidth().into_iter().flatten());
     }
+    text
 }
 
 #[cfg(test)]

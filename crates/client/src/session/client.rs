@@ -1,11 +1,11 @@
 //! Blocking JSON-RPC client for one session's socket, for short-lived commands.
 //!
-//! Sends one request at a time. Never reconnects or retries: the caller decides what a timeout means.
+//! Sends one request at a time. Never reconnects or retries: the caller decides what a timeout
+//! means.
 
 use posthaste_core::AgentName;
 use posthaste_store::Home;
-use posthaste_store::live::place::Place;
-use posthaste_store::live::reach;
+use posthaste_store::live::{SessionDir, reach};
 use posthaste_wire::client::{self, SessionLine};
 use posthaste_wire::method::{self, Method};
 use posthaste_wire::rpc::Failure;
@@ -52,7 +52,7 @@ impl Client {
 
     /// Connect to the live session of `agent`, if it has one.
     pub fn connect_to(home: &Home, agent: &AgentName) -> Option<Self> {
-        let record = Place::of(home, agent).record()?;
+        let record = SessionDir::of(home, agent).record()?;
         Self::connect(&record.socket)
     }
 

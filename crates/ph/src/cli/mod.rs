@@ -11,6 +11,7 @@ mod mail;
 mod names;
 mod prelude;
 mod session;
+pub(crate) mod times;
 
 pub(crate) use mail::check::{Caller, reminder};
 

@@ -107,15 +107,10 @@ impl Recorder {
             return;
         }
         let before = self.buffer.len();
-        let begun = self.split_char.complete(&mut bytes);
-        let (char, len) = begun.unwrap_or_default();
-        let whole = self.split_char.hold(bytes);
-        if len + whole.len() > 0 {
-            let at = at.saturating_sub(self.begun);
-            event(&mut self.buffer, at, 'o', |out| {
-                escape(out, &char[..len]);
-                escape(out, whole);
-            });
+        let (char, len) = self.split_char.complete(&mut bytes).unwrap_or_default();
+        let text = [&char[..len], self.split_char.hold(bytes)].concat();
+        if !text.is_empty() {
+            self.event(at, 'o', &text);
         }
         // Escaping may have increased the length sixfold.
         if self.buffer.len() > BUFFER_BYTES {
@@ -210,22 +205,21 @@ impl Recorder {
 
     fn note_size(&mut self, at: Duration) {
         let Size { cols, rows } = self.about.size;
-        event(
-            &mut self.buffer,
-            at.saturating_sub(self.begun),
-            'r',
-            |out| {
-                out.extend_from_slice(format!("{cols}x{rows}").as_bytes());
-            },
-        );
+        self.event(at, 'r', format!("{cols}x{rows}").as_bytes());
     }
 
     fn note_screen(&mut self, screen: &mut Screen, at: Duration) {
         // The following output may continue a synchronized update that the model holds back.
         screen.stop_sync();
-        let drawn = redraw(screen);
+        self.event(at, 'o', &redraw(screen));
+    }
+
+    /// Append an event to the buffer. Invalid UTF-8 in `data` becomes U+FFFD.
+    fn event(&mut self, at: Duration, kind: char, data: &[u8]) {
         let at = at.saturating_sub(self.begun);
-        event(&mut self.buffer, at, 'o', |out| escape(out, &drawn));
+        let (secs, micros) = (at.as_secs(), at.subsec_micros());
+        let data = serde_json::Value::from(String::from_utf8_lossy(data));
+        let _ = writeln!(self.buffer, "[{secs}.{micros:06},\"{kind}\",{data}]");
     }
 
     fn write_out(&mut self) -> io::Result<()> {
@@ -257,45 +251,4 @@ fn ignore_missing(result: io::Result<()>) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         Ok(()) | Err(_) => Ok(()),
     }
-}
-
-fn event(out: &mut Vec<u8>, at: Duration, kind: char, data: impl FnOnce(&mut Vec<u8>)) {
-    let (secs, micros) = (at.as_secs(), at.subsec_micros());
-    out.extend_from_slice(format!("[{secs}.{micros:06},\"{kind}\",\"").as_bytes());
-    data(out);
-    out.extend_from_slice(b"\"]\n");
-}
-
-/// Append bytes as the content of a JSON string. Invalid UTF-8 becomes U+FFFD.
-pub(super) fn escape(out: &mut Vec<u8>, bytes: &[u8]) {
-    for chunk in bytes.utf8_chunks() {
-        escape_text(out, chunk.valid().as_bytes());
-        if !chunk.invalid().is_empty() {
-            out.extend_from_slice("\u{fffd}".as_bytes());
-        }
-    }
-}
-
-fn escape_text(out: &mut Vec<u8>, text: &[u8]) {
-    let mut from = 0;
-    for (at, &byte) in text.iter().enumerate() {
-        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
-            continue;
-        }
-        out.extend_from_slice(&text[from..at]);
-        from = at + 1;
-        match byte {
-            b'"' => out.extend_from_slice(b"\\\""),
-            b'\\' => out.extend_from_slice(b"\\\\"),
-            b'\n' => out.extend_from_slice(b"\\n"),
-            b'\r' => out.extend_from_slice(b"\\r"),
-            b'\t' => out.extend_from_slice(b"\\t"),
-            byte => {
-                let digit = |n: u8| b"0123456789abcdef"[usize::from(n)];
-                out.extend_from_slice(b"\\u00");
-                out.extend_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
-            }
-        }
-    }
-    out.extend_from_slice(&text[from..]);
 }

@@ -3,7 +3,8 @@
 //! Knows the terminal's current colours and sends only changes. Never moves the cursor.
 
 use alacritty_terminal::term::cell::{Cell, Flags, Hyperlink};
-use alacritty_terminal::vte::ansi::{Color, NamedColor};
+use alacritty_terminal::vte::ansi::{Color, NamedColor, Rgb};
+use std::io::Write;
 
 /// Flags that affect the appearance of a cell; the others join cells.
 const APPEARANCE_FLAGS: Flags = Flags::INVERSE
@@ -19,7 +20,7 @@ const BACKGROUND: Color = Color::Named(NamedColor::Background);
 
 /// Code that sets each flag. Underlines other than the plain one use the form with colons, which a
 /// terminal ignores if it does not know it.
-const CODES: [(Flags, &str); 11] = [
+const STYLE_CODES: [(Flags, &str); 11] = [
     (Flags::BOLD, "1"),
     (Flags::DIM, "2"),
     (Flags::ITALIC, "3"),
@@ -41,7 +42,7 @@ struct Style {
     underline: Option<Color>,
 }
 
-const PLAIN: Style = Style {
+const PLAIN_STYLE: Style = Style {
     fg: FOREGROUND,
     bg: BACKGROUND,
     shapes: Flags::empty(),
@@ -78,7 +79,7 @@ impl Pen {
     /// Create a pen for a terminal with default colours.
     pub(crate) fn plain(links: Links) -> Self {
         Self {
-            style: PLAIN,
+            style: PLAIN_STYLE,
             link: None,
             links,
         }
@@ -174,34 +175,28 @@ fn harmless(link: &Hyperlink) -> bool {
 }
 
 fn open_link(out: &mut Vec<u8>, link: Option<&Hyperlink>) {
-    out.extend_from_slice(b"\x1b]8;");
-    if let Some(link) = link {
-        out.extend_from_slice(b"id=");
-        out.extend_from_slice(link.id().as_bytes());
-        out.push(b';');
-        out.extend_from_slice(link.uri().as_bytes());
-    } else {
-        out.push(b';');
-    }
-    out.extend_from_slice(b"\x1b\\");
+    let _ = match link {
+        Some(link) => write!(out, "\x1b]8;id={};{}\x1b\\", link.id(), link.uri()),
+        None => write!(out, "\x1b]8;;\x1b\\"),
+    };
 }
 
 /// Write the shortest change from one style to another: the added attributes, or all of them after
 /// a reset.
 fn change(out: &mut Vec<u8>, was: &Style, now: &Style) {
     out.extend_from_slice(b"\x1b[");
-    if *now == PLAIN {
+    if *now == PLAIN_STYLE {
         out.push(b'm');
         return;
     }
     let mut base = *was;
     if !now.shapes.contains(was.shapes) {
-        base = PLAIN;
+        base = PLAIN_STYLE;
         out.extend_from_slice(b"0;");
     }
     let added = now.shapes.difference(base.shapes);
     if !added.is_empty() {
-        for (shape, code) in CODES {
+        for (shape, code) in STYLE_CODES {
             if added.contains(shape) {
                 out.extend_from_slice(code.as_bytes());
                 out.push(b';');
@@ -225,65 +220,27 @@ fn change(out: &mut Vec<u8>, was: &Style, now: &Style) {
 
 /// `base` is 30 for the foreground and 40 for the background.
 fn color(out: &mut Vec<u8>, color: Color, base: usize) {
-    match color {
+    let _ = match color {
         Color::Named(name) => match name as usize {
-            n @ 0..8 => number(out, base + n),
-            n @ 8..16 => number(out, base + 60 + n - 8),
-            _ => number(out, base + 9),
+            n @ 0..8 => write!(out, "{};", base + n),
+            n @ 8..16 => write!(out, "{};", base + 60 + n - 8),
+            _ => write!(out, "{};", base + 9),
         },
-        Color::Indexed(index) => {
-            number(out, base + 8);
-            out.extend_from_slice(b";5;");
-            number(out, usize::from(index));
-        }
-        Color::Spec(rgb) => {
-            number(out, base + 8);
-            out.extend_from_slice(b";2");
-            for part in [rgb.r, rgb.g, rgb.b] {
-                out.push(b';');
-                number(out, usize::from(part));
-            }
-        }
-    }
-    out.push(b';');
+        Color::Indexed(index) => write!(out, "{};5;{index};", base + 8),
+        Color::Spec(Rgb { r, g, b }) => write!(out, "{};2;{r};{g};{b};", base + 8),
+    };
 }
 
 fn underline(out: &mut Vec<u8>, color: Option<Color>) {
-    match color {
-        Some(Color::Indexed(index)) => {
-            out.extend_from_slice(b"58:5:");
-            number(out, usize::from(index));
-        }
-        Some(Color::Spec(rgb)) => {
-            out.extend_from_slice(b"58:2:");
-            for part in [rgb.r, rgb.g, rgb.b] {
-                out.push(b':');
-                number(out, usize::from(part));
-            }
-        }
-        Some(Color::Named(_)) | None => out.extend_from_slice(b"59"),
-    }
-    out.push(b';');
-}
-
-pub(crate) fn number(out: &mut Vec<u8>, number: usize) {
-    let mut digits = [0; 20];
-    let mut at = digits.len();
-    let mut rest = number;
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&digits[at..]);
+    let _ = match color {
+        Some(Color::Indexed(index)) => write!(out, "58:5:{index};"),
+        Some(Color::Spec(Rgb { r, g, b })) => write!(out, "58:2::{r}:{g}:{b};"),
+        Some(Color::Named(_)) | None => write!(out, "59;"),
+    };
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::{Screen, Size};
 
     #[test]
@@ -305,14 +262,5 @@ mod tests {
         );
         check("\x1b[21;4mx\x1b[9;7;8;2;3my", "^[4mx^[2;3;7;8;9my^[m");
         check("\x1b[44m  \x1b[m", "^[44m  ^[m");
-    }
-
-    #[test]
-    fn numbers_are_decimal() {
-        for n in [0, 7, 10, 255, 1000, usize::MAX] {
-            let mut out = Vec::new();
-            number(&mut out, n);
-            assert_eq!(out, n.to_string().as_bytes());
-        }
     }
 }

@@ -4,10 +4,12 @@
 
 use crate::host::ending;
 use crate::host::launch_files::{LaunchContext, PreparedLaunch};
+use crate::host::program_io::screen_model;
+use crate::poll::{TerminalRead, read_terminal};
 use crate::pty::child;
 use crate::pty::program::ProgramFiles;
 use crate::pty::screen_watch::ScreenWatch;
-use crate::routes::http::HttpRoute;
+use crate::routes::http::HttpApi;
 use posthaste_core::activity::Activity;
 use posthaste_core::delivery::{Delivery, DeliveryConfig, DeliveryEvent};
 use posthaste_core::harness::{BoxState, Manifest, Sighting};
@@ -16,12 +18,11 @@ use posthaste_core::session::Ending;
 use posthaste_core::text;
 use posthaste_screen::{Screen, Size};
 use posthaste_store::Home;
-use posthaste_store::live::place::{Launch, Place};
-use posthaste_store::live::process;
+use posthaste_store::live::{Launch, SessionDir, process};
 use posthaste_store::report::{Report, Result};
-use rustix::io::Errno;
 use rustix::process::{Resource, Signal};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -38,6 +39,9 @@ const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 const ORPHAN_SIGNAL: Signal = Signal::KILL;
 /// How many bytes of output are read at once.
 const READ_BYTES: usize = 64 << 10;
+const PASTE_WANTED: &str = "wanted";
+const PASTE_NOT_WANTED: &str = "not wanted";
+const BOX_UNDESCRIBED: &str = "undescribed";
 
 /// A change that the trial reports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -66,6 +70,10 @@ pub enum Readiness {
     NeverReady,
 }
 
+fn cannot_try(error: impl std::fmt::Display) -> Report {
+    Report::storage(format!("cannot try a harness: {error}"))
+}
+
 /// Called with each observation, and the time since the start.
 pub(crate) type OnObservation<'a> = &'a mut dyn FnMut(Duration, &Observation) -> Result<()>;
 
@@ -76,19 +84,18 @@ pub fn run(
     limit: Option<Duration>,
     report: OnObservation<'_>,
 ) -> Result<Readiness> {
-    let cannot = |error: std::io::Error| Report::storage(format!("cannot try a harness: {error}"));
-    let dir = tempfile::tempdir().map_err(cannot)?;
+    let dir = tempfile::tempdir().map_err(cannot_try)?;
     let home = Home::open(dir.path(), None)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(cannot)?;
+        .map_err(cannot_try)?;
     runtime.block_on(async {
-        let http = HttpRoute::for_program(&harness, launch)?;
+        let http = HttpApi::for_program(&harness, launch)?;
         let context = LaunchContext {
             resume: None,
             home: &home,
-            place: &Place::of(&home, &launch.name),
+            session_dir: &SessionDir::of(&home, &launch.name),
             socket: &dir.path().join("none.sock"),
             launch,
             run: Uuid::new_v4(),
@@ -98,10 +105,10 @@ pub fn run(
         let files = rustix::process::getrlimit(Resource::Nofile);
         let (pty, child) = child::spawn(&context, &harness, &prepared, files, ORPHAN_SIGNAL)?;
         let pid = child.id().unwrap_or_default();
-        let started = process::started(pid).unwrap_or_default();
-        let files = ProgramFiles::of(&harness, launch, (pid, started));
+        let id = (pid, process::started(pid).unwrap_or_default());
+        let files = ProgramFiles::of(&harness, launch, id);
         let mut trial = Trial::new(Arc::new(harness), launch, pty, files);
-        trial.watch(child, limit, report).await
+        trial.watch(child, id, limit, report).await
     })
 }
 
@@ -112,17 +119,8 @@ struct Trial {
     sightings: watch::Receiver<Sighting>,
     delivery: Delivery,
     started: Instant,
-    reported: Reported,
-}
-
-/// The values that were reported last.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Reported {
-    activity: Option<(Activity, String)>,
-    input_box: BoxState,
-    title: Option<String>,
-    paste: bool,
-    was_ready: bool,
+    /// The last observation of each kind.
+    reported: BTreeMap<&'static str, Observation>,
 }
 
 impl Trial {
@@ -136,10 +134,7 @@ impl Trial {
             cols: launch.cols,
             rows: launch.rows,
         };
-        let mut screen = Screen::new(size, 0);
-        if let Some(osc) = &harness.activity.osc {
-            screen.listen(osc.number);
-        }
+        let screen = screen_model(&harness, size, 0);
         let (screen_watch, sightings) = ScreenWatch::new(harness.clone(), Rc::new(files));
         let config = DeliveryConfig {
             harness,
@@ -149,6 +144,12 @@ impl Trial {
         };
         let started = Instant::now();
         let now = moment(started);
+        // The state of every program at its start is not a change.
+        let unreported = [
+            observation("title", "", ""),
+            observation("paste", PASTE_NOT_WANTED, ""),
+            observation("input", BOX_UNDESCRIBED, ""),
+        ];
         Self {
             pty,
             screen,
@@ -156,22 +157,20 @@ impl Trial {
             sightings,
             delivery: Delivery::new(config, now),
             started,
-            reported: Reported::default(),
+            reported: unreported.map(|first| (first.kind, first)).into(),
         }
     }
 
+    /// Report changes until the program has ended. `(pid, started)` identifies it.
     async fn watch(
         &mut self,
         mut child: Child,
+        (pid, started): (u32, u64),
         limit: Option<Duration>,
         report: OnObservation<'_>,
     ) -> Result<Readiness> {
-        let cannot =
-            |error: std::io::Error| Report::storage(format!("cannot try a harness: {error}"));
-        let mut interrupt = signal(SignalKind::interrupt()).map_err(cannot)?;
-        let mut terminate = signal(SignalKind::terminate()).map_err(cannot)?;
-        let pid = child.id().unwrap_or_default();
-        let started = process::started(pid).unwrap_or_default();
+        let mut interrupt = signal(SignalKind::interrupt()).map_err(cannot_try)?;
+        let mut terminate = signal(SignalKind::terminate()).map_err(cannot_try)?;
         let ends_at = limit.map(|limit| self.started + limit);
         let mut is_open = true;
         let status = loop {
@@ -183,10 +182,10 @@ impl Trial {
                 _ = interrupt.recv() => break None,
                 _ = terminate.recv() => break None,
                 status = child.wait() => break Some(status),
-                has_output = read(&self.pty, &mut self.screen), if is_open => match has_output {
-                    Some(true) => self.output(),
-                    Some(false) => {}
-                    None => is_open = false,
+                read = read(&self.pty, &mut self.screen), if is_open => match read {
+                    TerminalRead::Bytes(_) => self.output(),
+                    TerminalRead::Nothing => {}
+                    TerminalRead::Closed => is_open = false,
                 },
                 () = tokio::time::sleep_until(wakeup.into()) => {}
             }
@@ -198,7 +197,7 @@ impl Trial {
         let how = match status {
             Some(status) => {
                 // Read the rest of the output.
-                while read_now(&self.pty, &mut self.screen) == Some(true) {
+                while let TerminalRead::Bytes(_) = read_now(&self.pty, &mut self.screen) {
                     self.output();
                 }
                 self.screen_watch.finish(&self.screen);
@@ -213,18 +212,13 @@ impl Trial {
             }
         };
         process::signal_all(pid, started, Signal::KILL);
-        self.exit(&how, report)?;
-        Ok(if self.reported.was_ready {
-            Readiness::WasReady
-        } else {
-            Readiness::NeverReady
+        let exited = DeliveryEvent::Exited(how);
+        self.delivery.on(moment(self.started), exited);
+        self.report_changes(report)?;
+        Ok(match self.was_ready() {
+            true => Readiness::WasReady,
+            false => Readiness::NeverReady,
         })
-    }
-
-    fn exit(&mut self, how: &Ending, report: OnObservation<'_>) -> Result<()> {
-        self.delivery
-            .on(moment(self.started), DeliveryEvent::Exited(how.clone()));
-        self.report_changes(report)
     }
 
     fn wakeup(&self) -> Option<Instant> {
@@ -258,53 +252,53 @@ impl Trial {
     }
 
     fn report_changes(&mut self, report: OnObservation<'_>) -> Result<()> {
-        let at = self.started.elapsed();
-        let judgement = self.delivery.activity();
+        for observation in self.observations() {
+            if self.reported.get(observation.kind) != Some(&observation) {
+                report(self.started.elapsed(), &observation)?;
+                self.reported.insert(observation.kind, observation);
+            }
+        }
+        Ok(())
+    }
+
+    /// Return the current observations, in the order in which changes are reported.
+    fn observations(&self) -> Vec<Observation> {
         let title = self.screen.title().map(|title| text::one_line(title, 80));
-        if title != self.reported.title {
-            let is = title.clone().unwrap_or_default();
-            report(at, &observation("title", is, ""))?;
-            self.reported.title = title;
-        }
-        let paste = self.screen.bracketed_paste();
-        if paste != self.reported.paste {
-            let is = if paste { "wanted" } else { "not wanted" };
-            report(at, &observation("paste", is, ""))?;
-            self.reported.paste = paste;
-        }
-        let input_box = self.sightings.borrow().input_box.clone();
-        if input_box != self.reported.input_box {
-            let (is, what) = match &input_box {
-                BoxState::Undescribed => ("undescribed", String::new()),
-                BoxState::Unrecognised(mismatch) => ("unrecognised", mismatch.to_string()),
-                BoxState::Empty => ("empty", String::new()),
-                BoxState::Holds(held) => ("draft", text::one_line(&held.text, 60)),
-            };
-            report(at, &observation("input", is, what))?;
-            self.reported.input_box = input_box;
-        }
-        let activity = (judgement.activity, judgement.evidence);
-        if Some(&activity) == self.reported.activity.as_ref() {
-            return Ok(());
-        }
-        let is_up = !matches!(activity.0, Activity::Starting | Activity::Exited);
-        if is_up && !self.delivery.is_starting() && !self.reported.was_ready {
-            self.reported.was_ready = true;
-            report(
-                at,
-                &observation("ready", "yes", self.delivery.ready_evidence()),
-            )?;
-        }
-        let is = match &activity.0 {
+        let paste = match self.screen.bracketed_paste() {
+            true => PASTE_WANTED,
+            false => PASTE_NOT_WANTED,
+        };
+        let (input_box, held) = match &self.sightings.borrow().input_box {
+            BoxState::Undescribed => (BOX_UNDESCRIBED, String::new()),
+            BoxState::Unrecognised(mismatch) => ("unrecognised", mismatch.to_string()),
+            BoxState::Empty => ("empty", String::new()),
+            BoxState::Holds(held) => ("draft", text::one_line(&held.text, 60)),
+        };
+        let judgement = self.delivery.activity();
+        let activity = match &judgement.activity {
             Activity::Blocked(on) => format!("blocked on {}", text::one_line(on, 80)),
             other => other.to_string(),
         };
-        report(
-            at,
-            &observation("activity", is, text::one_line(&activity.1, 100)),
-        )?;
-        self.reported.activity = Some(activity);
-        Ok(())
+        let is_up = !matches!(judgement.activity, Activity::Starting | Activity::Exited);
+        let is_ready = is_up && !self.delivery.is_starting() && !self.was_ready();
+        [
+            Some(observation("title", title.unwrap_or_default(), "")),
+            Some(observation("paste", paste, "")),
+            Some(observation("input", input_box, held)),
+            is_ready.then(|| observation("ready", "yes", self.delivery.ready_evidence())),
+            Some(observation(
+                "activity",
+                activity,
+                text::one_line(&judgement.evidence, 100),
+            )),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+
+    fn was_ready(&self) -> bool {
+        self.reported.contains_key("ready")
     }
 }
 
@@ -315,33 +309,30 @@ fn moment(started: Instant) -> Moment {
     }
 }
 
-/// Wait for output, and return whether any was read. `None` at the end of the output.
-async fn read(pty: &AsyncFd<OwnedFd>, screen: &mut Screen) -> Option<bool> {
-    let mut ready = pty.readable().await.ok()?;
+/// Wait for output, and read it.
+async fn read(pty: &AsyncFd<OwnedFd>, screen: &mut Screen) -> TerminalRead {
+    let Ok(mut ready) = pty.readable().await else {
+        return TerminalRead::Closed;
+    };
     let read = read_now(pty, screen);
-    if read == Some(false) {
+    if let TerminalRead::Nothing = read {
         ready.clear_ready();
     }
     read
 }
 
-fn read_now(pty: &AsyncFd<OwnedFd>, screen: &mut Screen) -> Option<bool> {
+fn read_now(pty: &AsyncFd<OwnedFd>, screen: &mut Screen) -> TerminalRead {
     let mut buffer = vec![0; READ_BYTES];
-    match rustix::io::read(pty.get_ref(), &mut buffer[..]) {
-        Ok(count @ 1..) => {
-            screen.feed(&buffer[..count]);
-            Some(true)
-        }
-        Err(Errno::AGAIN | Errno::INTR) => Some(false),
-        Ok(_) | Err(_) => None,
+    let read = read_terminal(pty.get_ref(), &mut buffer);
+    if let TerminalRead::Bytes(count) = read {
+        screen.feed(&buffer[..count]);
     }
+    read
 }
 
 /// Ask the program to exit, and kill it if it does not exit in time.
 async fn end(child: &mut Child, pid: u32, started: u64) -> Ending {
-    for signal in [Signal::HUP, Signal::TERM, Signal::CONT] {
-        process::signal_group(pid, signal);
-    }
+    process::request_group_end(pid);
     let status = match tokio::time::timeout(EXIT_TIMEOUT, child.wait()).await {
         Ok(status) => status,
         Err(_) => {

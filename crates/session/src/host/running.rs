@@ -5,20 +5,18 @@ use super::journal_handle::JournalHandle;
 use super::log;
 use super::program_io::ProgramIo;
 use super::start::Audience;
-use crate::routes::http::HttpRoute;
+use crate::routes::http::HttpApi;
 use crate::routes::script_mail::ScriptMail;
 use crate::socket::listen::{self, SessionSocket};
 use crate::state::{Publishers, SessionState, Setup};
 use crate::{ConnectionCounts, Shared, Wakeups, Watches};
 use posthaste_core::harness::Manifest;
-use posthaste_core::loop_::{LoopOrder, Settings};
-use posthaste_core::session::{Ended, Ending, Started};
-use posthaste_core::{AgentName, Conversation, Limits, Timestamp};
+use posthaste_core::session::{Ended, Ending};
+use posthaste_core::{Conversation, Limits};
 use posthaste_provider::ScriptSettings;
 use posthaste_store::Home;
-use posthaste_store::live::place::{Claim, Place, Record};
-use posthaste_store::operation::{ApplyLoopOrder, EndRun, RecordConversation, StartRun};
-use posthaste_store::report::Result;
+use posthaste_store::live::{NameLock, SessionDir, SessionRecord};
+use posthaste_store::operation::EndRun;
 use std::os::fd::OwnedFd;
 use std::process::ExitStatus;
 use std::rc::Rc;
@@ -29,20 +27,18 @@ use tokio::process::Child;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tracing::{error, info};
-use uuid::Uuid;
 
 /// Maximum number of requests that wait for the owner of the state. A sender that finds the queue
 /// full waits for room.
 const REQUEST_QUEUE_LENGTH: usize = 256;
-/// How long a session that ends waits for a viewer that is expected, and for connections that still
-/// receive output.
+/// Timeout at the end of a session for an expected viewer, and for connections that still receive
+/// output.
 pub(super) const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How often to check whether connections have ended.
 const CLOSE_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-pub(super) struct Running {
-    pub(super) agent: AgentName,
-    pub(super) run: Uuid,
+pub(super) struct RunningSession {
+    pub(super) record: SessionRecord,
     pub(super) harness: Arc<Manifest>,
     pub(super) has_hooks: bool,
     pub(super) limits: Limits,
@@ -50,59 +46,26 @@ pub(super) struct Running {
     pub(super) journal: JournalHandle,
     /// The script that keeps the mail, if the journal does not keep it.
     pub(super) script: Option<ScriptSettings>,
-    pub(super) http: Option<HttpRoute>,
+    pub(super) http: Option<HttpApi>,
     /// The conversation that the program was told to resume.
     pub(super) resumed: Option<Conversation>,
     pub(super) sockets: Vec<SessionSocket>,
     /// Held until the process ends.
-    pub(super) _name: Claim,
+    pub(super) _name: NameLock,
 }
 
-impl Running {
-    /// Record that the session has started.
-    pub(super) async fn record_start(&self, started: Started, now: Timestamp) -> Result<()> {
-        let operation = StartRun {
-            now,
-            agent: self.agent.clone(),
-            started,
-        };
-        self.journal.commit(operation).await??;
-        Ok(())
-    }
-
-    pub(super) async fn record_conversation(&self, conversation: Conversation) -> Result<()> {
-        let operation = RecordConversation {
-            now: posthaste_store::times::now(),
-            agent: self.agent.clone(),
-            conversation,
-        };
-        self.journal.commit(operation).await??;
-        Ok(())
-    }
-
-    /// Record that a loop begins or continues. Its runner waits for this record.
-    pub(super) async fn record_loop(&self, settings: Box<Settings>) -> Result<()> {
-        let run = Some(self.run);
-        let operation = ApplyLoopOrder {
-            now: posthaste_store::times::now(),
-            agent: self.agent.clone(),
-            order: LoopOrder::Begin { run, settings },
-        };
-        self.journal.commit(operation).await??;
-        Ok(())
-    }
-
+impl RunningSession {
     /// Run until the program has ended, the end is recorded, and connections are closed.
     pub(super) async fn run(
         mut self,
         home: Home,
-        place: &Place,
-        record: Record,
+        session_dir: &SessionDir,
         pty: AsyncFd<OwnedFd>,
         mut child: Child,
         audience: Audience,
     ) {
-        let io = ProgramIo::open(place, &record, &self.harness, pty);
+        let record = &self.record;
+        let io = ProgramIo::open(session_dir, record, &self.harness, pty);
         let (request_sender, mut requests) = mpsc::channel(REQUEST_QUEUE_LENGTH);
         let (taken_sender, taken) = watch::channel(None);
         let (interactive_sender, interactive) = watch::channel(false);
@@ -110,7 +73,7 @@ impl Running {
         let (trouble_sender, mail_trouble) = watch::channel(None);
         let (notice_sender, notice) = watch::channel(String::new());
         let shared = Rc::new(Shared {
-            agent: self.agent.clone(),
+            agent: record.launch.name.clone(),
             run: record.run,
             is_loop: record.launch.is_loop(),
             home,
@@ -133,10 +96,10 @@ impl Running {
             },
         });
         let accept_tasks = self.accept_connections(&shared);
-        let script_mail = self.start_script_mail(&shared, &record, trouble_sender);
+        let script_mail = self.start_script_mail(&shared, trouble_sender);
         let state = SessionState::new(Setup {
             shared: shared.clone(),
-            record,
+            record: self.record.clone(),
             harness: self.harness.clone(),
             has_hooks: self.has_hooks,
             without_home: self.without_home,
@@ -155,7 +118,7 @@ impl Running {
         }
         if shared.is_loop {
             // A runner that was killed cannot end the processes that it has started.
-            crash_recovery::end_noted_processes(&shared.home, &self.agent, shared.child.0);
+            crash_recovery::end_noted_processes(&shared.home, &shared.agent, shared.child.0);
         }
         self.record_end(&how).await;
         // Later requests are answered with an error: the session is ending.
@@ -177,11 +140,11 @@ impl Running {
     fn start_script_mail(
         &self,
         shared: &Rc<Shared>,
-        record: &Record,
         trouble: watch::Sender<Option<posthaste_wire::MailTrouble>>,
     ) -> Option<ScriptMail> {
         let settings = self.script.as_ref()?;
-        match ScriptMail::start(shared.clone(), settings, &record.launch.cwd, trouble) {
+        let cwd = &self.record.launch.cwd;
+        match ScriptMail::start(shared.clone(), settings, cwd, trouble) {
             Ok(script_mail) => Some(script_mail),
             Err(error) => {
                 error!(
@@ -199,9 +162,9 @@ impl Running {
         info!(target: log::SESSION, %how, "ended");
         let operation = EndRun {
             now: posthaste_store::times::now(),
-            agent: self.agent.clone(),
+            agent: self.record.launch.name.clone(),
             ended: Ended {
-                run: self.run,
+                run: self.record.run,
                 how: how.clone(),
             },
         };

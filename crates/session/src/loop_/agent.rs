@@ -1,23 +1,20 @@
 //! One headless agent process on its own terminal. Starts it, writes its prompt, and ends it with
 //! its children. Never interprets its output.
 
-use crate::harness::install_hint;
-use crate::poll::{TerminalRead, read_terminal};
+use crate::poll::{self, TerminalRead, read_terminal};
 use crate::pty::child;
+use posthaste_core::AgentName;
 use posthaste_core::harness::Manifest;
-use posthaste_core::{AgentName, text};
 use posthaste_store::Home;
-use posthaste_store::live::place::Birth;
 use posthaste_store::live::process;
+use posthaste_store::live::process_notes::ProcessNote;
 use posthaste_store::report::{Report, Result};
-use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::Signal;
-use std::io::ErrorKind;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Placeholder for the prompt in a command.
 pub(crate) const PROMPT_PLACEHOLDER: &str = "{prompt}";
@@ -26,7 +23,6 @@ pub(super) const MAX_ARGUMENT_BYTES: usize = (128 << 10) - 1;
 /// How long the agent may take to exit before it is killed. Shorter than the session's limit for
 /// the runner.
 const EXIT_GRACE: Duration = Duration::from_secs(3);
-const EXIT_POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Maximum number of buffered key bytes. If the buffer is full, further keys wait in the session's
 /// terminal.
 const KEY_BUFFER_BYTES: usize = 4 << 10;
@@ -56,7 +52,7 @@ pub(super) struct Agent {
     prompt: Option<PromptWriter>,
     keys: Vec<u8>,
     /// The file that names this process, so that the next session can end it if we are killed.
-    _birth: Birth,
+    _note: ProcessNote,
 }
 
 /// A prompt that is being written to the agent's standard input.
@@ -89,20 +85,22 @@ impl Agent {
         let (input, prompt) = match is_argument {
             true => (None, None),
             false => {
-                let (read, write) = pipe().map_err(|error| cannot_start(&error))?;
+                let (read, write) = std::io::pipe().map_err(|error| cannot_start(&error))?;
+                let pipe = OwnedFd::from(write);
+                set_nonblocking(&pipe)?;
                 let rest = prompt.as_bytes().to_vec();
-                (Some(read.into()), Some(PromptWriter { pipe: write, rest }))
+                (Some(read.into()), Some(PromptWriter { pipe, rest }))
             }
         };
         let (cols, rows) = start.size;
         let size = pty_process::Size::new(rows, cols);
         let (terminal, child) = child::spawn_nested(command, input, size)
-            .map_err(|error| not_started(start, &error))?;
-        set_nonblocking(&terminal).map_err(|error| cannot_start(&error))?;
+            .map_err(|error| child::not_started(start.program, start.cwd, start.harness, &error))?;
+        set_nonblocking(&terminal)?;
         let pid = child.id();
         let started_at = process::started(pid).unwrap_or_default();
         Ok(Self {
-            _birth: Birth::note(start.home, start.name, pid, started_at)?,
+            _note: ProcessNote::write(start.home, start.name, pid, started_at)?,
             terminal,
             child,
             pid,
@@ -171,13 +169,7 @@ impl Agent {
     }
 
     pub(super) fn resize(&self, (cols, rows): (u16, u16)) {
-        let size = rustix::termios::Winsize {
-            ws_row: rows,
-            ws_col: cols,
-            ws_xpixel: 0,
-            ws_ypixel: 0,
-        };
-        let _ = rustix::termios::tcsetwinsize(&self.terminal, size);
+        let _ = poll::resize_terminal(&self.terminal, cols, rows);
     }
 
     /// The exit status, once the agent has exited.
@@ -187,28 +179,17 @@ impl Agent {
 
     /// End the agent and its children: ask first, kill after [`EXIT_GRACE`].
     pub(super) fn end(&mut self) {
-        for signal in [Signal::HUP, Signal::TERM, Signal::CONT] {
-            process::signal_all(self.pid, self.started_at, signal);
-        }
-        let deadline = Instant::now() + EXIT_GRACE;
-        while !self.is_gone() {
-            if Instant::now() > deadline {
-                process::signal_all(self.pid, self.started_at, Signal::KILL);
-                // Some systems cannot list the processes of a session.
-                let _ = self.child.kill();
-                let _ = self.child.wait();
-                return;
-            }
+        process::end(Some(EXIT_GRACE), || {
             // Drain its output, so that it does not block on a full terminal.
             let mut output = [0; 4 << 10];
             while matches!(self.read(&mut output), TerminalRead::Bytes(_)) {}
-            std::thread::sleep(EXIT_POLL_INTERVAL);
-        }
-    }
-
-    fn is_gone(&mut self) -> bool {
-        let has_ended = !matches!(self.child.try_wait(), Ok(None));
-        has_ended && process::left_of(self.pid, self.started_at).is_empty()
+            let is_running = matches!(self.child.try_wait(), Ok(None));
+            match process::left_of(self.pid, self.started_at) {
+                // Some systems cannot list the processes of a session.
+                left if left.is_empty() && is_running => vec![self.pid],
+                left => left,
+            }
+        });
     }
 }
 
@@ -219,33 +200,10 @@ impl Drop for Agent {
     }
 }
 
-fn pipe() -> std::io::Result<(OwnedFd, OwnedFd)> {
-    let (read, write) = std::io::pipe()?;
-    let write = OwnedFd::from(write);
-    set_nonblocking(&write)?;
-    Ok((read.into(), write))
-}
-
-fn set_nonblocking(fd: &OwnedFd) -> std::io::Result<()> {
-    let flags = rustix::fs::fcntl_getfl(fd)?;
-    Ok(rustix::fs::fcntl_setfl(fd, flags | OFlags::NONBLOCK)?)
+fn set_nonblocking(fd: &OwnedFd) -> Result<()> {
+    rustix::io::ioctl_fionbio(fd, true).map_err(|error| cannot_start(&error.into()))
 }
 
 fn cannot_start(error: &std::io::Error) -> Report {
     Report::storage(format!("cannot start the agent: {error}"))
-}
-
-fn not_started(start: &AgentStart<'_>, error: &pty_process::Error) -> Report {
-    let kind = match error {
-        pty_process::Error::Io(error) => Some(error.kind()),
-        _ => None,
-    };
-    let shown = text::one_line(start.program, 80);
-    match kind {
-        Some(ErrorKind::NotFound) if start.cwd.is_dir() => {
-            let report = Report::usage(format!("no such command: {shown}"));
-            install_hint(report, start.harness, start.program)
-        }
-        _ => Report::usage(format!("cannot start {shown}: {error}")),
-    }
 }

@@ -8,15 +8,10 @@
 pub(crate) mod attached;
 pub(crate) mod connection;
 pub(crate) mod dispatch;
-pub(crate) mod hub;
-pub(crate) mod incoming_mail;
 pub(crate) mod lines;
 pub mod listen;
-pub(crate) mod loop_control;
-pub(crate) mod outbox;
+pub(crate) mod output;
 pub(crate) mod peer;
-pub(crate) mod plain_dialect;
-pub(crate) mod write_queue;
 
 use crate::host::log;
 use crate::pty::child::register;

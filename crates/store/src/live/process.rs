@@ -7,6 +7,14 @@ use rustix::process::{Pid, Signal};
 #[cfg(target_os = "linux")]
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Signals that ask a program to end. Interactive shells ignore SIGTERM, and a stopped process gets
+/// both only when it continues.
+const END_REQUEST: [Signal; 3] = [Signal::HUP, Signal::TERM, Signal::CONT];
+/// Timeout for a process to exit after SIGKILL.
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
+const EXIT_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// State of a process in `/proc`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,8 +125,8 @@ pub fn in_group(leader: u32) -> Vec<u32> {
         .collect()
 }
 
-/// Return the visible processes that have one of these pipes open. This process and its children are
-/// left out: between fork and exec, a child has all of its parent's files open.
+/// Return the visible processes that have one of these pipes open. This process and its children
+/// are left out: between fork and exec, a child has all of its parent's files open.
 pub fn holders(pipes: &[u64]) -> Vec<u32> {
     if pipes.is_empty() {
         return Vec::new();
@@ -168,6 +176,42 @@ pub fn signal_all(child: u32, child_started: u64, which: Signal) {
     }
 }
 
+/// Ask the processes of a group to end.
+pub fn request_group_end(leader: u32) {
+    for which in END_REQUEST {
+        signal_group(leader, which);
+    }
+}
+
+/// End the processes that `left` lists: ask them and wait for `grace`, unless it is `None`; then
+/// kill them. Return those that are left in spite of that.
+pub fn end(grace: Option<Duration>, mut left: impl FnMut() -> Vec<u32>) -> Vec<u32> {
+    if let Some(grace) = grace {
+        for pid in left() {
+            END_REQUEST.iter().for_each(|which| signal(pid, *which));
+        }
+        if wait_for_exit(grace, &mut left).is_empty() {
+            return Vec::new();
+        }
+    }
+    for pid in left() {
+        signal(pid, Signal::KILL);
+    }
+    wait_for_exit(KILL_TIMEOUT, &mut left)
+}
+
+/// Wait until `left` lists no process. Return those that are left after `timeout`.
+fn wait_for_exit(timeout: Duration, left: &mut impl FnMut() -> Vec<u32>) -> Vec<u32> {
+    let deadline = Instant::now() + timeout;
+    loop {
+        let left = left();
+        if left.is_empty() || Instant::now() > deadline {
+            return left;
+        }
+        std::thread::sleep(EXIT_POLL_INTERVAL);
+    }
+}
+
 /// Return whether a path is an executable file.
 pub fn is_program(path: &Path) -> bool {
     path.is_file() && rustix::fs::access(path, Access::EXEC_OK).is_ok()
@@ -178,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_knows_its_line() {
+    fn a_process_knows_its_ancestors() {
         let me = std::process::id();
         let mut child = std::process::Command::new("sleep")
             .arg("1000")
@@ -192,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn another_of_the_same_number_is_another() {
+    fn a_process_with_a_reused_pid_is_another() {
         let me = std::process::id();
         let began = started(me).unwrap();
         assert!(is(me, began));
@@ -208,8 +252,8 @@ mod tests {
             .spawn()
             .unwrap();
         let mut line = String::new();
-        let mut said = BufReader::new(leader.stdout.take().unwrap());
-        said.read_line(&mut line).unwrap();
+        let mut stdout = BufReader::new(leader.stdout.take().unwrap());
+        stdout.read_line(&mut line).unwrap();
         let (pid, child) = (leader.id(), line.trim().parse().unwrap());
         let began = started(pid).unwrap();
         let mut left = left_of(pid, began);
@@ -225,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_nobody() {
+    fn a_pid_that_does_not_exist_has_no_processes() {
         assert_eq!(started(u32::MAX), None);
         assert_eq!(left_of(u32::MAX - 1, 0), Vec::<u32>::new());
     }

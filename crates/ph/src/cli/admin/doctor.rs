@@ -9,7 +9,7 @@ use posthaste_core::harness::version;
 use posthaste_session::harness::installed;
 use posthaste_store::health::Health;
 use posthaste_store::live::process::is_program;
-use posthaste_store::{Error, Hint, Home, Journal};
+use posthaste_store::{Error, Home, Journal};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 

@@ -5,8 +5,8 @@ use crate::output::Output;
 use anstream::ColorChoice;
 use posthaste_store::Home;
 use posthaste_store::home::find as home;
-use posthaste_store::live::place::{self, Launch, Place};
 use posthaste_store::live::process;
+use posthaste_store::live::{self, Launch, SessionDir, process_notes};
 use std::path::Path;
 
 /// Accept a project's home that was copied, cloned or unpacked
@@ -74,7 +74,7 @@ fn agent_evidence(path: &Path) -> Option<String> {
     }
     let homes = [home::find(None).map(|found| found.home), home::open(path)];
     let mut homes = homes.into_iter().flatten();
-    if let Some(agent) = homes.find_map(|home| place::agent_here(&home)) {
+    if let Some(agent) = homes.find_map(|home| process_notes::agent_here(&home)) {
         return Some(format!("this runs in the session of {agent}"));
     }
     process::inherited_variable("PH_AGENT")
@@ -83,8 +83,8 @@ fn agent_evidence(path: &Path) -> Option<String> {
 
 /// Return what `ph restart` would run.
 fn recorded_launches(home: &Home) -> Vec<Launch> {
-    let names = place::agents(home).into_iter();
-    let records = names.filter_map(|name| Place::of(home, &name).record());
+    let names = live::agents(home).into_iter();
+    let records = names.filter_map(|name| SessionDir::of(home, &name).record());
     records.map(|record| record.launch).collect()
 }
 

@@ -3,7 +3,7 @@
 use crate::cli::prelude::*;
 use crate::cli::session::call_session;
 use posthaste_core::loop_::LoopPhase;
-use posthaste_store::live::place::Place;
+use posthaste_store::live::SessionDir;
 use serde_json::json;
 
 /// Pause a loop after its current iteration
@@ -48,7 +48,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
 
 /// Return whether `name` is a loop that has reached a checkpoint.
 fn is_paused(context: &Context, name: &AgentName) -> bool {
-    let record = Place::of(&context.home, name).record();
+    let record = SessionDir::of(&context.home, name).record();
     let state = context.query(|journal| journal.loop_state(name));
     record.is_some_and(|record| record.launch.is_loop())
         && state

@@ -3,7 +3,7 @@
 use crate::cli::mail::mailbox::{self, Mailbox, MailboxEntry};
 use crate::cli::prelude::*;
 use crate::output::{progress, progress_done};
-use posthaste_store::search::{Order, Query};
+use posthaste_store::search::{Query, ResultOrder};
 
 /// Search messages for words
 ///
@@ -39,9 +39,9 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         from: args.from.clone(),
         to: args.to.clone(),
         order: if args.ranked {
-            Order::BestFirst
+            ResultOrder::BestFirst
         } else {
-            Order::NewestFirst
+            ResultOrder::NewestFirst
         },
         limit: args.limit,
     };

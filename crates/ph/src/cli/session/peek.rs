@@ -6,7 +6,7 @@ use posthaste_client::session::client::REQUEST_TIMEOUT;
 use posthaste_client::session::sessions::NO_RESPONSE;
 use posthaste_screen as screen;
 use posthaste_session::host::program_io::{RECORDING_STEM, SCROLLBACK_LINES};
-use posthaste_store::live::place::Place;
+use posthaste_store::live::SessionDir;
 use posthaste_wire::method::{self, ScreenText};
 
 /// Print an agent's screen, or its last one if the session has ended
@@ -68,7 +68,7 @@ fn live(context: &Context, args: &Args) -> Result<Option<ScreenText>> {
 
 fn recorded(context: &Context, args: &Args) -> Result<ScreenText> {
     let name = &args.name;
-    let dir = Place::of(&context.home, name).dir();
+    let dir = SessionDir::of(&context.home, name).dir();
     let Some(screen) = screen::last_screen(&dir, RECORDING_STEM, SCROLLBACK_LINES) else {
         // For a name that never ran, this returns the error.
         find_session(context, name)?;

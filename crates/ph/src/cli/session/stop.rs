@@ -8,9 +8,7 @@ use posthaste_client::session::client::{
 };
 use posthaste_client::session::sessions::NO_RESPONSE;
 use posthaste_core::session::{self, Ended};
-use posthaste_store::live;
-use posthaste_store::live::place::{Place, Record};
-use posthaste_store::live::process;
+use posthaste_store::live::{self, SessionDir, SessionRecord, process};
 use posthaste_store::operation::EndRun;
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
@@ -66,7 +64,9 @@ pub(crate) enum StopOutcome {
 const SESSION_TIMEOUT: Duration = Duration::from_secs(20);
 /// Timeout for a session to end after its program was killed.
 const KILLED_SESSION_TIMEOUT: Duration = Duration::from_secs(5);
-/// Timeout for a process to exit after SIGKILL.
+/// How long the processes of a crashed session may take to exit before they are killed.
+const ORPHANS_GRACE: Duration = Duration::from_secs(5);
+/// Timeout for a session's process to exit after SIGKILL.
 const PROCESS_TIMEOUT: Duration = Duration::from_secs(5);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Interval of polling during an iteration of a loop, which takes long.
@@ -132,14 +132,14 @@ fn describe_request(context: &Context, name: &AgentName) -> String {
 
 /// Stop a session and wait until it has ended.
 pub(crate) fn end(context: &Context, name: &AgentName, mode: StopMode) -> Result<StopOutcome> {
-    let place = Place::of(&context.home, name);
-    if !place.is_held()? {
+    let dir = SessionDir::of(&context.home, name);
+    if !dir.is_held()? {
         return end_orphans(context, name, mode);
     }
-    let is_loop = place.record().is_some_and(|record| record.launch.is_loop());
+    let is_loop = dir.record().is_some_and(|record| record.launch.is_loop());
     let mut session = StoppingSession {
         name,
-        place,
+        dir,
         kill: mode == StopMode::Kill,
         handed_over: None,
     };
@@ -184,24 +184,14 @@ fn end_orphans(context: &Context, name: &AgentName, mode: StopMode) -> Result<St
     let Some(run) = context.query(|journal| journal.session(name))? else {
         return Ok(StopOutcome::NotRunning);
     };
-    let orphans = || live::orphans(&context.home, &run);
-    let found = orphans();
+    let found = live::orphans(&context.home, &run);
     if found.is_empty() {
         return Ok(StopOutcome::NotRunning);
     }
-    let end_by = |signals: &[Signal], timeout| {
-        for pid in orphans() {
-            for signal in signals {
-                process::signal(pid, *signal);
-            }
-        }
-        wait_until(timeout, || Ok(orphans().is_empty()))
-    };
-    let hangup = [Signal::HUP, Signal::TERM, Signal::CONT];
-    let are_gone = (mode != StopMode::Kill && end_by(&hangup, KILLED_SESSION_TIMEOUT)?)
-        || end_by(&[Signal::KILL], PROCESS_TIMEOUT)?;
-    if !are_gone {
-        let left = ls::describe_pids(&orphans());
+    let grace = (mode != StopMode::Kill).then_some(ORPHANS_GRACE);
+    let left = process::end(grace, || live::orphans(&context.home, &run));
+    if !left.is_empty() {
+        let left = ls::describe_pids(&left);
         return Err(Report::storage(format!(
             "cannot end the program of {name}: SIGKILL has not ended {left}"
         )));
@@ -236,7 +226,7 @@ pub(crate) fn wait_until(
 /// A session that is being stopped from outside.
 struct StoppingSession<'a> {
     name: &'a AgentName,
-    place: Place,
+    dir: SessionDir,
     /// Whether to kill the program.
     kill: bool,
     /// The job of another process that continues the conversation, as the session reported it.
@@ -248,7 +238,7 @@ impl StoppingSession<'_> {
     /// socket.
     fn ask(&mut self, context: &Context) -> Result<std::result::Result<(), CallError>> {
         let deadline = Instant::now() + LIVENESS_TIMEOUT;
-        while self.place.is_held()? {
+        while self.dir.is_held()? {
             let left = deadline.saturating_duration_since(Instant::now());
             let client = match self.kill {
                 true => Client::connect_to(&context.home, self.name),
@@ -285,8 +275,8 @@ impl StoppingSession<'_> {
     }
 
     /// Return the session's record if its process certainly belongs to the session.
-    fn process(&self) -> Option<Record> {
-        let record = self.place.record()?;
+    fn process(&self) -> Option<SessionRecord> {
+        let record = self.dir.record()?;
         process::is(record.pid, record.pid_started).then_some(record)
     }
 
@@ -314,9 +304,9 @@ impl StoppingSession<'_> {
         // Printed once: repeated output of a waiting agent would look like work.
         progress(format!("waiting for {} to end", self.name));
         if let Some(timeout) = timeout {
-            return wait_until(timeout, || Ok(!self.place.is_held()?));
+            return wait_until(timeout, || Ok(!self.dir.is_held()?));
         }
-        while self.place.is_held()? {
+        while self.dir.is_held()? {
             std::thread::sleep(ITERATION_POLL_INTERVAL);
         }
         Ok(true)
@@ -332,7 +322,7 @@ impl StoppingSession<'_> {
             )),
             None => report.hint(format!(
                 "its process is unknown; it holds the lock {}",
-                self.place.lock_file().display()
+                self.dir.lock_file().display()
             )),
         }
     }

@@ -110,15 +110,13 @@ impl EndRequest {
 }
 
 impl SessionState {
-    /// Ask the program to end. Interactive shells ignore SIGTERM, so send SIGHUP too.
+    /// Ask the program to end.
     pub(super) fn request_end(&mut self) {
         if !self.end.request(Instant::now()) {
             return;
         }
         let (child, _) = self.setup.shared.child;
-        for signal in [Signal::HUP, Signal::TERM, Signal::CONT] {
-            process::signal_group(child, signal);
-        }
+        process::request_group_end(child);
     }
 
     /// Kill the program and its descendants.

@@ -16,7 +16,7 @@ use posthaste_core::delivery::PausedBy;
 use posthaste_core::driver::{Input, NudgeRequest};
 use posthaste_core::harness::Turn;
 use posthaste_core::{MessageState, ReceiptState, Timestamp};
-use posthaste_store::live::place::Launch;
+use posthaste_store::live::Launch;
 use posthaste_wire::event::StateChange;
 use posthaste_wire::method;
 use posthaste_wire::{self as wire, Mode, RunStatus, plain};

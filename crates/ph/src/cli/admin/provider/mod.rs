@@ -3,12 +3,12 @@
 pub(crate) mod answer;
 
 use crate::cli::prelude::*;
+use crate::cli::times::parse_duration;
 use crate::output::Output;
 use anstyle::AnsiColor;
 use jiff::SignedDuration;
 use posthaste_provider::suite;
 use posthaste_session::pty::child::kill_with_parent;
-use posthaste_store::times::parse_duration;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;

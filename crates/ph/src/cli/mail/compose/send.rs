@@ -7,13 +7,14 @@ use crate::cli::mail::compose::wait::{self, WaitArgs};
 use crate::cli::mail::mailbox::{self, Mailbox};
 use crate::cli::prelude::*;
 use crate::cli::session::answer;
+use crate::cli::times::{parse_duration, parse_point};
 use crate::output::message_text;
 use jiff::SignedDuration;
 use posthaste_client::session::client::{Client, FALLBACK_TIMEOUT};
 use posthaste_core::message::INLINE_LIMIT;
 use posthaste_core::{Evidence, IdPrefix, MessageId, Priority, ReceiptState, Timestamp};
 use posthaste_store::operation::Post;
-use posthaste_store::times::{self, parse_duration, parse_point};
+use posthaste_store::times;
 use posthaste_wire as wire;
 use posthaste_wire::method::{self, Resolved};
 

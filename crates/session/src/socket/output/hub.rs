@@ -6,7 +6,7 @@
 //! [`WaitBudget`] that all of them share.
 
 use crate::host::clock;
-use crate::socket::outbox::{NO_PROGRESS_TIMEOUT, Outbox};
+use crate::socket::output::outbox::{NO_PROGRESS_TIMEOUT, Outbox};
 use posthaste_wire::event::{self, Event};
 use posthaste_wire::topic::Topic;
 use std::cell::{Cell, RefCell};

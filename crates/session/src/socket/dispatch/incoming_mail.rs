@@ -1,17 +1,18 @@
 //! Mail that is sent over the socket. It is committed before its sender gets an answer.
 
+use super::{commit, failure, find};
 use crate::Shared;
 use crate::host::clock;
 use crate::host::log;
-use crate::socket::dispatch::{denial, failure};
 use crate::socket::peer::{Peer, PeerLookup};
 use crate::state::StateRequest;
 use posthaste_core::why::{self, Why};
 use posthaste_core::{
-    AgentName, Body, Draft, Evidence, IdPrefix, MessageId, Priority, Timestamp, pending_replies,
+    AgentName, Draft, Evidence, IdPrefix, MessageId, MessageState, Priority, Timestamp,
+    pending_replies,
 };
 use posthaste_store::operation::{Post, Posted};
-use posthaste_store::{Error, files};
+use posthaste_store::{Error, files, times};
 use posthaste_wire::method::{Resolved, Send, Sent};
 use posthaste_wire::rpc::Failure;
 use posthaste_wire::{Message, plain};
@@ -53,17 +54,15 @@ fn draft(shared: &Shared, from: AgentName, from_evidence: Evidence, body: String
 }
 
 /// Store a message from the person.
-pub(crate) async fn post_from_person(shared: &Shared, text: String) -> Result<(), Failure> {
+pub(super) async fn post_from_person(shared: &Shared, text: String) -> Result<(), Failure> {
     let draft = draft(shared, AgentName::human(), Evidence::Flag, text);
-    store(shared, draft, posthaste_store::times::now())
-        .await
-        .map(drop)
+    store(shared, draft, times::now()).await.map(drop)
 }
 
-pub(crate) async fn send(shared: &Shared, peer: &Peer, mut send: Send) -> Result<Sent, Failure> {
+pub(super) async fn send(shared: &Shared, peer: &Peer, mut send: Send) -> Result<Sent, Failure> {
     let (from, from_evidence) = sender(shared, peer, send.from.take(), send.from_evidence)?;
     let to = send.to.take().unwrap_or_else(|| shared.agent.clone());
-    let mut created_at = posthaste_store::times::now();
+    let mut created_at = times::now();
     if send.raw {
         if clock::has_expired(send.asked_at) {
             let why = format!("{to}: {}", clock::TOO_LATE);
@@ -78,20 +77,15 @@ pub(crate) async fn send(shared: &Shared, peer: &Peer, mut send: Send) -> Result
         from,
         from_evidence,
         to,
-        reply_to: find(shared, send.reply_to.take()).await?,
-        closes: find(shared, send.closes.take()).await?,
+        reply_to: find_named(shared, send.reply_to.take()).await?,
+        closes: find_named(shared, send.closes.take()).await?,
         limits: shared.limits,
     };
     let posted = store(shared, send.into_draft(resolved), created_at).await?;
-    let message_state = &posted.state;
-    let body = match &message_state.message.envelope.body {
-        Body::Inline(text) => text.clone(),
-        Body::Filed { .. } => {
-            files::body(&shared.home, &message_state.message).map_err(|error| failure(&error))?
-        }
-    };
+    let body = files::body(&shared.home, &posted.state.message);
+    let body = body.map_err(|error| failure(&error))?;
     Ok(Sent {
-        message: Message::new(message_state, body, posthaste_store::times::now()),
+        message: Message::new(&posted.state, body, times::now()),
         is_new: posted.is_new,
         unfiled: posted.unfiled,
     })
@@ -101,13 +95,15 @@ fn new_id() -> MessageId {
     MessageId(Uuid::new_v4())
 }
 
-async fn find(shared: &Shared, prefix: Option<IdPrefix>) -> Result<Option<MessageId>, Failure> {
-    let Some(prefix) = prefix else {
-        return Ok(None);
-    };
-    let found = shared.journal.ask(move |journal| journal.find(&prefix));
-    let found = found.await.map_err(|error| failure(&error))?;
-    Ok(Some(found.message.id))
+/// Find the message that a request names, if it names one.
+async fn find_named(
+    shared: &Shared,
+    prefix: Option<IdPrefix>,
+) -> Result<Option<MessageId>, Failure> {
+    match prefix {
+        Some(prefix) => Ok(Some(find(shared, prefix).await?.message.id)),
+        None => Ok(None),
+    }
 }
 
 /// Check that an answer would reach the question that was open when it was asked for. The driver
@@ -120,15 +116,9 @@ async fn check_answer(shared: &Shared, to: &AgentName, asked_at: Timestamp) -> R
         return Err(refused(why));
     }
     let (reply, checked) = oneshot::channel();
-    let tell = Box::new(move |refusal| {
-        let _ = reply.send(refusal);
-    });
-    shared
-        .request(StateRequest::CheckAnswer {
-            asked_at,
-            reply: tell,
-        })
-        .await;
+    let reply = Box::new(move |refusal| drop(reply.send(refusal)));
+    let request = StateRequest::CheckAnswer { asked_at, reply };
+    shared.request(request).await;
     match checked.await {
         Ok(None) => Ok(()),
         Ok(Some(why)) => Err(refused(&why)),
@@ -137,7 +127,7 @@ async fn check_answer(shared: &Shared, to: &AgentName, asked_at: Timestamp) -> R
 }
 
 /// Store a message of the plain dialect.
-pub(crate) async fn send_plain(
+pub(super) async fn send_plain(
     shared: &Shared,
     peer: &Peer,
     send: plain::Send,
@@ -154,7 +144,7 @@ pub(crate) async fn send_plain(
     draft.raw = send.raw;
     draft.priority = send.priority;
     if send.raw {
-        check_answer(shared, &draft.to, posthaste_store::times::now()).await?;
+        check_answer(shared, &draft.to, times::now()).await?;
         draft.priority = Priority::Interrupt;
     }
     draft.expects_reply = send.expects_response;
@@ -163,19 +153,17 @@ pub(crate) async fn send_plain(
     }
     // In the original program, the client refuses messages to oneself; the session does not.
     draft.allow_self = true;
-    let message_state = store(shared, draft, posthaste_store::times::now())
-        .await?
-        .state;
-    match why::why(&message_state, posthaste_store::times::now()) {
+    let state = store(shared, draft, times::now()).await?.state;
+    match why::why(&state, times::now()) {
         // A message that is stored but never delivered is an error in this dialect.
         Why::Arrived {
             reason: Some(reason),
             ..
         } => Err(Failure::invalid_params(format!(
             "message {} was stored but will not be delivered: {reason}",
-            message_state.message.id
+            state.message.id
         ))),
-        Why::Arrived { reason: None, .. } | Why::Held(_) => Ok(message_state.message.id),
+        Why::Arrived { reason: None, .. } | Why::Held(_) => Ok(state.message.id),
     }
 }
 
@@ -189,15 +177,11 @@ async fn closes(
     let Ok(prefix) = IdPrefix::parse(trigger) else {
         return Ok(None);
     };
-    match shared
-        .journal
-        .ask(move |journal| journal.find(&prefix))
-        .await
-    {
-        Ok(message_state) => {
-            let message = &message_state.message;
+    let found = shared.journal.ask(move |journal| journal.find(&prefix));
+    match found.await {
+        Ok(MessageState { message, .. }) => {
             let is_open =
-                message.envelope.expects_reply && pending_replies::may_close(from, message);
+                message.envelope.expects_reply && pending_replies::may_close(from, &message);
             Ok(is_open.then_some(message.id))
         }
         Err(Error::NotFound(_) | Error::Ambiguous { .. }) => Ok(None),
@@ -210,14 +194,9 @@ async fn store(shared: &Shared, draft: Draft, now: Timestamp) -> Result<Posted, 
         now,
         drafts: vec![draft],
     };
-    let decided = shared.journal.commit(post).await;
-    match decided.map_err(|error| failure(&error))? {
-        Ok(mut posted) => {
-            shared.wakeups.mail.notify_one();
-            posted
-                .pop()
-                .ok_or_else(|| Failure::internal("the journal stored nothing"))
-        }
-        Err(denied) => Err(denial(&denied)),
-    }
+    let mut posted = commit(shared, post).await?;
+    shared.wakeups.mail.notify_one();
+    posted
+        .pop()
+        .ok_or_else(|| Failure::internal("the journal stored nothing"))
 }

@@ -28,8 +28,7 @@ impl Window {
             .spawn(pts)
             .unwrap();
         let pty = OwnedFd::from(pty);
-        let flags = rustix::fs::fcntl_getfl(&pty).unwrap();
-        rustix::fs::fcntl_setfl(&pty, flags | rustix::fs::OFlags::NONBLOCK).unwrap();
+        rustix::io::ioctl_fionbio(&pty, true).unwrap();
         Self {
             pty: Some(pty),
             child,

@@ -140,8 +140,7 @@ impl Terminal {
             .spawn(pts)
             .expect("the program starts");
         let pty = OwnedFd::from(pty);
-        let flags = rustix::fs::fcntl_getfl(&pty).expect("flags");
-        rustix::fs::fcntl_setfl(&pty, flags | rustix::fs::OFlags::NONBLOCK).expect("flags");
+        rustix::io::ioctl_fionbio(&pty, true).expect("a terminal that does not block");
         let (ended, watcher) = watch(pid_of(&child));
         let (sender, events) = channel();
         let config = Config {

@@ -1,13 +1,12 @@
 //! Answers requests of the plain dialect: one request and one reply per connection.
 
+use super::{Sink, file_of, incoming_mail};
 use crate::Shared;
-use crate::socket::dispatch::{Sink, file_of};
-use crate::socket::incoming_mail;
-use crate::socket::outbox::Outbox;
+use crate::socket::output::outbox::Outbox;
 use crate::socket::peer::{Peer, PeerLookup};
 use crate::state::StateRequest;
 use posthaste_core::IdPrefix;
-use posthaste_store::Error;
+use posthaste_store::{Error, times};
 use posthaste_wire::method;
 use posthaste_wire::param::Payload;
 use posthaste_wire::plain;
@@ -41,37 +40,12 @@ pub(crate) async fn answer(
             Err(failure) => plain::Reply::refused(failure.message),
         },
         Ok(plain::Request::Show { message_id }) => show(shared, message_id).await,
-        Ok(plain::Request::Status) => {
-            let (reply, status) = oneshot::channel();
-            let reply = move |agent| drop(reply.send(agent));
-            shared
-                .request_with_loop(StateRequest::Agent(Box::new(reply)))
-                .await;
-            match status.await {
-                Ok(agent) => plain::Reply::agent(agent),
-                Err(_) => plain::Reply::refused("the session is ending"),
-            }
-        }
+        Ok(plain::Request::Status) => status(shared).await,
         Ok(plain::Request::HookEvent {
             event_name,
             payload,
         }) => {
-            let (reply, handled) = oneshot::channel();
-            let tell = Box::new(move |_| {
-                let _ = reply.send(());
-            });
-            let hook = method::HookEvent {
-                harness: None,
-                event_name,
-                payload: payload.unwrap_or_else(Payload::null),
-                takes_context: false,
-                run: None,
-            };
-            shared
-                .request(StateRequest::Hook { hook, reply: tell })
-                .await;
-            // An agent's hook must not fail because its session is ending.
-            let _ = handled.await;
+            call_hook(shared, event_name, payload.unwrap_or_else(Payload::null)).await;
             plain::Reply::ok()
         }
         Ok(plain::Request::Stop) => {
@@ -86,24 +60,46 @@ pub(crate) async fn answer(
     Next::Close
 }
 
+async fn status(shared: &Shared) -> plain::Reply {
+    let (reply, status) = oneshot::channel();
+    let reply = move |agent| drop(reply.send(agent));
+    let request = StateRequest::Agent(Box::new(reply));
+    shared.request_with_loop(request).await;
+    match status.await {
+        Ok(agent) => plain::Reply::agent(agent),
+        Err(_) => plain::Reply::refused("the session is ending"),
+    }
+}
+
+/// Report a hook event, and wait until it is handled. An agent's hook must not fail because its
+/// session is ending.
+async fn call_hook(shared: &Shared, event_name: String, payload: Payload) {
+    let (done, is_done) = oneshot::channel();
+    let reply = Box::new(move |_| {
+        let _ = done.send(());
+    });
+    let hook = method::HookEvent {
+        harness: None,
+        event_name,
+        payload,
+        takes_context: false,
+        run: None,
+    };
+    shared.request(StateRequest::Hook { hook, reply }).await;
+    let _ = is_done.await;
+}
+
 async fn show(shared: &Shared, id: String) -> plain::Reply {
     let not_found = || plain::Reply::from(plain::Refusal::NotFound(id.clone()));
     let Ok(prefix) = IdPrefix::parse(&id) else {
         return not_found();
     };
-    let found = shared
-        .journal
-        .ask(move |journal| journal.find(&prefix))
-        .await;
-    match found {
-        Ok(message_state) => {
-            let now = posthaste_store::times::now();
-            plain::Reply::message(plain::MessageInfo::new(
-                &message_state,
-                file_of(shared, &message_state).unwrap_or_default(),
-                now,
-                posthaste_store::times::zone(),
-            ))
+    let found = shared.journal.ask(move |journal| journal.find(&prefix));
+    match found.await {
+        Ok(state) => {
+            let file = file_of(shared, &state).unwrap_or_default();
+            let (now, zone) = (times::now(), times::zone());
+            plain::Reply::message(plain::MessageInfo::new(&state, file, now, zone))
         }
         Err(Error::NotFound(_)) => not_found(),
         Err(error) => plain::Reply::refused(error.to_string()),
