@@ -3,7 +3,7 @@
 use crate::session::client::{CallError, Client};
 use posthaste_core::ask::{AskOption, Closed};
 use posthaste_core::{AgentName, AskState, Evidence, IdPrefix};
-use posthaste_store::live::place::Place;
+use posthaste_store::live::SessionDir;
 use posthaste_store::report::{Report, Result};
 use posthaste_store::{Home, Journal, Patience, times};
 use posthaste_wire::ask::{Given, Outcome};
@@ -55,7 +55,7 @@ fn without_reply(
     answerer: &Answerer,
 ) -> Result<Outcome> {
     let agent = &ask.agent;
-    let is_alive = Place::of(home, agent).is_held()?;
+    let is_alive = SessionDir::of(home, agent).is_held()?;
     let mut journal = Journal::open(home.clone(), patience)?;
     let now = journal.ask(&IdPrefix::from(ask.id))?;
     let claim = now.claim.as_ref();

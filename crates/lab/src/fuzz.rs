@@ -11,14 +11,14 @@
 )]
 
 use crate::TempHome;
-use crate::samples::{at, draft, post};
+use crate::journal::{at, draft, post};
 use posthaste_core::delivery::{Delivery, DeliveryConfig, DeliveryEvent, Effect, proven_by};
 use posthaste_core::harness::{Manifest, transcript};
 use posthaste_core::{Draft, MessageId, MessageState, Moment, text};
 use posthaste_screen::{Lines, QueryFilter, Screen, Size};
 use posthaste_store::transfer;
 use posthaste_wire::frames::Decoder;
-use posthaste_wire::rpc::{self, Said};
+use posthaste_wire::rpc::{self, ClientLine};
 use posthaste_wire::{client, plain};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -63,15 +63,15 @@ static MANIFESTS: LazyLock<Vec<Arc<Manifest>>> = LazyLock::new(|| {
 /// Lines of a session's socket in both dialects, and replies as a client reads them.
 pub fn socket_line(bytes: &[u8]) {
     for line in bytes.split(|byte| *byte == b'\n') {
-        for said in [rpc::read(line), rpc::read_on(line)] {
-            let requests = match said {
-                Said::Blank | Said::Plain(Ok(_)) => Vec::new(),
-                Said::Plain(Err(refusal)) => {
+        for read in [rpc::read(line), rpc::read_on(line)] {
+            let requests = match read {
+                ClientLine::Blank | ClientLine::Plain(Ok(_)) => Vec::new(),
+                ClientLine::Plain(Err(refusal)) => {
                     assert_one_json_line(&plain::Reply::from(refusal).line());
                     Vec::new()
                 }
-                Said::One(request) => vec![request],
-                Said::Batch(requests) => requests,
+                ClientLine::One(request) => vec![request],
+                ClientLine::Batch(requests) => requests,
             };
             for request in requests {
                 if let Err(failure) = request.call {
@@ -80,7 +80,7 @@ pub fn socket_line(bytes: &[u8]) {
                 }
             }
         }
-        let _ = client::hear(line);
+        let _ = client::parse_line(line);
         let _ = plain::Reply::read(line);
     }
 }
@@ -156,8 +156,8 @@ pub fn hook_payload(bytes: &[u8]) {
         let effects = delivery.on(now, DeliveryEvent::HookCalled(Box::new(report)));
         let is_accepted = |effect: &Effect| matches!(effect, Effect::Accepted { .. });
         assert!(!effects.iter().any(is_accepted), "no message was offered");
-        let told = format!("{:?}", delivery.activity());
-        assert_eq!(text::visible(&told), told);
+        let activity = format!("{:?}", delivery.activity());
+        assert_eq!(text::visible(&activity), activity);
     }
 }
 

@@ -4,21 +4,23 @@ use crate::config::{Config, Layers, SettingsFile};
 use crate::output::{Output, Sink, note};
 use etcetera::BaseStrategy;
 use jiff::Timestamp;
+use posthaste_client::mail;
 use posthaste_client::roster::Address;
 use posthaste_core::{AgentName, Evidence, IdPrefix, MessageState};
 use posthaste_session::harness::Catalogue;
-use posthaste_store::home::find::{self as home, Found, HomeSource};
-use posthaste_store::live::place;
+use posthaste_store::home::find::{self as home, FoundHome, HomeSource};
+use posthaste_store::live::process_notes;
 use posthaste_store::report::{Report, Result};
 use posthaste_store::times;
 use posthaste_store::{Home, Journal};
+use posthaste_wire::Why;
 use serde::Serialize;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 const HEADING: &str = "Options of every verb";
 
-/// The options that every verb has.
+// The options that every verb has. A doc comment would become the description of `ph`.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct GlobalOptions {
     /// Home directory, which stores the mail [default: PH_HOME, else the nearest .posthaste/, else
@@ -59,7 +61,7 @@ impl Context {
 
     /// Like `new`, but with the default settings if the settings are invalid.
     pub(crate) fn with_any_settings(options: &GlobalOptions) -> Result<Self> {
-        let Found {
+        let FoundHome {
             home,
             source: home_source,
             project_settings_dir,
@@ -153,6 +155,22 @@ impl Context {
         Ok(journal)
     }
 
+    /// Query the journal. If it does not exist, return the default and tell the person.
+    pub(crate) fn query<T: Default>(
+        &self,
+        query: impl FnOnce(&mut Journal) -> std::result::Result<T, posthaste_store::Error>,
+    ) -> Result<T> {
+        match self.reader()? {
+            Some(mut journal) => Ok(query(&mut journal)?),
+            None => Ok(T::default()),
+        }
+    }
+
+    /// Explain where a message is and what it waits for.
+    pub(crate) fn why(&self, state: &MessageState) -> Why {
+        mail::why(&self.home, self.config.patience, self.now, state)
+    }
+
     /// Return the calling agent, and the evidence for it.
     pub(crate) fn me(&self) -> Result<(AgentName, Evidence)> {
         let named = match std::env::var_os("PH_AGENT").filter(|name| !name.is_empty()) {
@@ -164,7 +182,7 @@ impl Context {
             None => None,
         };
         // The ancestry of a process is stronger evidence than a variable, which anybody can set.
-        match (named, place::agent_here(&self.home)) {
+        match (named, process_notes::agent_here(&self.home)) {
             (Some(named), Some(born)) if named != born => Err(Report::refused(format!(
                 "this runs in the session of {born}, but PH_AGENT is {named}"
             ))

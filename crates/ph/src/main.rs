@@ -1,7 +1,7 @@
 //! `ph`: the post office for coding agents.
 //!
-//! Parses the command line, runs the verb, and prints its error and returns its exit code. Starts no
-//! async runtime: a verb that needs one starts its own.
+//! Parses the command line, runs the verb, and prints its error and returns its exit code. Starts
+//! no async runtime: a verb that needs one starts its own.
 
 mod attach;
 mod cli;
@@ -30,7 +30,7 @@ fn main() -> ExitCode {
     }
     match words.get(1).and_then(|word| word.to_str()) {
         Some(host::start::SESSION_ARGUMENT) => return ended(host::main()),
-        Some(loop_::RUNNER) => return ended(run_loop()),
+        Some(loop_::RUNNER_ARGUMENT) => return ended(run_loop()),
         Some(attach::GUARDIAN_ARGUMENT) => return attach::run_guardian(&words),
         _ => {}
     }

@@ -3,7 +3,7 @@
 use super::process::{CallFailure, MAX_STDOUT_BYTES, describe_exit};
 use posthaste_core::text;
 use posthaste_store::report::Report;
-use posthaste_wire::provider::{ALREADY_ARCHIVED, UNKNOWN};
+use posthaste_wire::provider::{ALREADY_ARCHIVED, UNKNOWN_OP_STATUS};
 use std::fmt;
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -70,8 +70,8 @@ impl ScriptError {
         matches!(self.kind, ScriptErrorKind::AlreadyArchived)
     }
 
-    /// Return whether it is certain that the operation had no effect: the script refused it, or never
-    /// ran. A script that was cut off, or whose reply is invalid, may have carried it out.
+    /// Return whether it is certain that the operation had no effect: the script refused it, or
+    /// never ran. A script that was cut off, or whose reply is invalid, may have carried it out.
     pub fn is_denial(&self) -> bool {
         match &self.kind {
             ScriptErrorKind::Call(CallFailure::NotStarted(_))
@@ -122,7 +122,10 @@ impl fmt::Display for ScriptError {
                 return write!(f, "'{op}': {script} reports: {ALREADY_ARCHIVED}");
             }
             ScriptErrorKind::UnknownOperation => {
-                write!(f, "{script} does not know '{op}' (exit {UNKNOWN})")
+                write!(
+                    f,
+                    "{script} does not know '{op}' (exit {UNKNOWN_OP_STATUS})"
+                )
             }
             ScriptErrorKind::NotFound => write!(f, "'{op}': {script} did not find the message"),
             ScriptErrorKind::Failed(how) | ScriptErrorKind::Killed(how) => {

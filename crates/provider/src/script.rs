@@ -1,19 +1,21 @@
 //! A mail provider script: its operations with typed results.
 //!
-//! A result counts only with exit status 0 and a complete reply. Anything else is an error that names
-//! the script, the operation and the end of standard error.
+//! A result counts only with exit status 0 and a complete reply. Anything else is an error that
+//! names the script, the operation and the end of standard error.
 
 use super::error::{MAX_QUOTED_CHARS, ScriptError, ScriptErrorKind};
 use super::process::{
-    Call, CallFailure, CallOutput, Children, Environment, FailedCall, LeftGroup, Prepare,
+    CallFailure, CallOutput, Children, Environment, FailedCall, LeftGroup, Prepare, ScriptCall,
     describe_exit,
 };
 use super::recursion_guard;
-use super::signals::Signals;
+use super::signals::EndSignals;
 use posthaste_core::text;
 use posthaste_store::Home;
 use posthaste_wire::Count;
-use posthaste_wire::provider::{ALREADY_ARCHIVED, Message, NOT_FOUND, Op, Text, UNKNOWN};
+use posthaste_wire::provider::{
+    ALREADY_ARCHIVED, Message, NOT_FOUND_MARKER, Op, Text, UNKNOWN_OP_STATUS,
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -245,7 +247,7 @@ impl Script {
             Some(0) if output.is_input_sent => return Ok(output),
             Some(0) => ScriptErrorKind::InputUnread,
             None => ScriptErrorKind::Killed(how),
-            Some(UNKNOWN) => ScriptErrorKind::UnknownOperation,
+            Some(UNKNOWN_OP_STATUS) => ScriptErrorKind::UnknownOperation,
             Some(_) if op == Op::Archive && complaint.contains(ALREADY_ARCHIVED) => {
                 ScriptErrorKind::AlreadyArchived
             }
@@ -255,8 +257,8 @@ impl Script {
         Err(self.error(op.as_str(), kind, &output.stderr))
     }
 
-    /// Call `ensure-running` once, and return the processes that it leaves. Later calls show whether
-    /// it worked.
+    /// Call `ensure-running` once, and return the processes that it leaves. Later calls show
+    /// whether it worked.
     pub(crate) fn wake(&self) -> Option<LeftGroup> {
         if self.is_woken.replace(true) {
             return None;
@@ -274,7 +276,7 @@ impl Script {
         match &self.stop {
             Some(stop) if is_cancelled(stop) => Err(self.failed(op, CallFailure::Cancelled.into())),
             Some(stop) => run(Some(stop.as_fd())),
-            None => match Signals::installed() {
+            None => match EndSignals::installed() {
                 Some(signals) => {
                     let output = signals.redirect_during(|cancel| run(Some(cancel)));
                     if output.as_ref().is_err_and(ScriptError::is_cancelled) {
@@ -296,7 +298,7 @@ impl Script {
         cancel: Option<BorrowedFd<'_>>,
     ) -> std::result::Result<CallOutput, FailedCall> {
         let is_first = op == Op::EnsureRunning.as_str();
-        let call = Call {
+        let call = ScriptCall {
             script: &self.path,
             op,
             arg,
@@ -379,8 +381,8 @@ fn is_id(id: &str, asked: &str) -> bool {
     id == asked || is_begun
 }
 
-/// Return whether `to` is the sender of `answered`, by name or address, or its recipient if the sender
-/// replies to itself.
+/// Return whether `to` is the sender of `answered`, by name or address, or its recipient if the
+/// sender replies to itself.
 fn is_answer(to: &str, from: &str, answered: &Message) -> bool {
     let sender = answered.from.as_str();
     let address = sender.rsplit_once('<').map_or(sender, |(_, end)| end);
@@ -390,8 +392,8 @@ fn is_answer(to: &str, from: &str, answered: &Message) -> bool {
     is_sender || (from == sender && to == answered.to)
 }
 
-/// Return whether standard error reports a missing message. A shell uses similar words for a missing
-/// command.
+/// Return whether standard error reports a missing message. A shell uses similar words for a
+/// missing command.
 fn is_not_found(op: Op, code: i32, stderr: &str) -> bool {
     let is_of_one = match op {
         Op::Reply | Op::Get | Op::Read | Op::MarkRead | Op::MarkUnread => true,
@@ -399,7 +401,7 @@ fn is_not_found(op: Op, code: i32, stderr: &str) -> bool {
         Op::EnsureRunning | Op::Send | Op::Inbox | Op::Check | Op::All | Op::Count => false,
     };
     let is_reported = stderr.contains("not found") && code != EXIT_COMMAND_NOT_FOUND;
-    is_of_one && (is_reported || stderr.contains(NOT_FOUND))
+    is_of_one && (is_reported || stderr.contains(NOT_FOUND_MARKER))
 }
 
 /// Return whether calls are cancelled; then none is started.

@@ -1,7 +1,7 @@
 //! Cancels a call on SIGINT, SIGTERM or SIGHUP.
 //!
-//! A script has its own process group and does not get the terminal's signals, so `ph` kills it, and
-//! then exits by the signal.
+//! A script has its own process group and does not get the terminal's signals, so `ph` kills it,
+//! and then exits by the signal.
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 /// Handlers for the signals that end a command.
 #[derive(Debug)]
-pub(crate) struct Signals {
+pub(crate) struct EndSignals {
     pipe: UnixStream,
     /// Whether a signal has its default effect, as it has while no script runs.
     is_default: Arc<AtomicBool>,
@@ -19,11 +19,11 @@ pub(crate) struct Signals {
     last_signal: Arc<AtomicUsize>,
 }
 
-impl Signals {
+impl EndSignals {
     /// Install the handlers once per process. Return `None` if that fails: signals then keep their
     /// default effect.
     pub(crate) fn installed() -> Option<&'static Self> {
-        static INSTALLED: OnceLock<Option<Signals>> = OnceLock::new();
+        static INSTALLED: OnceLock<Option<EndSignals>> = OnceLock::new();
         INSTALLED.get_or_init(|| Self::install().ok()).as_ref()
     }
 

@@ -80,13 +80,27 @@ pub enum Error {
     Shared(std::sync::Arc<Error>),
 }
 
-/// An error that can suggest what to do.
-pub trait Hint {
-    fn hint(&self) -> Option<String>;
-}
+impl Error {
+    /// Return whether the home was removed, moved or replaced.
+    pub fn is_displaced(&self) -> bool {
+        match self {
+            Self::Displaced(_) => true,
+            Self::Shared(inner) => inner.is_displaced(),
+            _ => false,
+        }
+    }
 
-impl Hint for Error {
-    fn hint(&self) -> Option<String> {
+    /// Return whether the failed operation may still take effect.
+    pub(crate) fn is_uncertain(&self) -> bool {
+        match self {
+            Self::Uncertain(_) => true,
+            Self::Shared(inner) => inner.is_uncertain(),
+            _ => false,
+        }
+    }
+
+    /// Suggest what to do.
+    pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
                 "check who owns the home, or choose another with --home or PH_HOME".to_owned()
@@ -158,7 +172,7 @@ fn list(ids: &[impl ToString]) -> String {
 }
 
 /// Convert the error of an I/O call on `path`; `what` is the verb of the message.
-pub(crate) fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
+pub fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
     move |source| match source.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Error::Full(path.to_owned()),
         io::ErrorKind::ReadOnlyFilesystem => Error::ReadOnly(path.to_owned()),
@@ -167,26 +181,6 @@ pub(crate) fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> E
             path: path.to_owned(),
             source,
         },
-    }
-}
-
-impl Error {
-    /// Return whether the home was removed, moved or replaced.
-    pub fn is_displaced(&self) -> bool {
-        match self {
-            Self::Displaced(_) => true,
-            Self::Shared(inner) => inner.is_displaced(),
-            _ => false,
-        }
-    }
-
-    /// Return whether the failed operation may still take effect.
-    pub(crate) fn is_uncertain(&self) -> bool {
-        match self {
-            Self::Uncertain(_) => true,
-            Self::Shared(inner) => inner.is_uncertain(),
-            _ => false,
-        }
     }
 }
 

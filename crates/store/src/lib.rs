@@ -4,10 +4,8 @@
 //! index and the files of sessions. Applies the core's rules and never decides one itself; runs no
 //! session, and knows nothing of terminals.
 
-pub mod data_file;
 pub mod error;
 pub mod files;
-pub mod health;
 pub mod home;
 mod journal;
 pub mod live;
@@ -18,12 +16,12 @@ pub mod times;
 pub mod transfer;
 mod views;
 
-pub use error::{Error, Hint};
+pub use error::Error;
 pub use files::Prewrite;
-pub use home::Home;
+pub use home::{Home, data_file};
 pub use journal::group::{Committed, Writer, WriterThread};
 pub use journal::lock::InjectLock;
-pub use journal::{Journal, Patience, bell, follow, group};
+pub use journal::{Journal, Patience, bell, follow, group, health};
 pub use operation::{Decided, Denied, Operation};
 pub use views::counts::Count;
 pub use views::inbox::Listing;

@@ -1,11 +1,15 @@
-//! The exit codes of commands, and the error that a failed command prints, with its hint.
+//! The error that a failed command prints: its exit code, its message and a hint.
+//!
+//! Every crate above this one returns it, so it is here, and not at the edge.
 
-use crate::{Denied, Error, Hint};
-use posthaste_core::{LoopRefusal, WorkRefusal};
+use crate::{Denied, Error};
+use posthaste_core::{LoopRefusal, MessageId, Refusal, WorkRefusal};
 use serde::{Deserialize, Serialize};
 use std::fmt::Display;
 use std::io::ErrorKind;
 use std::process::ExitCode;
+
+const LONG_TEXT_HINT: &str = "put the text into a file or a message, and refer to that";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Code {
@@ -17,18 +21,6 @@ pub enum Code {
     Refused,
     Storage,
 }
-
-/// The list of exit codes for `ph help exit-codes` and the man pages.
-pub const EXIT_CODES: &str = "\
-0  success
-1  the answer is no, or nothing was found ('check' without mail, 'doctor' with a problem, 'send --wait' if the state is not reached)
-2  usage: the command line, a setting, or a file named on the command line is invalid
-3  not found: no such message, task, session or harness, or a prefix that matches more than one
-4  refused: the rules do not allow it
-5  storage: the home, or the script that keeps the mail, could not be read or written
-
-With 2, 3 and 4 nothing was changed, except that 'import' keeps the facts that it could import, and 'send' stores a message that is part of a storm as failed.
-";
 
 impl Code {
     fn number(self) -> u8 {
@@ -93,9 +85,9 @@ impl Report {
         self
     }
 
-    /// Put text before the message, which stays true despite the error.
-    pub fn after(mut self, said: &str) -> Self {
-        self.message = format!("{said} {}", self.message);
+    /// Put text before the message.
+    pub fn after(mut self, text: &str) -> Self {
+        self.message = format!("{text} {}", self.message);
         self
     }
 
@@ -149,100 +141,76 @@ impl From<Error> for Report {
             | Error::Sqlite(_)
             | Error::Shared(_) => Code::Storage,
         };
-        let hint = error.hint();
         Self {
             code,
             message: error.to_string(),
-            hint,
+            hint: error.hint(),
         }
     }
 }
 
 impl From<Denied> for Report {
     fn from(denied: Denied) -> Self {
-        match denied {
-            Denied::NotFound(id) => Error::NotFound(id.into()).into(),
-            Denied::NoTask(id) => Error::NoTask(id.into()).into(),
-            Denied::Work(refusal) => work_refused(&refusal),
-            Denied::Loop(refusal) => loop_refused(&refusal),
-            Denied::Refused { id, refusal } => {
-                let hint = match &refusal {
-                    posthaste_core::Refusal::ToSelf(_) => {
-                        Some("'ph send --allow-self' sends a message to yourself".to_owned())
-                    }
-                    posthaste_core::Refusal::OutOfReach(_) | posthaste_core::Refusal::Ended(_) => {
-                        id.map(|id| format!("'ph show {}' shows its receipts", id.id8()))
-                    }
-                    posthaste_core::Refusal::NotYours { .. }
-                    | posthaste_core::Refusal::NotSender { .. }
-                    | posthaste_core::Refusal::AlreadyArchived
-                    | posthaste_core::Refusal::Empty
-                    | posthaste_core::Refusal::IdTaken => None,
-                    posthaste_core::Refusal::RawTooLong => {
-                        Some("send it as a message, without --raw".to_owned())
-                    }
-                    posthaste_core::Refusal::NotTheirsToClose(_)
-                    | posthaste_core::Refusal::NothingExpected(_) => {
-                        Some("send it without --closes".to_owned())
-                    }
-                    posthaste_core::Refusal::Ask(_) => {
-                        Some("'ph asks --all' shows the questions and their answers".to_owned())
-                    }
-                };
-                let message = match id {
-                    Some(id) => format!("message {}: {refusal}", id.id8()),
-                    None => refusal.to_string(),
-                };
-                Self {
-                    code: Code::Refused,
-                    message,
-                    hint,
-                }
-            }
+        match &denied {
+            Denied::NotFound(id) => Error::NotFound((*id).into()).into(),
+            Denied::NoTask(id) => Error::NoTask((*id).into()).into(),
+            Denied::Work(refusal) => work_refused(refusal),
+            Denied::Loop(refusal) => loop_refused(refusal),
+            Denied::Refused { id, refusal } => refused(*id, refusal),
         }
+    }
+}
+
+fn refused(id: Option<MessageId>, refusal: &Refusal) -> Report {
+    let report = match id {
+        Some(id) => Report::refused(format!("message {}: {refusal}", id.id8())),
+        None => Report::refused(refusal),
+    };
+    match (refusal, id) {
+        (Refusal::ToSelf(_), _) => {
+            report.hint("'ph send --allow-self' sends a message to yourself")
+        }
+        (Refusal::OutOfReach(_) | Refusal::Ended(_), Some(id)) => {
+            report.hint(format!("'ph show {}' shows its receipts", id.id8()))
+        }
+        (Refusal::RawTooLong, _) => report.hint("send it as a message, without --raw"),
+        (Refusal::NotTheirsToClose(_) | Refusal::NothingExpected(_), _) => {
+            report.hint("send it without --closes")
+        }
+        (Refusal::Ask(_), _) => {
+            report.hint("'ph asks --all' shows the questions and their answers")
+        }
+        (Refusal::OutOfReach(_) | Refusal::Ended(_), None)
+        | (Refusal::NotYours { .. } | Refusal::NotSender { .. } | Refusal::AlreadyArchived, _)
+        | (Refusal::Empty | Refusal::IdTaken, _) => report,
     }
 }
 
 fn work_refused(refusal: &WorkRefusal) -> Report {
-    let (code, hint) = match refusal {
-        WorkRefusal::Blank { .. } => (Code::Usage, None),
-        WorkRefusal::TooLong { .. } => (
-            Code::Usage,
-            Some("put the text into a file or a message, and refer to that"),
-        ),
-        WorkRefusal::CannotBegin(_) => (Code::Usage, Some("'ph task status' changes it later")),
-        WorkRefusal::NotTheirs { owner, .. } => {
-            let hint = format!("write to {owner} about it with 'ph send'");
-            return Report::refused(refusal).hint(hint);
+    match refusal {
+        WorkRefusal::Blank { .. } => Report::usage(refusal),
+        WorkRefusal::TooLong { .. } => Report::usage(refusal).hint(LONG_TEXT_HINT),
+        WorkRefusal::CannotBegin(_) => {
+            Report::usage(refusal).hint("'ph task status' changes it later")
         }
-        WorkRefusal::NotTheirSession { .. } => (Code::Refused, None),
-    };
-    Report {
-        code,
-        message: refusal.to_string(),
-        hint: hint.map(str::to_owned),
+        WorkRefusal::NotTheirs { owner, .. } => {
+            Report::refused(refusal).hint(format!("write to {owner} about it with 'ph send'"))
+        }
+        WorkRefusal::NotTheirSession { .. } => Report::refused(refusal),
     }
 }
 
 fn loop_refused(refusal: &LoopRefusal) -> Report {
-    let (code, hint) = match refusal {
-        LoopRefusal::NoLoop(_) => (Code::NotFound, None),
+    match refusal {
+        LoopRefusal::NoLoop(_) => Report::not_found(refusal),
+        LoopRefusal::Blank | LoopRefusal::NothingToDo => Report::usage(refusal),
+        LoopRefusal::TooLong(_) => Report::usage(refusal).hint(LONG_TEXT_HINT),
         LoopRefusal::HasEnded { .. }
         | LoopRefusal::NotPaused(_)
         | LoopRefusal::Paused(_)
         | LoopRefusal::Running { .. }
         | LoopRefusal::NotRunning { .. }
         | LoopRefusal::NoPrompt { .. }
-        | LoopRefusal::TooMany(_) => (Code::Refused, None),
-        LoopRefusal::Blank | LoopRefusal::NothingToDo => (Code::Usage, None),
-        LoopRefusal::TooLong(_) => (
-            Code::Usage,
-            Some("put the text into a file or a message, and refer to that"),
-        ),
-    };
-    Report {
-        code,
-        message: refusal.to_string(),
-        hint: hint.map(str::to_owned),
+        | LoopRefusal::TooMany(_) => Report::refused(refusal),
     }
 }

@@ -1,14 +1,14 @@
 //! Frames of an attached terminal, in both directions: `[u8 type][u32 BE length][payload]`.
 //!
-//! Frames of an unknown type are ignored. A length above [`MAX_PAYLOAD`] is an error: the next
+//! Frames of an unknown type are ignored. A length above [`MAX_PAYLOAD_BYTES`] is an error: the next
 //! frame can no longer be found.
 
 use serde::{Deserialize, Serialize};
 
 pub const DATA: u8 = 0x00;
 pub const CONTROL: u8 = 0x01;
-pub const HEADER: usize = 5;
-pub const MAX_PAYLOAD: usize = 10 << 20;
+pub const HEADER_BYTES: usize = 5;
+pub const MAX_PAYLOAD_BYTES: usize = 10 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
@@ -20,17 +20,17 @@ pub enum Frame {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("frame of {0} bytes exceeds the limit of {MAX_PAYLOAD}")]
+#[error("frame of {0} bytes exceeds the limit of {MAX_PAYLOAD_BYTES}")]
 pub struct TooLong(pub usize);
 
 /// Return the header of a frame.
-pub fn header(kind: u8, length: usize) -> [u8; HEADER] {
+pub fn header(kind: u8, length: usize) -> [u8; HEADER_BYTES] {
     let length = u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes();
     [kind, length[0], length[1], length[2], length[3]]
 }
 
 pub fn encode(kind: u8, payload: &[u8]) -> Vec<u8> {
-    let mut frame = Vec::with_capacity(HEADER + payload.len());
+    let mut frame = Vec::with_capacity(HEADER_BYTES + payload.len());
     frame.extend(header(kind, payload.len()));
     frame.extend(payload);
     frame
@@ -65,7 +65,7 @@ impl Decoder {
             return Ok(None);
         };
         let length = u32::from_be_bytes([*a, *b, *c, *d]) as usize;
-        if length > MAX_PAYLOAD {
+        if length > MAX_PAYLOAD_BYTES {
             return Err(TooLong(length));
         }
         let Some(payload) = payload.get(..length) else {
@@ -76,7 +76,7 @@ impl Decoder {
             CONTROL => Frame::Control(payload.to_vec()),
             other => Frame::Unknown(other),
         };
-        self.taken += HEADER + length;
+        self.taken += HEADER_BYTES + length;
         Ok(Some(frame))
     }
 }

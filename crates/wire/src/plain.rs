@@ -269,7 +269,7 @@ impl MessageInfo {
             .receipts
             .iter()
             .find(|receipt| matches!(receipt.state.as_str(), "offered" | "accepted" | "read"))
-            .filter(|_| status(state) == DELIVERED)
+            .filter(|_| status(state) == DELIVERED_STATUS)
             .map(|receipt| time::plain(receipt.at, zone));
         Self {
             id: message.id.to_string(),
@@ -283,19 +283,19 @@ impl MessageInfo {
     }
 }
 
-const ACTIVE: &str = "active";
-const QUEUED: &str = "queued";
-const DELIVERED: &str = "delivered";
+const ACTIVE_STATE: &str = "active";
+const QUEUED_STATUS: &str = "queued";
+const DELIVERED_STATUS: &str = "delivered";
 
 /// Return the receipt in the words of this dialect. It has only two, and a message that can no
 /// longer arrive needs its own.
 pub fn status(state: ReceiptState) -> &'static str {
     match state {
-        ReceiptState::Stored | ReceiptState::Offering | ReceiptState::Uncertain => QUEUED,
+        ReceiptState::Stored | ReceiptState::Offering | ReceiptState::Uncertain => QUEUED_STATUS,
         ReceiptState::Offered
         | ReceiptState::Accepted
         | ReceiptState::Read
-        | ReceiptState::Archived => DELIVERED,
+        | ReceiptState::Archived => DELIVERED_STATUS,
         ReceiptState::Deleted
         | ReceiptState::Cancelled
         | ReceiptState::Expired
@@ -333,19 +333,19 @@ pub struct AgentInfo {
 
 /// Activity of an agent in this dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Work {
+pub enum SubState {
     Thinking,
     ToolUse,
 }
 
 impl AgentInfo {
     /// Return the activity of an active agent that has no open question.
-    pub fn works(&mut self, work: Option<Work>) {
-        let is_free = self.state == ACTIVE && !self.blocked_on_permission;
+    pub fn works(&mut self, work: Option<SubState>) {
+        let is_free = self.state == ACTIVE_STATE && !self.blocked_on_permission;
         if let Some(work) = work.filter(|_| is_free) {
             let (sub_state, label) = match work {
-                Work::Thinking => ("thinking", "Active (thinking)"),
-                Work::ToolUse => ("tool_use", "Active (tool use)"),
+                SubState::Thinking => ("thinking", "Active (thinking)"),
+                SubState::ToolUse => ("tool_use", "Active (tool use)"),
             };
             sub_state.clone_into(&mut self.sub_state);
             label.clone_into(&mut self.state_display_text);
@@ -356,8 +356,8 @@ impl AgentInfo {
         let (state, label) = match session.activity {
             Activity::Starting => ("initialized", "Initialized"),
             Activity::Idle => ("idle", "Idle"),
-            Activity::Working => (ACTIVE, "Active"),
-            Activity::Blocked => (ACTIVE, "Active (permission)"),
+            Activity::Working => (ACTIVE_STATE, "Active"),
+            Activity::Blocked => (ACTIVE_STATE, "Active (permission)"),
             Activity::Exited => ("exited", "Exited"),
         };
         let blocked = session.activity == Activity::Blocked;

@@ -8,9 +8,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 
 /// Exit status of a script that does not know the operation.
-pub const UNKNOWN: i32 = 2;
+pub const UNKNOWN_OP_STATUS: i32 = 2;
 /// Marker on standard error if an id is unknown.
-pub const NOT_FOUND: &str = "gc-mail-error:not-found";
+pub const NOT_FOUND_MARKER: &str = "gc-mail-error:not-found";
 /// Marker on standard error if a message is archived twice.
 pub const ALREADY_ARCHIVED: &str = "already archived";
 

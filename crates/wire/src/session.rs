@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Activity of an agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Activity {
+    #[default]
     Starting,
     Idle,
     Working,
@@ -19,14 +20,6 @@ pub enum Activity {
 }
 
 impl Activity {
-    pub const ALL: [Self; 5] = [
-        Self::Starting,
-        Self::Idle,
-        Self::Working,
-        Self::Blocked,
-        Self::Exited,
-    ];
-
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Starting => "starting",
@@ -45,7 +38,7 @@ impl fmt::Display for Activity {
 }
 
 /// One run of an agent. Times are RFC 3339.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
     pub name: String,
     pub activity: Activity,
@@ -84,12 +77,12 @@ pub struct Session {
     /// Error of the script that keeps its mail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mail_trouble: Option<MailTrouble>,
-    /// Reason why its HTTP door is not used.
+    /// Reason why its HTTP API is not used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub door: Option<String>,
     /// State of its loop.
     #[serde(rename = "loop", default, skip_serializing_if = "Option::is_none")]
-    pub build: Option<LoopStatus>,
+    pub loop_status: Option<LoopStatus>,
     /// Null while it runs.
     pub ended_at: Option<Timestamp>,
     /// `exit 0`, `signal 9` or `crashed`; null while it runs.
@@ -100,7 +93,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// A session that has just been started, with nothing known of its processes, mail and end.
+    /// Create a session that was just started: no process, mail or end is known.
     pub fn starting(
         name: &str,
         started_at: Timestamp,
@@ -111,30 +104,13 @@ impl Session {
         Self {
             name: name.to_owned(),
             activity: Activity::Starting,
-            blocked_on: None,
             since: started_at,
             evidence: "it was started".to_owned(),
-            pid: None,
-            child_pid: None,
-            socket: None,
             command: command.to_vec(),
             cwd: cwd.to_owned(),
             harness: harness.to_owned(),
-            version: None,
-            tested_versions: Vec::new(),
-            handed_over: None,
             started_at,
-            unread: 0,
-            queued: 0,
-            paused: None,
-            finished_since: None,
-            limited_until: None,
-            mail_trouble: None,
-            door: None,
-            build: None,
-            ended_at: None,
-            exit: None,
-            orphans: Vec::new(),
+            ..Self::default()
         }
     }
 }
@@ -155,7 +131,7 @@ pub struct LoopStatus {
     pub iteration: u64,
     /// Number of the last allowed iteration; 0 means no limit.
     pub max_iterations: u64,
-    pub status: Run,
+    pub status: RunStatus,
     /// Whether an iteration runs now.
     pub running: bool,
     pub interactive_mode: bool,
@@ -189,7 +165,7 @@ pub struct LoopStatus {
 }
 
 impl LoopStatus {
-    /// How the loop of `state` stands.
+    /// Convert the state of a loop.
     pub fn new(state: &LoopState, counts: TaskCounts) -> Self {
         let open = state.open.as_ref();
         let last = state.last.as_ref();
@@ -197,8 +173,8 @@ impl LoopStatus {
         let number = number.or_else(|| last.map(|last| last.number));
         let shown = |text: &String| text::one_line(text, 200);
         let (run, ended) = match &state.phase {
-            LoopPhase::Running => (Run::Running, None),
-            LoopPhase::Paused { .. } => (Run::Checkpointed, None),
+            LoopPhase::Running => (RunStatus::Running, None),
+            LoopPhase::Paused { .. } => (RunStatus::Checkpointed, None),
             LoopPhase::Ended { how, .. } => (run(how), Some(how.to_string())),
         };
         let goes_on = state.phase == LoopPhase::Running && !state.is_interactive;
@@ -228,8 +204,8 @@ impl LoopStatus {
     /// Like [`Self::new`], for a session that is gone: one without a recorded end was killed.
     pub fn without_runner(mut self) -> Self {
         self.running = false;
-        if self.status == Run::Running {
-            self.status = Run::Failed;
+        if self.status == RunStatus::Running {
+            self.status = RunStatus::Failed;
         }
         self
     }
@@ -247,7 +223,7 @@ impl LoopStatus {
     }
 
     fn doing(&self, now: Timestamp) -> String {
-        let is_live = matches!(self.status, Run::Running | Run::Checkpointed);
+        let is_live = matches!(self.status, RunStatus::Running | RunStatus::Checkpointed);
         let how = match (self.iteration, self.running) {
             (0, _) => "",
             (_, true) => " runs",
@@ -255,11 +231,11 @@ impl LoopStatus {
             (_, false) => " over",
         };
         let mut doing = how.to_owned();
-        if let (Some(at), Run::Running) = (self.again_at, self.status) {
+        if let (Some(at), RunStatus::Running) = (self.again_at, self.status) {
             let left = crate::time::length(at.duration_since(now));
             doing.push_str(&format!(", again in {left}"));
         }
-        let is_running = self.status == Run::Running;
+        let is_running = self.status == RunStatus::Running;
         let marks = [
             (is_live && self.interactive_mode, "interactive"),
             (is_running && self.stop_requested, "to stop after this"),
@@ -267,10 +243,13 @@ impl LoopStatus {
                 is_running && self.checkpoint_requested,
                 "to pause after this",
             ),
-            (self.status == Run::Checkpointed, "paused at a checkpoint"),
-            (self.status == Run::Completed, "complete"),
-            (self.status == Run::Stopped, "stopped"),
-            (self.status == Run::Failed, "failed"),
+            (
+                self.status == RunStatus::Checkpointed,
+                "paused at a checkpoint",
+            ),
+            (self.status == RunStatus::Completed, "complete"),
+            (self.status == RunStatus::Stopped, "stopped"),
+            (self.status == RunStatus::Failed, "failed"),
         ];
         for (_, mark) in marks.into_iter().filter(|(is_so, _)| *is_so) {
             doing.push_str(&format!(", {mark}"));
@@ -282,7 +261,7 @@ impl LoopStatus {
     }
 }
 
-/// Since when it does what it does.
+/// Return the start of the current iteration or pause, or else the end of the last one.
 fn since(state: &LoopState) -> Timestamp {
     let between = || state.last.as_ref().map(|last| last.ended_at);
     match &state.phase {
@@ -295,19 +274,19 @@ fn since(state: &LoopState) -> Timestamp {
     }
 }
 
-/// In the original's words.
-fn run(how: &LoopEnding) -> Run {
+/// Convert an ending to the original's words.
+fn run(how: &LoopEnding) -> RunStatus {
     match how {
-        LoopEnding::Complete(_) => Run::Completed,
-        LoopEnding::UsedUp | LoopEnding::Stopped => Run::Stopped,
-        LoopEnding::GaveUp(_) | LoopEnding::Failed(_) => Run::Failed,
+        LoopEnding::Complete(_) => RunStatus::Completed,
+        LoopEnding::UsedUp | LoopEnding::Stopped => RunStatus::Stopped,
+        LoopEnding::GaveUp(_) | LoopEnding::Failed(_) => RunStatus::Failed,
     }
 }
 
 /// State of a run in the original's words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Run {
+pub enum RunStatus {
     Running,
     Completed,
     Stopped,
@@ -342,7 +321,7 @@ pub struct Status {
     pub max_iterations: u64,
     pub current_story: Option<String>,
     pub agent: String,
-    pub status: Run,
+    pub status: RunStatus,
     pub interactive_mode: bool,
     pub mode_indicator: Mode,
     pub started_at: String,

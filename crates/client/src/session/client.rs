@@ -1,12 +1,12 @@
 //! Blocking JSON-RPC client for one session's socket, for short-lived commands.
 //!
-//! Sends one request at a time. Never reconnects or retries: the caller decides what a timeout means.
+//! Sends one request at a time. Never reconnects or retries: the caller decides what a timeout
+//! means.
 
 use posthaste_core::AgentName;
 use posthaste_store::Home;
-use posthaste_store::live::place::Place;
-use posthaste_store::live::reach;
-use posthaste_wire::client::{self, Heard};
+use posthaste_store::live::{SessionDir, reach};
+use posthaste_wire::client::{self, SessionLine};
 use posthaste_wire::method::{self, Method};
 use posthaste_wire::rpc::Failure;
 use std::io::{ErrorKind, Read, Write};
@@ -52,7 +52,7 @@ impl Client {
 
     /// Connect to the live session of `agent`, if it has one.
     pub fn connect_to(home: &Home, agent: &AgentName) -> Option<Self> {
-        let record = Place::of(home, agent).record()?;
+        let record = SessionDir::of(home, agent).record()?;
         Self::connect(&record.socket)
     }
 
@@ -90,11 +90,13 @@ impl Client {
         let deadline = Instant::now() + timeout;
         loop {
             let line = self.receive_line(deadline).ok_or(CallError::NoReply)?;
-            match client::hear(&line) {
-                Ok(Heard::Reply(reply)) if reply.is_to(self.last_id) || reply.id.is_none() => {
+            match client::parse_line(&line) {
+                Ok(SessionLine::Reply(reply))
+                    if reply.is_to(self.last_id) || reply.id.is_none() =>
+                {
                     return reply.read::<M>().map_err(CallError::Refused);
                 }
-                Ok(Heard::Reply(_) | Heard::Event(_) | Heard::Unknown) => {}
+                Ok(SessionLine::Reply(_) | SessionLine::Event(_) | SessionLine::Unknown) => {}
                 Err(_) => return Err(CallError::NoReply),
             }
         }

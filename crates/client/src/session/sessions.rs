@@ -6,8 +6,7 @@
 use super::client::{Client, LIVENESS_TIMEOUT, REQUEST_TIMEOUT};
 use posthaste_core::session::Run;
 use posthaste_core::{AgentName, Timestamp};
-use posthaste_store::live;
-use posthaste_store::live::place::{self, Place, Record};
+use posthaste_store::live::{self, SessionDir, SessionRecord};
 use posthaste_store::report::Result;
 use posthaste_store::{Home, Journal, Patience};
 use posthaste_wire::method;
@@ -24,12 +23,12 @@ pub const NO_RESPONSE: &str = "the session does not respond";
 /// Return all live sessions, sorted by name.
 pub fn running(home: &Home, patience: Patience, now: Timestamp) -> Result<Vec<Session>> {
     let mut asked = Vec::new();
-    for name in place::agents(home) {
-        let place = Place::of(home, &name);
-        if !place.is_held()? {
+    for name in live::agents(home) {
+        let session_dir = SessionDir::of(home, &name);
+        if !session_dir.is_held()? {
             continue;
         }
-        let Some(record) = place.record() else {
+        let Some(record) = session_dir.record() else {
             // It is only just starting.
             continue;
         };
@@ -63,9 +62,9 @@ pub fn is_silent(
     name: &AgentName,
     now: Timestamp,
 ) -> Result<bool> {
-    let place = Place::of(home, name);
-    match place.record() {
-        Some(record) if place.is_held()? => {
+    let session_dir = SessionDir::of(home, name);
+    match session_dir.record() {
+        Some(record) if session_dir.is_held()? => {
             let session = silent(home, patience, &record, now)?;
             Ok(session.is_some())
         }
@@ -80,11 +79,11 @@ fn live(
     name: &AgentName,
     now: Timestamp,
 ) -> Result<Option<Session>> {
-    let place = Place::of(home, name);
-    if !place.is_held()? {
+    let session_dir = SessionDir::of(home, name);
+    if !session_dir.is_held()? {
         return Ok(None);
     }
-    let Some(record) = place.record() else {
+    let Some(record) = session_dir.record() else {
         return Ok(None);
     };
     let answer = Client::connect(&record.socket)
@@ -122,10 +121,10 @@ pub fn latest(
     }
 }
 
-/// Return whether a run without a recorded end has crashed: its lock is free, and neither its end nor
-/// a newer run was recorded meanwhile.
+/// Return whether a run without a recorded end has crashed: its lock is free, and neither its end
+/// nor a newer run was recorded meanwhile.
 pub fn has_crashed(home: &Home, journal: &mut Journal, run: &Run) -> Result<bool> {
-    if run.end.is_some() || Place::of(home, &run.agent).is_held()? {
+    if run.end.is_some() || SessionDir::of(home, &run.agent).is_held()? {
         return Ok(false);
     }
     let latest = journal.session(&run.agent)?;
@@ -137,7 +136,7 @@ pub fn has_crashed(home: &Home, journal: &mut Journal, run: &Run) -> Result<bool
 fn silent(
     home: &Home,
     patience: Patience,
-    record: &Record,
+    record: &SessionRecord,
     now: Timestamp,
 ) -> Result<Option<Session>> {
     let name = &record.launch.name;
@@ -145,7 +144,7 @@ fn silent(
     if let Some(mut journal) = Journal::open_existing(home.clone(), patience)? {
         let run = journal.session(name)?;
         let is_it = run.is_some_and(|run| run.started.run == record.run && run.end.is_none());
-        if !is_it || !Place::of(home, name).is_held()? {
+        if !is_it || !SessionDir::of(home, name).is_held()? {
             return Ok(None);
         }
         unread = journal.count(name, now)?.unread;
@@ -196,7 +195,7 @@ pub fn ended(journal: &mut Journal, run: &Run, now: Timestamp) -> Result<Session
         evidence: evidence.to_owned(),
         unread,
         queued,
-        build: looped.map(LoopStatus::without_runner),
+        loop_status: looped.map(LoopStatus::without_runner),
         ended_at,
         exit: Some(exit),
         orphans,

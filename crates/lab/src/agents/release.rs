@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 /// Environment variable that tells the inside of the namespace, which has no network, the releases
 /// that were chosen outside.
-pub const RELEASES: &str = "PH_LAB_RELEASES";
+pub(super) const RELEASES: &str = "PH_LAB_RELEASES";
 
 /// One version of one agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,7 +90,7 @@ impl Release {
     }
 
     /// Encode releases for [`RELEASES`].
-    pub fn encode(releases: &[Self]) -> OsString {
+    pub(super) fn encode(releases: &[Self]) -> OsString {
         let mut text = String::new();
         for Self { agent, version } in releases {
             let _ = writeln!(text, "{} {version}", agent.name());

@@ -9,7 +9,7 @@ use posthaste_lab::{
     stored, text_of,
 };
 use posthaste_store::operation::Post;
-use posthaste_store::{Error, Hint, Home, Journal, Listing, Patience, files};
+use posthaste_store::{Error, Home, Journal, Listing, Patience, files};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;

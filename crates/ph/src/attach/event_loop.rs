@@ -57,7 +57,7 @@ impl EventLoop<'_> {
             let is_late = begun.elapsed() >= GUARDIAN_DELAY;
             if guardian.is_none() && (self.view.has_drawn() || is_late) {
                 // A failed start is not retried, hence the nested option.
-                guardian = Some(Guardian::start(self.terminal.before()));
+                guardian = Some(Guardian::start(&self.terminal.before));
             }
             let unguarded = guardian.is_none().then(|| begun + GUARDIAN_DELAY);
             let deadline = self.view.deadline().into_iter().chain(unguarded).min();
@@ -84,7 +84,7 @@ impl EventLoop<'_> {
             (self.signals.as_fd(), PollFlags::IN),
             (stdin(), when(view.wants_keys(), PollFlags::IN)),
             (self.stream.as_fd(), session),
-            (self.terminal.screen().as_fd(), screen),
+            (self.terminal.screen.as_fd(), screen),
         ];
         let events = poll::wait(wanted.map(|(fd, flags)| (Some(fd), flags)), deadline)?;
         let [signals, keys, session, _] =
@@ -109,7 +109,7 @@ impl EventLoop<'_> {
                     signals::stop();
                 }
                 SignalEvent::Continued => {
-                    self.terminal.retake().map_err(broken)?;
+                    self.terminal.take().map_err(broken)?;
                     self.view.continued(terminal::size());
                     *guardian = None;
                 }
@@ -152,7 +152,7 @@ impl EventLoop<'_> {
         }
         // While this process is stopped, the terminal belongs to another one.
         while self.terminal.is_raw() && !self.view.to_screen.is_empty() {
-            match self.terminal.screen().write(self.view.to_screen.waiting()) {
+            match self.terminal.screen.write(self.view.to_screen.waiting()) {
                 Ok(written) => self.view.to_screen.written(written),
                 Err(Errno::AGAIN | Errno::INTR) => break,
                 Err(_) => return Some(AttachEnd::Killed(SIGHUP)),
@@ -170,9 +170,7 @@ impl EventLoop<'_> {
                     self.terminal.set_program_ended();
                 }
                 let last = self.view.to_screen.waiting();
-                self.terminal
-                    .screen()
-                    .write_within(last, LAST_OUTPUT_TIMEOUT);
+                self.terminal.screen.write_within(last, LAST_OUTPUT_TIMEOUT);
             }
             AttachEnd::Detached | AttachEnd::Killed(_) => {}
         }

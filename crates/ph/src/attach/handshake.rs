@@ -7,14 +7,14 @@ use posthaste_core::text;
 use posthaste_store::live::reach;
 use posthaste_store::report::{Report, Result};
 use posthaste_wire::plain::{Attach, Reply, Request};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
 /// Timeout for reads and writes of the handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-const MAX_REPLY_BYTES: usize = 64 << 10;
+const MAX_REPLY_BYTES: u64 = 64 << 10;
 
 /// Connect and attach. Return the connection and the first bytes of its frames.
 pub(super) fn connect(
@@ -70,24 +70,17 @@ fn attach_request(options: &AttachOptions, size: Size) -> Vec<u8> {
 
 /// Read one line. Return the line and the bytes that were read after it.
 fn read_line(stream: &mut impl Read) -> std::io::Result<(Vec<u8>, Vec<u8>)> {
+    let mut reader = BufReader::new(stream);
     let mut line = Vec::new();
-    let mut buffer = [0; 4096];
-    loop {
-        let read = match stream.read(&mut buffer) {
-            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
-            Ok(read) => &buffer[..read],
-            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
-        };
-        if let Some(end) = memchr::memchr(b'\n', read) {
-            line.extend_from_slice(&read[..end]);
-            return Ok((line, read[end + 1..].to_vec()));
-        }
-        line.extend_from_slice(read);
-        if line.len() > MAX_REPLY_BYTES {
-            return Err(ErrorKind::InvalidData.into());
-        }
+    let mut limited = reader.by_ref().take(MAX_REPLY_BYTES);
+    limited.read_until(b'\n', &mut line)?;
+    if line.pop_if(|byte| *byte == b'\n').is_none() {
+        return Err(match line.len() as u64 == MAX_REPLY_BYTES {
+            true => ErrorKind::InvalidData.into(),
+            false => ErrorKind::UnexpectedEof.into(),
+        });
     }
+    Ok((line, reader.buffer().to_vec()))
 }
 
 fn check_reply(line: &[u8]) -> std::result::Result<(), String> {

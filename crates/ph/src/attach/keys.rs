@@ -12,7 +12,7 @@ const ESCAPE_KEY: Token = Token::Key {
 
 /// The name of the key that begins every command.
 pub(super) const PREFIX: &str = "Ctrl+\\";
-/// The byte that it sends in the classic encoding, and as a key with modifiers.
+/// The prefix key in the classic encoding, and as a key with modifiers.
 const PREFIX_BYTE: Token = Token::Byte(0x1c);
 const PREFIX_KEY: Token = Token::Key {
     code: b'\\' as u32,

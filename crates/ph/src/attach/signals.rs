@@ -1,5 +1,5 @@
-//! The signals of an attached client, as a descriptor to wait on. A signal handler only records that
-//! its signal arrived; the event loop acts on it.
+//! The signals of an attached client, as a descriptor to wait on. A signal handler only records
+//! that its signal arrived; the event loop acts on it.
 
 use posthaste_session::poll::{self, SignalPipe};
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGWINCH};

@@ -10,6 +10,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::stdio::{stdin, stdout};
 use rustix::termios::{OptionalActions, QueueSelector, Termios};
+use std::ops::Deref;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,8 +35,8 @@ pub(crate) fn reset_sequence(next_line: NextLine) -> Vec<u8> {
     [b"\x1b\\", posthaste_screen::leave_sequence(), line].concat()
 }
 
-/// Push the window's title on the terminal's title stack, and pop it. Terminals without such a stack
-/// ignore both.
+/// Push the window's title on the terminal's title stack, and pop it. Terminals without such a
+/// stack ignore both.
 const PUSH_TITLE: &[u8] = b"\x1b[22;2t";
 const POP_TITLE: &[u8] = b"\x1b[23;2t";
 
@@ -115,17 +116,17 @@ pub(super) fn size() -> Size {
     }
 }
 
-struct TerminalState {
-    before: Termios,
-    screen: TerminalOutput,
-    /// Whether raw mode is set.
+pub(super) struct TerminalState {
+    /// The modes to restore.
+    pub(super) before: Termios,
+    pub(super) screen: TerminalOutput,
     is_raw: AtomicBool,
-    /// Whether the program has ended.
     has_program_ended: AtomicBool,
 }
 
 impl TerminalState {
-    fn take(&self) -> rustix::io::Result<()> {
+    /// Set raw mode, again after [`Self::restore`].
+    pub(super) fn take(&self) -> rustix::io::Result<()> {
         let mut raw = self.before.clone();
         raw.make_raw();
         rustix::termios::tcsetattr(stdin(), OptionalActions::Now, &raw)?;
@@ -134,7 +135,16 @@ impl TerminalState {
         Ok(())
     }
 
-    fn restore(&self) {
+    pub(super) fn is_raw(&self) -> bool {
+        self.is_raw.load(Ordering::SeqCst)
+    }
+
+    /// Note that the program has ended, so that the shell continues below its last line.
+    pub(super) fn set_program_ended(&self) {
+        self.has_program_ended.store(true, Ordering::SeqCst);
+    }
+
+    pub(super) fn restore(&self) {
         if self.is_raw.swap(false, Ordering::SeqCst) {
             let next_line = if self.has_program_ended.load(Ordering::SeqCst) {
                 NextLine::Below
@@ -149,8 +159,9 @@ impl TerminalState {
     }
 }
 
-/// Write the [`reset_sequence`] and restore the title. If the terminal accepts no output, drop its pending
-/// output. Drop pending input too: mouse reports and replies to the program are not for the shell.
+/// Write the [`reset_sequence`] and restore the title. If the terminal accepts no output, drop its
+/// pending output. Drop pending input too: mouse reports and replies to the program are not for the
+/// shell.
 pub(super) fn reset(screen: &TerminalOutput, next_line: NextLine) {
     if !screen.has_room(Duration::ZERO) {
         let _ = rustix::termios::tcflush(screen, QueueSelector::OFlush);
@@ -181,32 +192,13 @@ impl RawTerminal {
         state.take()?;
         Ok(Self { state })
     }
+}
 
-    /// Set raw mode again after [`Self::restore`].
-    pub(super) fn retake(&self) -> rustix::io::Result<()> {
-        self.state.take()
-    }
+impl Deref for RawTerminal {
+    type Target = TerminalState;
 
-    pub(super) fn restore(&self) {
-        self.state.restore();
-    }
-
-    /// Note that the program has ended, so that the shell continues below its last line.
-    pub(super) fn set_program_ended(&self) {
-        self.state.has_program_ended.store(true, Ordering::SeqCst);
-    }
-
-    pub(super) fn is_raw(&self) -> bool {
-        self.state.is_raw.load(Ordering::SeqCst)
-    }
-
-    /// The modes to restore.
-    pub(super) fn before(&self) -> &Termios {
-        &self.state.before
-    }
-
-    pub(super) fn screen(&self) -> &TerminalOutput {
-        &self.state.screen
+    fn deref(&self) -> &TerminalState {
+        &self.state
     }
 }
 

@@ -1,5 +1,6 @@
 //! The state of an attached client: which bytes go to the session, which to the screen, and when
-//! the client ends. Has no file descriptor and no clock: the event loop passes in bytes and the time.
+//! the client ends. Has no file descriptor and no clock: the event loop passes in bytes and the
+//! time.
 
 use super::keys::{KeySplitter, PREFIX, Typed};
 use super::{AttachEnd, AttachOptions, Size, status_line};
@@ -13,8 +14,8 @@ const NOTICE_DURATION: Duration = Duration::from_secs(4);
 /// Size of the screen's queue at which output from the session is no longer read. One frame may
 /// exceed it.
 const OUTPUT_QUEUE_BYTES: usize = 64 << 10;
-/// Size of the session's queue at which keys are no longer read. It is large, so that the prefix key
-/// is read even behind a large paste.
+/// Size of the session's queue at which keys are no longer read. It is large, so that the prefix
+/// key is read even behind a large paste.
 const KEY_QUEUE_BYTES: usize = 1 << 20;
 
 /// Bytes that wait to be written to one descriptor.
@@ -274,8 +275,8 @@ impl View {
                 self.send_control(&FromClient::Redraw);
             }
             Some(line) if self.drawn.as_ref() != Some(&line) => {
-                // Inside an escape sequence, our line would break the sequence; behind a full queue, it
-                // would be drawn too late.
+                // Inside an escape sequence, our line would break the sequence; behind a full
+                // queue, it would be drawn too late.
                 if self.boundary.is_here() && self.wants_output() {
                     self.to_screen.push(&status_line::draw(&line, self.size));
                     self.drawn = Some(line);

@@ -1,7 +1,7 @@
 //! The command line: one file per verb, named like the verb.
 //!
-//! Each verb has an `Args` struct, whose doc comments are its help text, and a function `run` from a
-//! context and these arguments to an exit code. Delivery rules are in the core, storage is in the
+//! Each verb has an `Args` struct, whose doc comments are its help text, and a function `run` from
+//! a context and these arguments to an exit code. Delivery rules are in the core, storage is in the
 //! store.
 
 pub(crate) mod admin;
@@ -12,6 +12,7 @@ mod mail;
 mod names;
 mod prelude;
 mod session;
+pub(crate) mod times;
 
 pub(crate) use mail::check::{Caller, reminder};
 
@@ -30,8 +31,8 @@ use posthaste_store::report::{Code, Result};
 use session::{attach, ls, nudge, pause, peek, replay, restart, run, status, stop};
 use std::process::ExitCode;
 
-/// The variable that a completion script sets. It has a name of its own, because clap's default could be
-/// set for another program and would turn every command into a completion.
+/// The variable that a completion script sets. It has a name of its own, because clap's default
+/// could be set for another program and would turn every command into a completion.
 pub(crate) const COMPLETE: &str = "PH_COMPLETE";
 
 const ABOUT: &str = "The post office for coding agents";
@@ -77,59 +78,64 @@ impl CommandFactory for Cli {
     }
 }
 
+// In the order of `ph --help`; `help/groups.rs` has the headings. (A doc comment would become the
+// description of `ph`.)
 #[derive(Debug, Subcommand)]
 enum Verb {
     Run(run::Args),
-    Build(build::Args),
     Attach(attach::Args),
     Ls(ls::Args),
     Status(status::Args),
     Peek(peek::Args),
     Replay(replay::Args),
-    Stop(stop::Args),
-    Restart(restart::Args),
-    Pause(pause::PauseArgs),
-    Unpause(pause::UnpauseArgs),
-    Checkpoint(checkpoint::Args),
-    Resume(checkpoint::ResumeArgs),
-    Inject(inject::Args),
-    Interactive(interactive::Args),
     Asks(asks::Args),
     Answer(answer::Args),
     Nudge(nudge::Args),
+    Pause(pause::PauseArgs),
+    Unpause(pause::UnpauseArgs),
+    Restart(restart::Args),
+    Stop(stop::Args),
+
     Send(send::Args),
     #[command(hide = true)]
     Message(message::Args),
     Inbox(inbox::Args),
     Read(read::Args),
-    Show(show::Args),
     Reply(reply::Args),
     Thread(thread::Args),
-    Archive(change::ArchiveArgs),
-    Delete(change::DeleteArgs),
+    Search(search::Args),
+    Count(count::Args),
+    Check(check::Args),
+    Show(show::Args),
+    Why(why::Args),
+    Cancel(change::CancelArgs),
     MarkRead(change::ReadArgs),
     MarkUnread(change::UnreadArgs),
-    Count(count::Args),
-    Search(search::Args),
-    Check(check::Args),
-    Cancel(change::CancelArgs),
-    Why(why::Args),
+    Archive(change::ArchiveArgs),
+    Delete(change::DeleteArgs),
+    Log(log::Args),
+
+    Build(build::Args),
+    Checkpoint(checkpoint::Args),
+    Resume(checkpoint::ResumeArgs),
+    Inject(inject::Args),
+    Interactive(interactive::Args),
     Task(task::Args),
     Note(note::Args),
-    Log(log::Args),
-    Export(export::Args),
-    Import(import::Args),
-    Harness(harness::Args),
+
+    Demo(demo::Args),
+    Doctor(doctor::Args),
+    Config(config::Args),
+    Trust(trust::Args),
+    Hooks(hooks::Args),
     #[command(hide = true)]
     Hook(hook::Args),
-    Hooks(hooks::Args),
+    Harness(harness::Args),
     #[command(hide = true)]
     Provider(provider::Args),
     Mcp(mcp::Args),
-    Config(config::Args),
-    Doctor(doctor::Args),
-    Trust(trust::Args),
-    Demo(demo::Args),
+    Export(export::Args),
+    Import(import::Args),
     Completions(completions::Args),
     Man(man::Args),
     Help(help::Args),

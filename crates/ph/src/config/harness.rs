@@ -1,4 +1,4 @@
-//! Settings about one kind of agent, under the name of its harness.
+//! The settings of each kind of agent, under the name of its harness.
 //!
 //! ```toml
 //! [harness.codex]

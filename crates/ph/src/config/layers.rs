@@ -2,13 +2,13 @@
 
 use super::harness::{self, Harnesses};
 use super::{Config, SETTINGS, Setting, misspelt};
+use crate::cli::times::parse_duration;
 use crate::output::note;
 use posthaste_client::roster::{self, Roster};
 use posthaste_client::settings::{NamedSetting, SettingSource};
 use posthaste_core::text;
 use posthaste_store::data_file;
 use posthaste_store::report::{Report, Result};
-use posthaste_store::times::parse_duration;
 use rustix::fs::OFlags;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -268,10 +268,10 @@ fn flatten(key: String, value: &toml::Value, found: &mut Vec<(String, Option<Str
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::times::TimeStyle;
     use crate::config::MailStore;
     use anstream::ColorChoice;
     use posthaste_core::Priority;
-    use posthaste_store::times::TimeStyle;
 
     fn load(text: &str) -> Result<Layers> {
         let dir = tempfile::tempdir().unwrap();

@@ -13,12 +13,12 @@ pub(crate) use layers::{Layers, SettingsFile};
 pub(crate) use mail::MailStore;
 pub(crate) use misspelt::misspelt_variables;
 
+use crate::cli::times::TimeStyle;
 use anstream::ColorChoice;
 use posthaste_client::roster::Roster;
 use posthaste_core::{Limits, Priority};
 use posthaste_store::Patience;
 use posthaste_store::report::Result;
-use posthaste_store::times::TimeStyle;
 use std::time::Duration;
 
 pub(crate) struct Setting {

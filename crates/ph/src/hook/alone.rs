@@ -4,7 +4,6 @@
 use crate::cli::admin::hook::Args;
 use crate::cli::{self, Caller};
 use crate::context::{Context, GlobalOptions};
-use crate::output;
 use posthaste_core::AgentName;
 use posthaste_store::report::Report;
 
@@ -39,8 +38,6 @@ fn try_inject(call: &Args, agent: &AgentName, event: &str, payload: &str) -> Res
     let Some(reminder) = cli::reminder(&mut context, agent, Caller::Hook, complain)? else {
         return Ok(());
     };
-    let printed = output::all_to_stdout(hooks.format.print(event, &reminder.text).as_bytes());
-    let printed = printed.map_err(|error| error.to_string());
-    reminder.settle(&context, printed.as_ref().map_err(String::as_str))?;
-    printed.map_err(|error| Report::storage(format!("cannot print the agent's mail: {error}")))
+    let text = hooks.format.print(event, &reminder.text);
+    reminder.print(&context, &text)
 }

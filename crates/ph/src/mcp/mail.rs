@@ -242,10 +242,7 @@ struct RunningAgent {
 pub(super) fn agents(options: &GlobalOptions) -> Result<ToolReply> {
     let running: Vec<RunningAgent> = parse(&capture(&["ls"], options)?)?;
     let context = Context::new(options)?;
-    let mut names = match context.reader()? {
-        Some(mut journal) => journal.agents()?,
-        None => Vec::new(),
-    };
+    let mut names = context.query(posthaste_store::Journal::agents)?;
     let (me, _) = context.me()?;
     names.extend([AgentName::human(), me.clone()]);
     names.retain(|name| running.iter().all(|one| one.name != name.as_str()));

@@ -19,7 +19,8 @@ use posthaste_core::{AgentName, text};
 use posthaste_store::report::{Code, Report, Result};
 use std::io::IsTerminal;
 
-/// Maximum number of threads: those that run verbs, and two for standard streams that are not pipes.
+/// Maximum number of threads: those that run verbs, and two for standard streams that are not
+/// pipes.
 const MAX_THREADS: usize = 18;
 
 /// Serve the protocol on standard input and output until the input ends or a signal arrives.

@@ -1,6 +1,7 @@
 //! The tools: name, description, arguments and code of each in one row.
 //!
-//! A row is both the schema for agents and the struct into which the arguments of a call are parsed.
+//! A row is both the schema for agents and the struct into which the arguments of a call are
+//! parsed.
 
 use super::argument::{
     Argument, ArgumentDoc, Category, FirstStatus, MailPriority, NewStatus, Number,

@@ -1,4 +1,4 @@
-//! Rows in columns.
+//! Prints rows in columns.
 
 use super::Output;
 use anstyle::Style;

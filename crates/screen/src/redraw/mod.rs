@@ -6,6 +6,8 @@
 
 mod painter;
 pub(crate) mod pen;
+#[cfg(test)]
+mod tests;
 
 pub use painter::Painter;
 
@@ -20,32 +22,33 @@ use alacritty_terminal::vte::ansi::{CharsetIndex, CursorShape, KeyboardModes, St
 use pen::{Links, Pen, alike, untouched};
 use std::io::Write;
 
-pub(crate) const BEGIN: &[u8] = b"\x1b[?2026h";
-pub(crate) const END: &[u8] = b"\x1b[?2026l";
+pub(crate) const BEGIN_UPDATE: &[u8] = b"\x1b[?2026h";
+pub(crate) const END_UPDATE: &[u8] = b"\x1b[?2026l";
 
 /// Bring the terminal from any state to a known one: a soft reset, then each setting, because
 /// terminals differ in what a soft reset covers. Moves the cursor.
-pub(crate) const RESET: &[u8] = b"\x1b[!p\
+pub(crate) const RESET_MODES: &[u8] = b"\x1b[!p\
     \x1b[?1;5;6;9;25;69;1000;1002;1003;1004;1005;1006;1015;2004l\x1b[?7h\x1b[4;20l\x1b>\
     \x1b[<99u\x1b[=0u\x1b[>4;0m\x1b[?5W\x1b[r";
 
 /// Plain writing from the top left of an empty screen. Does not "erase all", which clears the
 /// scrollback in some terminals.
-pub(crate) const BLANK: &[u8] = b"\x1b(B\x1b)B\x1b*B\x1b+B\x0f\x1b]8;;\x1b\\\x1b[m\x1b[H\x1b[J";
+pub(crate) const CLEAR_SCREEN: &[u8] =
+    b"\x1b(B\x1b)B\x1b*B\x1b+B\x0f\x1b]8;;\x1b\\\x1b[m\x1b[H\x1b[J";
 
-const MAIN: &[u8] = b"\x1b[?1049l";
-pub(crate) const ALTERNATE: &[u8] = b"\x1b[?1049h";
+const SHOW_MAIN: &[u8] = b"\x1b[?1049l";
+pub(crate) const SHOW_ALTERNATE: &[u8] = b"\x1b[?1049h";
 
 /// Undo a program's changes to a person's own terminal, except the title, which its owner restores.
 /// The cursor stays, or returns to its position before the alternate screen: sequences that move it
 /// are between saving and restoring. A restored origin mode is harmless because the margins are
 /// reset by then.
-const LEAVE: &[u8] = b"\x1b[?2026l\x1b[<99u\x1b[=0u\x1b7\x1b[?6;69l\x1b[r\x1b8\x1b[?1049l\
+const LEAVE_SEQUENCE: &[u8] = b"\x1b[?2026l\x1b[<99u\x1b[=0u\x1b7\x1b[?6;69l\x1b[r\x1b8\x1b[?1049l\
     \x1b[<99u\x1b[=0u\x1b[>4;0m\x1b[?1;5;9;1000;1002;1003;1004;1005;1006;1015;2004l\x1b[?7;25h\
     \x1b[4;20l\x1b>\x1b(B\x1b)B\x1b*B\x1b+B\x0f\x1b]8;;\x1b\\\x1b[0 q\x1b[m";
 
 /// Modes that are off until a program sets them.
-const MODES: [(TermMode, usize); 9] = [
+const OFF_BY_DEFAULT_MODES: [(TermMode, usize); 9] = [
     (TermMode::APP_CURSOR, 1),
     (TermMode::MOUSE_REPORT_CLICK, 1000),
     (TermMode::MOUSE_DRAG, 1002),
@@ -59,7 +62,7 @@ const MODES: [(TermMode, usize); 9] = [
 
 /// Return the bytes that give a terminal back to its person.
 pub fn leave_sequence() -> &'static [u8] {
-    LEAVE
+    LEAVE_SEQUENCE
 }
 
 /// Make a terminal of the same size show this screen, ready for the raw output that follows. Does
@@ -67,14 +70,14 @@ pub fn leave_sequence() -> &'static [u8] {
 pub fn redraw(screen: &Screen) -> Vec<u8> {
     let emulator = screen.emulator();
     let mut out = Vec::with_capacity(4096);
-    out.extend_from_slice(BEGIN);
-    out.extend_from_slice(MAIN);
-    out.extend_from_slice(RESET);
-    out.extend_from_slice(BLANK);
+    out.extend_from_slice(BEGIN_UPDATE);
+    out.extend_from_slice(SHOW_MAIN);
+    out.extend_from_slice(RESET_MODES);
+    out.extend_from_slice(CLEAR_SCREEN);
     if let Some(behind) = &emulator.behind {
         out.extend_from_slice(behind);
-        out.extend_from_slice(ALTERNATE);
-        out.extend_from_slice(BLANK);
+        out.extend_from_slice(SHOW_ALTERNATE);
+        out.extend_from_slice(CLEAR_SCREEN);
     }
     canvas(&mut out, emulator.term.grid());
     title(&mut out, screen);
@@ -82,7 +85,7 @@ pub fn redraw(screen: &Screen) -> Vec<u8> {
     keys(&mut out, &emulator.keys, emulator.key_flags());
     tabs(&mut out, emulator);
     finish(&mut out, emulator);
-    out.extend_from_slice(END);
+    out.extend_from_slice(END_UPDATE);
     out
 }
 
@@ -182,7 +185,7 @@ fn title(out: &mut Vec<u8>, screen: &Screen) {
     }
 }
 
-/// Set the modes that affect keys, mouse and cursor, starting from [`RESET`].
+/// Set the modes that affect keys, mouse and cursor, starting from [`RESET_MODES`].
 pub(crate) fn modes(out: &mut Vec<u8>, emulator: &Emulator) {
     let mode = emulator.mode();
     let extra = emulator.extra;
@@ -191,7 +194,7 @@ pub(crate) fn modes(out: &mut Vec<u8>, emulator: &Emulator) {
         (extra.press_mouse, 9),
         (extra.decimal_mouse, 1015),
     ];
-    let known = MODES
+    let known = OFF_BY_DEFAULT_MODES
         .iter()
         .map(|&(flag, code)| (mode.contains(flag), code));
     let set = known.chain(extras).filter(|&(on, _)| on);
@@ -313,174 +316,4 @@ fn place(out: &mut Vec<u8>, grid: &Grid<Cell>, cursor: &Cursor<Cell>, top: usize
 
 pub(crate) fn goto(out: &mut Vec<u8>, row: usize, column: usize) {
     let _ = write!(out, "\x1b[{};{}H", row + 1, column + 1);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::test_output::{Likeness, state, stream};
-    use crate::{Painter, Size};
-    use proptest::prelude::*;
-
-    const SIZE: Size = Size { cols: 12, rows: 6 };
-
-    fn fed(bytes: &[u8]) -> Screen {
-        let mut screen = Screen::new(SIZE, 10);
-        screen.feed(bytes);
-        screen.stop_sync();
-        screen
-    }
-
-    /// Return the screen of an attached terminal after a redraw, starting from the output `before`.
-    fn redrawn(screen: &Screen, before: &[u8]) -> Screen {
-        let mut other = fed(before);
-        other.feed(&redraw(screen));
-        other
-    }
-
-    #[track_caller]
-    fn same(one: &Screen, other: &Screen) {
-        assert_eq!(state(one, Likeness::State), state(other, Likeness::State));
-    }
-
-    /// Return whether output can bring the cursor to its position. A redraw cannot do more.
-    fn reachable(screen: &Screen) -> bool {
-        let emulator = screen.emulator();
-        let (row, _) = screen.cursor();
-        !emulator.mode().contains(TermMode::ORIGIN) || emulator.region.contains(&row)
-    }
-
-    #[test]
-    fn a_redraw_restores_the_screen() {
-        let check = |bytes: &str| {
-            let screen = fed(bytes.as_bytes());
-            same(&screen, &redrawn(&screen, b""));
-        };
-        check("");
-        check("plain\r\n  text\r\n\r\n\r\nend");
-        check("\x1b[1;31mred\x1b[44mbehind\x1b[m plain");
-        check("日本語 e\u{301} 👩\u{200d}💻 wrapped 漢字漢字漢字");
-        check("012345678901\x1b[7m");
-        check("\x1b[5;1H0123456789日");
-        check("\x1b[2;4r\x1b[?6h\x1b[2;3Hx");
-        check("main\x1b[?1049h\x1b[2;2Halternate\x1b[31m");
-        check("\x1b[?1;1002;1006;1004;2004h\x1b[?25l\x1b=\x1b[5 q\x1b[>1u\x1b[>5u\x1b[>4;2m");
-        check("\x1b[3g\x1b[1;5H\x1bH\x1b[1;9H\x1bH\x1b(0lqk\x1b)0\x0e");
-        check("\x1b]2;a title\x07\x1b]8;;http://x.test/\x1b\\link");
-        check("\x1b[3;3H\x1b[32m\x1b7\x1b[m\x1b[1;1H\x1b[4h\x1b[20h\x1b[?7l");
-        check("\x1b[41m\x1b[2J\x1b[1;1Hon red");
-    }
-
-    #[test]
-    fn wrapped_lines_stay_joined() {
-        for text in [
-            "one line that wraps twice",
-            "abcdefghijk日本",
-            "0123456789日x",
-            "            b",
-        ] {
-            let screen = fed(text.as_bytes());
-            let other = redrawn(&screen, b"");
-            assert_eq!(other.recent(5), screen.recent(5));
-            assert_eq!(other.recent(5).len(), 1, "{text}");
-        }
-    }
-
-    #[test]
-    fn the_main_screen_is_restored() {
-        let mut screen = fed(b"\x1b[32mmain\x1b[2;3Hscreen\x1b[>3u\x1b[?1049h\x1b[2Jother\x1b[>9u");
-        let mut other = redrawn(&screen, b"");
-        for one in [&mut screen, &mut other] {
-            one.feed(b"\x1b[?1049l!");
-        }
-        same(&screen, &other);
-        assert_eq!(screen.text(None)[1], "  screen!");
-    }
-
-    #[test]
-    fn the_hidden_main_screen_is_resized() {
-        let mut screen = fed(b"main screen here\x1b[?1049h\x1b[Hother");
-        let size = Size { cols: 8, rows: 5 };
-        screen.resize(size);
-        assert_eq!(screen.text(None)[0], "other");
-        let mut other = Screen::new(size, 10);
-        other.feed(&redraw(&screen));
-        same(&screen, &other);
-        other.feed(b"\x1b[?1049l");
-        screen.feed(b"\x1b[?1049l");
-        assert_eq!(screen.text(None)[..2], ["main scr", "een here"]);
-        same(&screen, &other);
-    }
-
-    #[test]
-    fn leaving_moves_the_cursor_only_while_it_is_saved() {
-        let place = |what: &[u8]| {
-            leave_sequence()
-                .windows(what.len())
-                .position(|piece| piece == what)
-        };
-        let (save, restore) = (place(b"\x1b7").unwrap(), place(b"\x1b8").unwrap());
-        for moves in [&b"\x1b[?6"[..], b"\x1b[r"] {
-            let at = place(moves).unwrap();
-            assert!(save < at && at < restore, "{}", moves.escape_ascii());
-        }
-    }
-
-    #[test]
-    fn leaving_undoes_a_programs_changes() {
-        for program in [
-            "\x1b[?1;1002;1003;1006;1004;2004;5;9;1015h\x1b[?25;7l\x1b=\x1b[5 q\x1b[>4;2m\x1b[4;20h",
-            "\x1b[>5u\x1b[>1u\x1b[31m\x1b(0\x1b)0\x0e\x1b[2;4r\x1b[?6h\x1b[?2026h",
-            "\x1b[>1u\x1b[?1049h\x1b[>5u\x1b[31;4m\x1b]8;;http://x.test\x07",
-        ] {
-            let mut screen = fed(program.as_bytes());
-            screen.feed(leave_sequence());
-            screen.feed(b"\x1b7\x1b[H\x1b[J");
-            let mut fresh = fed(b"\x1b7");
-            for one in [&mut screen, &mut fresh] {
-                one.feed(b"\x1b[1;1H\x1b7");
-            }
-            same(&screen, &fresh);
-        }
-    }
-
-    #[test]
-    fn titles_and_links_contain_no_control_characters() {
-        let screen = fed("\x1b]2;a\u{9b}31mb\x07\x1b]8;;http://x\u{9c}y\x07link".as_bytes());
-        let drawn = String::from_utf8(redraw(&screen)).unwrap();
-        assert!(!drawn.contains(['\u{9b}', '\u{9c}']), "{drawn:?}");
-    }
-
-    proptest! {
-        #[test]
-        fn raw_output_can_follow_a_redraw(
-            a in stream(40), b in stream(20), before in stream(10),
-        ) {
-            let mut screen = fed(a.as_bytes());
-            prop_assume!(reachable(&screen));
-            // A title or a wheel mode that was never set is not reset.
-            let before = before.replace("\x1b]2;a title\x07", "").replace("\x1b[?1007l", "");
-            let mut other = redrawn(&screen, before.as_bytes());
-            prop_assert_eq!(state(&screen, Likeness::State), state(&other, Likeness::State));
-            for one in [&mut screen, &mut other] {
-                one.feed(b.as_bytes());
-                one.stop_sync();
-            }
-            prop_assert_eq!(state(&screen, Likeness::State), state(&other, Likeness::State));
-        }
-
-        #[test]
-        fn a_painter_keeps_up(parts in prop::collection::vec(stream(15), 1..5)) {
-            let mut screen = fed(b"");
-            let mut other = fed(b"leftover\x1b[31m\x1b[2;3r");
-            let mut painter = Painter::new(SIZE);
-            for part in parts {
-                screen.feed(part.as_bytes());
-                screen.stop_sync();
-                other.feed(&painter.paint(&screen));
-                prop_assert_eq!(state(&screen, Likeness::Looks), state(&other, Likeness::Looks));
-                prop_assert!(painter.paint(&screen).is_empty());
-            }
-        }
-    }
 }

@@ -1,9 +1,9 @@
-//! The session's wall clock, for times that are shown or sent. Durations are measured by a monotonic
-//! clock, because the wall clock may step.
+//! The session's wall clock, for times that are shown or sent. Durations are measured by a
+//! monotonic clock, because the wall clock may step.
 
 use jiff::civil::DateTime;
 use posthaste_core::Timestamp;
-use posthaste_wire::method::GOOD_FOR;
+use posthaste_wire::method::TYPING_REQUEST_VALIDITY;
 use std::time::Duration;
 
 pub(crate) use posthaste_core::driver::TOO_LATE;
@@ -26,5 +26,5 @@ pub(crate) fn local_text(time: Timestamp) -> String {
 pub(crate) fn has_expired(asked_at: Option<Timestamp>) -> bool {
     let age = |at| Duration::try_from(posthaste_store::times::now().duration_since(at));
     // If the clock was set back, the time lies in the future: the age is unknown.
-    asked_at.is_some_and(|at| age(at).is_ok_and(|age| age > GOOD_FOR))
+    asked_at.is_some_and(|at| age(at).is_ok_and(|age| age > TYPING_REQUEST_VALIDITY))
 }

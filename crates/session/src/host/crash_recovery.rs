@@ -1,5 +1,5 @@
-//! Recovery from a crashed session, by the next session of the agent: ends its processes and settles
-//! its offers. Identifies processes by pid and start time, never by name.
+//! Recovery from a crashed session, by the next session of the agent: ends its processes and
+//! settles its offers. Identifies processes by pid and start time, never by name.
 
 use crate::host::journal_handle::JournalHandle;
 use crate::host::log;
@@ -10,7 +10,7 @@ use posthaste_core::receipt::recovery::{self, CUT_OFF};
 use posthaste_core::session::{Ended, Ending};
 use posthaste_core::{AgentName, Conversation, MessageId, MessageState, delivery};
 use posthaste_store::Home;
-use posthaste_store::live::{self, place, process};
+use posthaste_store::live::{self, process, process_notes};
 use posthaste_store::operation::{EndRun, MarkUncertain, OpenOffers, RecordDelivery};
 use posthaste_store::report::Result;
 use rustix::process::Signal;
@@ -43,8 +43,8 @@ pub(crate) async fn recover(
         for pid in &orphans {
             process::signal(*pid, Signal::KILL);
         }
-        for (pid, began) in place::noted(home, name) {
-            place::forget(home, name, pid, began);
+        for (pid, began) in process_notes::processes_of(home, name) {
+            process_notes::remove(home, name, pid, began);
         }
         let ended = match orphans.len() {
             0 => String::new(),
@@ -73,9 +73,9 @@ pub(crate) async fn recover(
     Ok(Recovery { has_crashed, note })
 }
 
-/// Settle the offers of earlier sessions whose proof is still awaited. A message that the transcript
-/// of the resumed conversation shows is accepted; any other message is uncertain, and is offered
-/// again, marked as a repeat.
+/// Settle the offers of earlier sessions whose proof is still awaited. A message that the
+/// transcript of the resumed conversation shows is accepted; any other message is uncertain, and is
+/// offered again, marked as a repeat.
 pub(crate) async fn settle_unproven(
     journal: &JournalHandle,
     name: &AgentName,
@@ -89,15 +89,15 @@ pub(crate) async fn settle_unproven(
         Some(path) => proven_in(path, &unproven).await,
         None => Vec::new(),
     };
-    for (id, said) in recovery::settle(&unproven, &proven) {
+    for (id, report) in recovery::settle(&unproven, &proven) {
         let record = RecordDelivery {
             now: posthaste_store::times::now(),
             agent: name.clone(),
             ids: vec![id],
-            said: said.clone(),
+            report: report.clone(),
         };
         let done = journal.commit(record).await?;
-        match said {
+        match report {
             OfferReport::Accepted { evidence, .. } => {
                 info!(target: log::DELIVERY, messages = %log::Ids(&[id]), proof = evidence, "accepted");
             }
@@ -128,14 +128,15 @@ async fn proven_in(path: &str, messages: &[MessageState]) -> Vec<MessageId> {
     proven
 }
 
-/// End the noted processes of this agent and their descendants, except the process `except` and this
-/// one. The agents of a loop lead process sessions of their own, so only their notes find them.
+/// End the noted processes of this agent and their descendants, except the process `except` and
+/// this one. The agents of a loop lead process sessions of their own, so only their notes find
+/// them.
 pub(crate) fn end_noted_processes(home: &Home, name: &AgentName, except: u32) {
-    for (pid, began) in place::noted(home, name) {
+    for (pid, began) in process_notes::processes_of(home, name) {
         if pid == except || pid == std::process::id() {
             continue;
         }
         process::signal_all(pid, began, Signal::KILL);
-        place::forget(home, name, pid, began);
+        process_notes::remove(home, name, pid, began);
     }
 }

@@ -1,16 +1,20 @@
 //! Prepares the launch of a session's program: arguments, environment variables, and files in a
-//! directory that is removed with the session. Merges the user's own settings into these files. Never
-//! writes to a file of the user.
+//! directory that is removed with the session. Merges the user's own settings into these files.
+//! Never writes to a file of the user.
 
-use crate::routes::http::{HttpRoute, sets_port};
+use crate::routes::http::{HttpApi, sets_port};
 use posthaste_core::harness::{Placeholder, Start, StartFile, Template, add, take_flag, take_out};
 use posthaste_core::text;
-use posthaste_store::Home;
+use posthaste_store::error::io;
 use posthaste_store::home::guard::make_dirs;
-use posthaste_store::live::place::{Launch, Place, cannot, private_file};
+use posthaste_store::home::write_private;
+use posthaste_store::live::{Launch, SessionDir};
 use posthaste_store::report::{Report, Result};
+use posthaste_store::{Home, data_file};
+use rustix::fs::OFlags;
 use serde_json::Value;
-use std::io::{ErrorKind, Read, Write};
+use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
@@ -21,13 +25,13 @@ const MAX_SETTINGS_BYTES: u64 = 4 << 20;
 #[derive(Debug)]
 pub(crate) struct LaunchContext<'a> {
     pub(crate) home: &'a Home,
-    pub(crate) place: &'a Place,
+    pub(crate) session_dir: &'a SessionDir,
     pub(crate) socket: &'a Path,
     pub(crate) launch: &'a Launch,
     /// Identifies the hooks of this run.
     pub(crate) run: Uuid,
     /// The HTTP API that the program is to open, if it has one.
-    pub(crate) http: Option<&'a HttpRoute>,
+    pub(crate) http: Option<&'a HttpApi>,
     /// Arguments that resume a conversation. They replace the user's arguments.
     pub(crate) resume: Option<&'a [String]>,
 }
@@ -42,7 +46,7 @@ impl LaunchContext<'_> {
             Placeholder::Socket => text(self.socket),
             Placeholder::Ph => ph_path(),
             Placeholder::Cwd => text(&self.launch.cwd),
-            Placeholder::Layer => text(&self.place.layer()),
+            Placeholder::Layer => text(&self.session_dir.layer()),
             Placeholder::Port => self.http.map_or(0, |http| http.port).to_string(),
             Placeholder::User => self.http.map_or("", |http| &http.user).to_owned(),
             Placeholder::Secret => self.http.map_or("", |http| &http.secret).to_owned(),
@@ -51,6 +55,14 @@ impl LaunchContext<'_> {
 
     fn messages(&self) -> PathBuf {
         self.home.messages(&self.launch.name)
+    }
+}
+
+/// Return the value of a variable that a program gets: given with `--env`, or inherited.
+pub(crate) fn variable(env: &[(String, String)], name: &str) -> Option<OsString> {
+    match env.iter().rfind(|(known, _)| known == name) {
+        Some((_, value)) => Some(value.into()),
+        None => std::env::var_os(name),
     }
 }
 
@@ -83,7 +95,7 @@ impl PreparedLaunch {
             env: Vec::new(),
             overriding_env: Vec::new(),
             has_hooks: start.hooks && start.is_for(user_args),
-            files: LaunchFiles::new(context.place.layer())?,
+            files: LaunchFiles::new(context.session_dir.layer())?,
         };
         if !start.is_for(user_args) {
             return Ok(prepared);
@@ -137,7 +149,7 @@ impl PreparedLaunch {
     }
 }
 
-/// The user's own settings in place of which the program gets a file of ours.
+/// The user's settings that a file of ours replaces for this program.
 #[derive(Debug)]
 enum UserSettings {
     /// A path or JSON, given by the flag or variable `source`.
@@ -161,12 +173,8 @@ impl UserSettings {
         let given = match (&file.flag, &file.variable) {
             (Some(flag), _) => take_flag(args, flag).map(|value| (flag, value)),
             (None, Some(name)) => {
-                let variable = launch.env.iter().rfind(|(known, _)| known == name);
-                let value = match variable {
-                    Some((_, value)) => Some(value.clone()),
-                    None => std::env::var(name).ok(),
-                };
-                value.map(|value| (name, value))
+                let value = variable(&launch.env, name);
+                value.and_then(|value| Some((name, value.into_string().ok()?)))
             }
             (None, None) => None,
         };
@@ -223,13 +231,7 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Report {
 }
 
 fn read(path: &Path) -> std::io::Result<String> {
-    let mut text = String::new();
-    let file = std::fs::File::open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(std::io::Error::other("it is not a file"));
-    }
-    file.take(MAX_SETTINGS_BYTES).read_to_string(&mut text)?;
-    Ok(text)
+    data_file::read(path, OFlags::empty(), MAX_SETTINGS_BYTES)
 }
 
 /// Directory of a session's launch files. Dropping this removes the directory.
@@ -241,20 +243,14 @@ struct LaunchFiles {
 impl LaunchFiles {
     fn new(dir: PathBuf) -> Result<Self> {
         let files = Self { dir };
-        files
-            .clear()
-            .map_err(|error| cannot("remove", &files.dir, &error))?;
+        files.clear().map_err(io("remove", &files.dir))?;
         Ok(files)
     }
 
     fn write(&self, name: &str, text: &str) -> Result<String> {
         make_dirs(self.dir.parent().unwrap_or(&self.dir), &self.dir)?;
         let path = self.dir.join(name);
-        let write = || -> std::io::Result<()> {
-            let mut file = private_file().write(true).create_new(true).open(&path)?;
-            file.write_all(text.as_bytes())
-        };
-        write().map_err(|error| cannot("write", &path, &error))?;
+        write_private(&path, text.as_bytes()).map_err(io("write", &path))?;
         Ok(path.to_string_lossy().into_owned())
     }
 

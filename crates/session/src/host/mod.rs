@@ -1,4 +1,5 @@
-//! The session's own process: from the start request on its standard input to the record of its end.
+//! The session's own process: from the start request on its standard input to the record of its
+//! end.
 
 pub(crate) mod clock;
 pub(crate) mod crash_recovery;
@@ -11,23 +12,23 @@ mod running;
 pub mod start;
 
 use crate::pty::child;
-use crate::routes::http::HttpRoute;
+use crate::routes::http::HttpApi;
 use crate::socket::listen::{self, SessionSocket};
+use crash_recovery::Recovery;
 use journal_handle::JournalHandle;
 use launch_files::{LaunchContext, PreparedLaunch};
 use log::Log;
 use posthaste_core::loop_::LoopOrder;
 use posthaste_core::session::Started;
 use posthaste_core::{AgentName, Conversation};
-use posthaste_store::live::place::{Birth, Claim, Launch, Place, Record};
-use posthaste_store::live::process;
-use posthaste_store::live::reach;
+use posthaste_store::live::process_notes::ProcessNote;
+use posthaste_store::live::{Launch, NameLock, SessionDir, SessionRecord, process, reach};
 use posthaste_store::operation::{ApplyLoopOrder, RecordConversation, StartRun};
 use posthaste_store::report::{Report, Result};
 use posthaste_store::{Home, Patience, Writer, times};
 use resume::ResumeDecision;
 pub(crate) use running::ending;
-use running::{CLOSE_TIMEOUT, Running};
+use running::{CLOSE_TIMEOUT, RunningSession};
 use rustix::process::{Resource, Rlimit, Signal};
 use start::{StartReply, StartRequest};
 use std::fs::File;
@@ -60,8 +61,8 @@ pub fn main() -> Result<ExitCode> {
             "this command is internal to ph; see 'ph run'",
         ));
     };
-    // Leave the starter's terminal, so that its signals do not reach this process, and the starter's
-    // directory, so that it can be unmounted.
+    // Leave the starter's terminal, so that its signals do not reach this process, and the
+    // starter's directory, so that it can be unmounted.
     let _ = rustix::process::setsid();
     let _ = std::env::set_current_dir("/");
     crash_on_panic();
@@ -91,8 +92,8 @@ async fn as_task(session: impl Future<Output = Result<()>> + 'static) -> Result<
         .unwrap_or_else(|error| Err(Report::storage(format!("the session crashed: {error}"))))
 }
 
-/// Abort the process if a task panics: without that task, the session would report a false state. The
-/// next session recovers from the crash.
+/// Abort the process if a task panics: without that task, the session would report a false state.
+/// The next session recovers from the crash.
 fn crash_on_panic() {
     let report_panic = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -118,28 +119,25 @@ async fn run(request: StartRequest, log: Arc<Log>) -> Result<()> {
     let files = raise_file_limit();
     let home = Home::open(&request.home, None)?;
     let launch = &request.launch;
-    let place = Place::of(&home, &launch.name);
-    place.prepare()?;
-    let claim = take_name(&place, &launch.name).await?;
+    let session_dir = SessionDir::of(&home, &launch.name);
+    session_dir.prepare()?;
+    let name = take_name(&session_dir, &launch.name).await?;
     // A start that has just failed may have removed the log.
-    log.take(&place)?;
-    // The writer's thread ends with the process; every commit that was answered is on disk by then.
-    let (writer, _) = Writer::start(&home, Patience(request.patience))?;
-    let journal = JournalHandle::new(writer);
-    let recovery = crash_recovery::recover(&journal, &home, &launch.name).await?;
-    let harness = Arc::new(request.harness.clone());
+    log.take(&session_dir)?;
+    let (journal, recovery) = open_journal(&home, &request).await?;
     let decision = ResumeDecision::make(&journal, &request, recovery.has_crashed).await?;
     let resumed = decision.conversation().cloned();
     if resumed.is_none() {
         crash_recovery::settle_unproven(&journal, &launch.name, None).await?;
     }
     let note = joined([recovery.note, decision.note(&launch.name)]);
-    let socket = place.socket()?;
-    let sockets = listen_on(&socket, &claim, launch)?;
-    let http = HttpRoute::for_program(&harness, launch)?;
+    let harness = Arc::new(request.harness.clone());
+    let socket = session_dir.socket()?;
+    let sockets = listen_on(&socket, &name, launch)?;
+    let http = HttpApi::for_program(&harness, launch)?;
     let context = LaunchContext {
         home: &home,
-        place: &place,
+        session_dir: &session_dir,
         socket: &socket,
         launch,
         run: Uuid::new_v4(),
@@ -151,13 +149,14 @@ async fn run(request: StartRequest, log: Arc<Log>) -> Result<()> {
     // Processes of the program may ask for their agent's name as soon as they run.
     let own_pid = std::process::id();
     let own_start = process::started(own_pid).unwrap_or_default();
-    let _own_birth = Birth::note(&home, &launch.name, own_pid, own_start)?;
+    let _own_note = ProcessNote::write(&home, &launch.name, own_pid, own_start)?;
     let (pty, child) = child::spawn(&context, &harness, &prepared, files, ORPHAN_SIGNAL)?;
     let record = record_of(&request, &child, &context);
-    let _child_birth = Birth::note(&home, &launch.name, record.child_pid, record.child_started)?;
+    let _child_note =
+        ProcessNote::write(&home, &launch.name, record.child_pid, record.child_started)?;
     record_start(&journal, &record, decision.recorded(record.run)).await?;
-    place.write_record(&record)?;
-    let running = Running {
+    session_dir.write_record(&record)?;
+    let running = RunningSession {
         record,
         harness,
         has_hooks: prepared.has_hooks || request.has_installed_hooks,
@@ -168,7 +167,7 @@ async fn run(request: StartRequest, log: Arc<Log>) -> Result<()> {
         http,
         resumed,
         sockets,
-        _name: claim,
+        _name: name,
     };
     log_start(&running, note.as_deref());
     reply(&StartReply::Runs {
@@ -177,12 +176,21 @@ async fn run(request: StartRequest, log: Arc<Log>) -> Result<()> {
         is_resumed: running.resumed.is_some(),
     });
     running
-        .run(home, &place, pty, child, request.audience)
+        .run(home, &session_dir, pty, child, request.audience)
         .await;
     Ok(())
 }
 
-fn log_start(running: &Running, note: Option<&str>) {
+/// Open the journal, and recover from a crash of the last session.
+async fn open_journal(home: &Home, request: &StartRequest) -> Result<(JournalHandle, Recovery)> {
+    // The writer's thread ends with the process; every commit that was answered is on disk by then.
+    let (writer, _) = Writer::start(home, Patience(request.patience))?;
+    let journal = JournalHandle::new(writer);
+    let recovery = crash_recovery::recover(&journal, home, &request.launch.name).await?;
+    Ok((journal, recovery))
+}
+
+fn log_start(running: &RunningSession, note: Option<&str>) {
     let record = &running.record;
     info!(
         target: log::SESSION,
@@ -204,19 +212,19 @@ fn joined(notes: [Option<String>; 2]) -> Option<String> {
 }
 
 /// Listen on the session's own socket, and on the sockets that were requested.
-fn listen_on(socket: &Path, claim: &Claim, launch: &Launch) -> Result<Vec<SessionSocket>> {
-    let mut sockets = vec![listen::listen_with_lock(socket, &claim.lock)?];
+fn listen_on(socket: &Path, name: &NameLock, launch: &Launch) -> Result<Vec<SessionSocket>> {
+    let mut sockets = vec![listen::listen_with_lock(socket, &name.lock_file)?];
     for path in &launch.sockets {
         sockets.push(listen::listen_at_chosen_path(path)?);
     }
     Ok(sockets)
 }
 
-/// Record that the session has started, its conversation, and that its loop begins or continues. The
-/// runner of a loop waits for this.
+/// Record that the session has started, its conversation, and that its loop begins or continues.
+/// The runner of a loop waits for this.
 async fn record_start(
     journal: &JournalHandle,
-    record: &Record,
+    record: &SessionRecord,
     conversation: Option<Conversation>,
 ) -> Result<()> {
     let launch = &record.launch;
@@ -258,17 +266,17 @@ async fn record_start(
 
 /// Take the lock of an agent's name. If its holder does not listen, the holder is either ending or
 /// starting, so wait for the lock for a while.
-async fn take_name(place: &Place, name: &AgentName) -> Result<Claim> {
+async fn take_name(session_dir: &SessionDir, name: &AgentName) -> Result<NameLock> {
     let deadline = Instant::now() + NAME_LOCK_TIMEOUT;
     loop {
-        if let Some(claim) = place.claim()? {
-            return Ok(claim);
+        if let Some(name) = session_dir.take_name()? {
+            return Ok(name);
         }
-        let listens = |record: Record| match reach(&record.socket) {
+        let listens = |record: SessionRecord| match reach(&record.socket) {
             Ok(_) => true,
             Err(error) => error.kind() == ErrorKind::WouldBlock,
         };
-        if place.record().is_some_and(listens) || Instant::now() > deadline {
+        if session_dir.record().is_some_and(listens) || Instant::now() > deadline {
             return Err(already_running(name));
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -293,9 +301,9 @@ fn raise_file_limit() -> Rlimit {
     before
 }
 
-fn record_of(request: &StartRequest, child: &Child, context: &LaunchContext<'_>) -> Record {
+fn record_of(request: &StartRequest, child: &Child, context: &LaunchContext<'_>) -> SessionRecord {
     let child_pid = child.id().unwrap_or_default();
-    Record {
+    SessionRecord {
         run: context.run,
         pid: std::process::id(),
         pid_started: process::started(std::process::id()).unwrap_or_default(),

@@ -10,7 +10,7 @@ use crate::pty::terminal::{self, Terminal, TerminalParts};
 use crate::socket::output::hub::Hub;
 use posthaste_core::harness::{Manifest, Sighting};
 use posthaste_screen::{Recorder, RecordingInfo, Screen, Size};
-use posthaste_store::live::place::{Place, Record};
+use posthaste_store::live::{SessionDir, SessionRecord};
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -45,8 +45,8 @@ pub(crate) struct Observers {
 
 impl ProgramIo {
     pub(crate) fn open(
-        place: &Place,
-        record: &Record,
+        session_dir: &SessionDir,
+        record: &SessionRecord,
         harness: &Arc<Manifest>,
         pty: AsyncFd<OwnedFd>,
     ) -> Self {
@@ -68,7 +68,7 @@ impl ProgramIo {
         let (terminal, terminal_task) = terminal::open(TerminalParts {
             pty,
             screen: screen_model(harness, size, SCROLLBACK_LINES),
-            recorder: recorder(place, record, size),
+            recorder: recorder(session_dir, record, size),
             keyboard: keyboard.clone(),
             output_activity: output_activity.clone(),
             screen_watch,
@@ -100,14 +100,19 @@ pub(crate) fn screen_model(harness: &Manifest, size: Size, scrollback_lines: usi
     screen
 }
 
-fn recorder(place: &Place, record: &Record, size: Size) -> Option<Recorder> {
+fn recorder(session_dir: &SessionDir, record: &SessionRecord, size: Size) -> Option<Recorder> {
     let about = RecordingInfo {
         size,
         started: record.started_at.as_second(),
         command: record.launch.command.join(" "),
         title: record.launch.name.to_string(),
     };
-    match Recorder::create(&place.dir(), RECORDING_STEM, MAX_RECORDING_BYTES, about) {
+    match Recorder::create(
+        &session_dir.dir(),
+        RECORDING_STEM,
+        MAX_RECORDING_BYTES,
+        about,
+    ) {
         Ok(recorder) => Some(recorder),
         Err(error) => {
             warn!(target: log::SESSION, "the terminal is not recorded: {error}");

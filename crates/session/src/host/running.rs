@@ -1,11 +1,11 @@
-//! A session whose program runs: its tasks, the record of its start and end, and its close.
+//! A session whose program runs: its tasks, the record of its end, and its close.
 
 use super::crash_recovery;
 use super::journal_handle::JournalHandle;
 use super::log;
 use super::program_io::ProgramIo;
 use super::start::Audience;
-use crate::routes::http::HttpRoute;
+use crate::routes::http::HttpApi;
 use crate::routes::script_mail::ScriptMail;
 use crate::socket::listen::{self, SessionSocket};
 use crate::state::{Publishers, SessionState, Setup};
@@ -15,7 +15,7 @@ use posthaste_core::session::{Ended, Ending};
 use posthaste_core::{Conversation, Limits};
 use posthaste_provider::ScriptSettings;
 use posthaste_store::Home;
-use posthaste_store::live::place::{Claim, Place, Record};
+use posthaste_store::live::{NameLock, SessionDir, SessionRecord};
 use posthaste_store::operation::EndRun;
 use std::os::fd::OwnedFd;
 use std::process::ExitStatus;
@@ -31,14 +31,14 @@ use tracing::{error, info};
 /// Maximum number of requests that wait for the owner of the state. A sender that finds the queue
 /// full waits for room.
 const REQUEST_QUEUE_LENGTH: usize = 256;
-/// How long a session that ends waits for a viewer that is expected, and for connections that still
-/// receive output.
+/// Timeout at the end of a session for an expected viewer, and for connections that still receive
+/// output.
 pub(super) const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How often to check whether connections have ended.
 const CLOSE_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-pub(super) struct Running {
-    pub(super) record: Record,
+pub(super) struct RunningSession {
+    pub(super) record: SessionRecord,
     pub(super) harness: Arc<Manifest>,
     pub(super) has_hooks: bool,
     pub(super) limits: Limits,
@@ -46,26 +46,26 @@ pub(super) struct Running {
     pub(super) journal: JournalHandle,
     /// The script that keeps the mail, if the journal does not keep it.
     pub(super) script: Option<ScriptSettings>,
-    pub(super) http: Option<HttpRoute>,
+    pub(super) http: Option<HttpApi>,
     /// The conversation that the program was told to resume.
     pub(super) resumed: Option<Conversation>,
     pub(super) sockets: Vec<SessionSocket>,
     /// Held until the process ends.
-    pub(super) _name: Claim,
+    pub(super) _name: NameLock,
 }
 
-impl Running {
+impl RunningSession {
     /// Run until the program has ended, the end is recorded, and connections are closed.
     pub(super) async fn run(
         mut self,
         home: Home,
-        place: &Place,
+        session_dir: &SessionDir,
         pty: AsyncFd<OwnedFd>,
         mut child: Child,
         audience: Audience,
     ) {
         let record = &self.record;
-        let io = ProgramIo::open(place, record, &self.harness, pty);
+        let io = ProgramIo::open(session_dir, record, &self.harness, pty);
         let (request_sender, mut requests) = mpsc::channel(REQUEST_QUEUE_LENGTH);
         let (taken_sender, taken) = watch::channel(None);
         let (interactive_sender, interactive) = watch::channel(false);

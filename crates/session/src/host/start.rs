@@ -4,15 +4,15 @@
 //! standard output whether it runs. After that, it is reached only by its socket.
 
 use crate::harness::{Catalogue, StatusRows, installed};
+use crate::host::launch_files::variable;
 use posthaste_core::harness::Manifest;
 use posthaste_core::{Limits, text};
 use posthaste_provider::ScriptSettings;
-use posthaste_store::live::place::{Launch, Place, Record};
 use posthaste_store::live::process::is_program;
+use posthaste_store::live::{Launch, SessionDir, SessionRecord};
 use posthaste_store::report::{Report, Result};
 use posthaste_store::{Home, Patience};
 use serde::{Deserialize, Serialize};
-use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -52,8 +52,8 @@ pub(crate) struct StartRequest {
     pub(crate) resumption: Resumption,
 }
 
-/// When to resume the agent's last conversation. Only a conversation of the same harness in the same
-/// directory is resumed.
+/// When to resume the agent's last conversation. Only a conversation of the same harness in the
+/// same directory is resumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Resumption {
     /// Resume the last conversation, if one is on record.
@@ -77,7 +77,7 @@ pub enum Audience {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum StartReply {
     Runs {
-        record: Box<Record>,
+        record: Box<SessionRecord>,
         /// Note for the user about the previous session and its conversation.
         note: Option<String>,
         /// Whether the program was told to resume a conversation.
@@ -89,7 +89,7 @@ pub(crate) enum StartReply {
 /// A session that runs.
 #[derive(Debug)]
 pub struct StartedSession {
-    pub record: Record,
+    pub record: SessionRecord,
     pub note: Option<String>,
     pub is_resumed: bool,
 }
@@ -109,7 +109,7 @@ pub fn check(launch: &Launch) -> Result<()> {
 /// Check that a program exists for a command with this directory and these variables.
 pub(crate) fn check_program(program: &str, cwd: &Path, env: &[(String, String)]) -> Result<()> {
     // If PATH is not set, the system uses a default that is not known here.
-    let is_searched = program.contains('/') || path_of(env).is_some();
+    let is_searched = program.contains('/') || variable(env, "PATH").is_some();
     if !is_searched || find_program(program, cwd, env).is_some() {
         return Ok(());
     }
@@ -123,14 +123,7 @@ pub(crate) fn find_program(program: &str, cwd: &Path, env: &[(String, String)]) 
     if program.contains('/') {
         return Some(cwd.join(program)).filter(|path| is_program(path));
     }
-    installed::on_path(program, &path_of(env)?, cwd)
-}
-
-fn path_of(env: &[(String, String)]) -> Option<OsString> {
-    match env.iter().rfind(|(name, _)| name == "PATH") {
-        Some((_, path)) => Some(path.into()),
-        None => std::env::var_os("PATH"),
-    }
+    installed::on_path(program, &variable(env, "PATH")?, cwd)
 }
 
 /// Check that a path is UTF-8: the session and its program receive it as text.
@@ -177,8 +170,8 @@ pub fn start(
         false => Catalogue::load(home, &settings.status_rows)?.take(&launch.harness)?,
     };
     home.prepare()?;
-    let place = Place::of(home, &launch.name);
-    place.prepare()?;
+    let session_dir = SessionDir::of(home, &launch.name);
+    session_dir.prepare()?;
     let request = StartRequest {
         home: home.path().to_owned(),
         patience: settings.patience.0,
@@ -191,7 +184,7 @@ pub fn start(
         audience,
         resumption,
     };
-    let mut session = spawn(&place)?;
+    let mut session = spawn(&session_dir)?;
     match send(&mut session, &request)? {
         Some(StartReply::Runs {
             record,
@@ -208,7 +201,7 @@ pub fn start(
         }
         None => {
             let _ = session.wait();
-            let log = place.log_file();
+            let log = session_dir.log_file();
             Err(
                 Report::storage("the session ended before its program started")
                     .hint(format!("see the reason in its log: {}", log.display())),
@@ -218,8 +211,8 @@ pub fn start(
 }
 
 /// Start the session's process, which waits for a request.
-fn spawn(place: &Place) -> Result<Child> {
-    let log = place.log()?;
+fn spawn(session_dir: &SessionDir) -> Result<Child> {
+    let log = session_dir.log()?;
     let ph = std::env::current_exe().map_err(cannot_start)?;
     Command::new(ph)
         .arg(SESSION_ARGUMENT)

@@ -5,9 +5,10 @@ use super::agent::{Agent, AgentStart, PROMPT_PLACEHOLDER};
 use super::io::{AgentIo, RunEnd, RunEvent, RunnerReply, StopReason};
 use super::json_output::JsonRenderer;
 use super::plan;
-use super::prompt::{self, Prompt, Stories};
-use super::runner::{Runner, Step};
+use super::prompt::{self, ComposedPrompt, Stories};
+use super::runner::Runner;
 use crate::harness::{Catalogue, StatusRows};
+use crate::host::ending;
 use crate::host::launch_files::{LaunchContext, PreparedLaunch};
 use crate::routes::hook_env;
 use posthaste_core::harness::{Headless, Manifest, Output, PromptWay};
@@ -15,18 +16,20 @@ use posthaste_core::loop_::completion::Detector;
 use posthaste_core::loop_::{
     CompletionProof, IterationFailure, IterationOutcome, LoopEnding, LoopOrder, LoopState, Settings,
 };
+use posthaste_core::session::Ending;
 use posthaste_core::{AgentName, MessageId, Priority, offer, text};
-use posthaste_store::live::place::{Launch, Place};
+use posthaste_store::live::{Launch, SessionDir};
 use posthaste_store::operation::{MarkUncertain, OpenOffers, RecordDelivery};
 use posthaste_store::report::{Report, Result};
 use posthaste_store::times;
 use posthaste_store::{Home, Journal, Operation};
 use posthaste_wire::time;
+use std::ops::ControlFlow;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 /// The route of receipts for mail in a prompt.
-const ROUTE: &str = "prompt";
+const PROMPT_ROUTE: &str = "prompt";
 const PROMPT_WRITTEN_EVIDENCE: &str = "in a prompt that was written completely to the agent";
 
 /// The agent's command, variables and files.
@@ -40,12 +43,13 @@ struct PreparedAgent {
 }
 
 impl Runner {
-    pub(super) fn iterate(&mut self, state: &LoopState) -> Result<Step> {
+    /// Run one iteration. Break if the session is gone.
+    pub(super) fn iterate(&mut self, state: &LoopState) -> Result<ControlFlow<()>> {
         let stories = Stories::of(state);
         if stories.are_complete() {
             let how = LoopEnding::Complete(CompletionProof::Stories);
             self.order(LoopOrder::End { how })?;
-            return Ok(Step::Continue);
+            return Ok(ControlFlow::Continue(()));
         }
         let now = times::now();
         let max_bytes = max_prompt_bytes(&self.home, &state.settings);
@@ -64,10 +68,10 @@ impl Runner {
             Err(report) => Some(Attempt::not_started(&report)),
         };
         let Some(attempt) = attempt else {
-            return Ok(Step::Exit);
+            return Ok(ControlFlow::Break(()));
         };
         self.close(state, attempt, began.elapsed())?;
-        Ok(Step::Continue)
+        Ok(ControlFlow::Continue(()))
     }
 
     /// Print the start of the iteration.
@@ -100,7 +104,7 @@ impl Runner {
     }
 
     /// Run the agent. Return `None` if the session is gone.
-    fn attempt(&mut self, state: &LoopState, prompt: &Prompt) -> Result<Option<Attempt>> {
+    fn attempt(&mut self, state: &LoopState, prompt: &ComposedPrompt) -> Result<Option<Attempt>> {
         let prepared = match prepare(self, state) {
             Ok(prepared) => prepared,
             Err(report) => return Ok(Some(Attempt::not_started(&report))),
@@ -218,12 +222,12 @@ impl Runner {
     }
 
     /// Record offers of the prompt's mail. Return the messages that were not offered before.
-    fn offer(&mut self, prompt: &Prompt) -> Result<Vec<MessageId>> {
+    fn offer(&mut self, prompt: &ComposedPrompt) -> Result<Vec<MessageId>> {
         if prompt.mail.is_empty() {
             return Ok(Vec::new());
         }
         let report = offer::OfferReport::Offering {
-            route: ROUTE.to_owned(),
+            route: PROMPT_ROUTE.to_owned(),
             repeats: prompt.repeats.clone(),
         };
         let record = record_delivery(&self.agent, prompt.mail.clone(), report);
@@ -268,7 +272,7 @@ impl PromptMail<'_> {
         let ids = std::mem::take(&mut self.offered);
         let report = offer::OfferReport::Offered {
             proof_awaited: false,
-            route: ROUTE.to_owned(),
+            route: PROMPT_ROUTE.to_owned(),
             evidence: PROMPT_WRITTEN_EVIDENCE.to_owned(),
         };
         if !ids.is_empty() {
@@ -324,13 +328,13 @@ impl PromptMail<'_> {
 fn record_delivery(
     agent: &AgentName,
     ids: Vec<MessageId>,
-    said: offer::OfferReport,
+    report: offer::OfferReport,
 ) -> RecordDelivery {
     RecordDelivery {
         now: times::now(),
         agent: agent.clone(),
         ids,
-        said,
+        report,
     }
 }
 
@@ -362,15 +366,12 @@ impl Attempt {
 }
 
 fn check_exit(status: &std::io::Result<ExitStatus>) -> std::result::Result<(), IterationFailure> {
-    use std::os::unix::process::ExitStatusExt;
-    match status {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(match (status.code(), status.signal()) {
-            (Some(code), _) => IterationFailure::Exit(code),
-            (None, Some(signal)) => IterationFailure::Signal(signal),
-            (None, None) => IterationFailure::NotStarted(status.to_string()),
-        }),
-        Err(error) => Err(IterationFailure::NotStarted(error.to_string())),
+    match ending(status) {
+        Ending::Exit(0) => Ok(()),
+        Ending::Exit(code) => Err(IterationFailure::Exit(code)),
+        Ending::Signal(signal) => Err(IterationFailure::Signal(signal)),
+        Ending::Failed(why) => Err(IterationFailure::NotStarted(why)),
+        Ending::Crashed => Err(IterationFailure::CutOff),
     }
 }
 
@@ -432,11 +433,11 @@ impl PreparedAgent {
         headless: &Headless,
         model: Option<&str>,
     ) -> Result<()> {
-        let place = Place::of(&runner.home, &runner.agent);
+        let session_dir = SessionDir::of(&runner.home, &runner.agent);
         let context = LaunchContext {
             resume: None,
             home: &runner.home,
-            place: &place,
+            session_dir: &session_dir,
             socket: &runner.record.socket,
             launch,
             run: runner.record.run,

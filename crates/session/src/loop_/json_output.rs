@@ -10,8 +10,8 @@ use unicode_width::UnicodeWidthChar;
 
 /// Longer lines are not parsed.
 const MAX_LINE_BYTES: usize = 4 << 20;
-const DIM: &str = "\x1b[2m";
-const PLAIN: &str = "\x1b[0m";
+const DIM_STYLE: &str = "\x1b[2m";
+const PLAIN_STYLE: &str = "\x1b[0m";
 
 /// Renders the output of one agent, in pieces of any size.
 #[derive(Debug, Default)]
@@ -178,7 +178,7 @@ fn field<'a>(value: &'a Value, name: &str) -> &'a str {
 fn push_note(shown: &mut Vec<u8>, note: &str, width: usize) {
     let line = text::one_line(note, width.max(1));
     let line = cut(&line, width);
-    shown.extend_from_slice(format!("{DIM}{line}{PLAIN}\r\n").as_bytes());
+    shown.extend_from_slice(format!("{DIM_STYLE}{line}{PLAIN_STYLE}\r\n").as_bytes());
 }
 
 /// Return the beginning of a line that fits into `width` columns.
@@ -211,18 +211,21 @@ mod tests {
             all.push(String::from_utf8(shown).unwrap());
         }
         assert!(all.iter().all(|shown| *shown == all[0]), "{all:?}");
-        all.remove(0).replace(DIM, "").replace(PLAIN, "")
+        all.remove(0)
+            .replace(DIM_STYLE, "")
+            .replace(PLAIN_STYLE, "")
     }
 
     #[test]
     fn messages_tools_and_status_are_shown() {
-        let said = |content: Value| json!({"type": "assistant", "message": {"content": content}});
+        let assistant =
+            |content: Value| json!({"type": "assistant", "message": {"content": content}});
         let gave = |content: Value| json!({"type": "user", "message": {"content": content}});
         let events = [
             json!({"type": "system", "subtype": "init", "model": "m-1", "tools": ["Bash"]}),
             json!({"type": "system", "subtype": "hook_started"}),
-            said(json!([{"type": "thinking", "thinking": "hm"}])),
-            said(json!([{"type": "text", "text": "I look.\nThen I build.\n"},
+            assistant(json!([{"type": "thinking", "thinking": "hm"}])),
+            assistant(json!([{"type": "text", "text": "I look.\nThen I build.\n"},
                 {"type": "tool_use", "name": "Bash", "input": {"command": "ls\n-l"}}])),
             gave(json!([{"type": "tool_result", "content": "a\nb\nc"}])),
             gave(json!([{"type": "tool_result", "is_error": true,
@@ -272,8 +275,8 @@ mod tests {
             "{\"cut\": ",
         ] {
             assert_eq!(
-                shown(output, 80).replace(DIM, ""),
-                output.replace(PLAIN, "")
+                shown(output, 80).replace(DIM_STYLE, ""),
+                output.replace(PLAIN_STYLE, "")
             );
         }
         let long = format!("{{\"type\":\"{}\"}}\nafter\n", "x".repeat(MAX_LINE_BYTES));

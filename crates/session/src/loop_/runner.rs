@@ -11,15 +11,15 @@ use posthaste_core::loop_::{
     IterationFailure, IterationOutcome, LoopEnding, LoopOrder, LoopState, NextStep, PastIteration,
     policy,
 };
-use posthaste_store::live::place::{Place, Record};
-use posthaste_store::live::reach;
+use posthaste_store::live::{SessionDir, SessionRecord, reach};
 use posthaste_store::operation::ApplyLoopOrder;
 use posthaste_store::report::{Report, Result};
 use posthaste_store::times;
 use posthaste_store::{Home, Journal, Patience};
-use posthaste_wire::client::{self, Heard};
+use posthaste_wire::client::{self, SessionLine};
 use posthaste_wire::{method, time};
 use std::io::{BufRead, BufReader, Write};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 /// Timeout for the session to answer that it runs.
 const SESSION_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Run a loop. Called in the process that a session starts with [`super::RUNNER`].
+/// Run a loop. Called in the process that a session starts with [`super::RUNNER_ARGUMENT`].
 pub fn main(home: Home, patience: Patience) -> Result<ExitCode> {
     let mut runner = Runner::open(home, patience)?;
     let result = runner.run();
@@ -45,9 +45,9 @@ fn answers(socket: &Path) -> std::io::Result<bool> {
     stream.write_all(&client::request(1, &method::Session {}))?;
     let mut line = Vec::new();
     BufReader::new(stream).read_until(b'\n', &mut line)?;
-    Ok(match client::hear(&line) {
-        Ok(Heard::Reply(reply)) => reply.read::<method::Session>().is_ok(),
-        Ok(Heard::Event(_) | Heard::Unknown) | Err(_) => false,
+    Ok(match client::parse_line(&line) {
+        Ok(SessionLine::Reply(reply)) => reply.read::<method::Session>().is_ok(),
+        Ok(SessionLine::Event(_) | SessionLine::Unknown) | Err(_) => false,
     })
 }
 
@@ -55,19 +55,12 @@ pub(super) struct Runner {
     pub(super) home: Home,
     pub(super) agent: AgentName,
     /// The record of the loop's session.
-    pub(super) record: Record,
+    pub(super) record: SessionRecord,
     pub(super) journal: Journal,
     pub(super) wakeups: WakeupSources,
     pub(super) terminal: TerminalOutput,
     /// The last line about a wait, so that it is not printed again.
     pub(super) last_line: Option<String>,
-}
-
-/// The next action of [`Runner::run`].
-pub(super) enum Step {
-    Continue,
-    /// Exit, because the session is gone.
-    Exit,
 }
 
 impl Runner {
@@ -82,7 +75,7 @@ impl Runner {
         let wakeups = WakeupSources::listen(&home, &agent)?;
         // The session answers only after it has recorded the loop's start.
         let is_answered = answers(&socket).unwrap_or(false);
-        let record = Place::of(&home, &agent).record();
+        let record = SessionDir::of(&home, &agent).record();
         match (is_answered, record) {
             (true, Some(record)) if record.launch.is_loop() => Ok(Self {
                 journal: Journal::open(home.clone(), patience)?,
@@ -135,11 +128,11 @@ impl Runner {
                         outcome,
                         is_unread,
                     })?;
-                    Step::Continue
+                    ControlFlow::Continue(())
                 }
                 NextStep::End(how) => return self.end(&state, &how),
             };
-            if let Step::Exit = step {
+            if step.is_break() {
                 return Ok(ExitCode::FAILURE);
             }
         }
@@ -188,27 +181,27 @@ impl Runner {
         }
     }
 
-    /// Wait for `deadline` or a change.
-    fn wait(&mut self, deadline: Option<Instant>) -> Result<Step> {
+    /// Wait for `deadline` or a change. Break if the session is gone.
+    fn wait(&mut self, deadline: Option<Instant>) -> Result<ControlFlow<()>> {
         match io::wait_without_agent(&mut self.wakeups, deadline) {
-            None => Ok(Step::Continue),
-            Some(StopReason::SessionGone) => Ok(Step::Exit),
+            None => Ok(ControlFlow::Continue(())),
+            Some(StopReason::SessionGone) => Ok(ControlFlow::Break(())),
             Some(StopReason::EndRequested | StopReason::Interrupt) => {
                 let how = LoopEnding::Stopped;
                 self.order(LoopOrder::End { how })?;
-                Ok(Step::Continue)
+                Ok(ControlFlow::Continue(()))
             }
         }
     }
 
-    fn checkpoint(&mut self, state: &LoopState) -> Result<Step> {
+    fn checkpoint(&mut self, state: &LoopState) -> Result<ControlFlow<()>> {
         self.order(LoopOrder::Checkpoint)?;
         let stories = Stories::of(state);
         let counts = stories.prd().map(|prd| (prd.done(), prd.total()));
         self.append_progress(state, |entry| {
             progress::checkpoint(entry, counts, "it was asked for")
         });
-        Ok(Step::Continue)
+        Ok(ControlFlow::Continue(()))
     }
 
     fn end(&mut self, state: &LoopState, how: &LoopEnding) -> Result<ExitCode> {

@@ -13,11 +13,11 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 /// Maximum interval between checks of the journal, in case a ring of the bell is missed.
-pub(super) const CHECK_INTERVAL: Duration = bell::TICK;
+pub(super) const CHECK_INTERVAL: Duration = bell::BELL_CHECK_INTERVAL;
 
 /// The signals that have arrived since the last call of [`WakeupSources::take_signals`].
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Signals {
+pub(super) struct ArrivedSignals {
     pub(super) resize: bool,
     pub(super) end: bool,
 }
@@ -57,8 +57,8 @@ impl WakeupSources {
         self.bell.as_fd()
     }
 
-    pub(super) fn take_signals(&mut self) -> Signals {
-        let mut signals = Signals::default();
+    pub(super) fn take_signals(&mut self) -> ArrivedSignals {
+        let mut signals = ArrivedSignals::default();
         for signal in self.signals.pending() {
             match signal {
                 SIGWINCH => signals.resize = true,

@@ -7,10 +7,11 @@
 
 use crate::host::clock;
 use crate::host::log;
+use crate::poll::resize_terminal;
 use crate::pty::child::trim_heap;
 use crate::pty::keyboard::{Keyboard, KeyboardInput};
 use crate::pty::output_activity::OutputActivity;
-use crate::pty::read_output::{BATCH_BYTES, Read, read, read_now};
+use crate::pty::read_output::{BATCH_BYTES, OutputRead, read, read_now};
 use crate::pty::screen_watch::ScreenWatch;
 use crate::pty::viewer::{Viewer, ViewerId};
 use crate::socket::output::hub::Hub;
@@ -127,7 +128,7 @@ pub(crate) struct TerminalParts {
 /// Create the terminal, and the task that runs it until the program's output ends.
 pub(crate) fn open(parts: TerminalParts) -> (Terminal, impl Future<Output = ()>) {
     let (requests, queue) = mpsc::channel(REQUEST_QUEUE_LENGTH);
-    let task = Task {
+    let task = TerminalTask {
         parts,
         filter: QueryFilter::default(),
         lines: Lines::default(),
@@ -145,7 +146,7 @@ pub(crate) fn open(parts: TerminalParts) -> (Terminal, impl Future<Output = ()>)
     (Terminal { requests }, task.run(queue))
 }
 
-struct Task {
+struct TerminalTask {
     parts: TerminalParts,
     filter: QueryFilter,
     lines: Lines,
@@ -166,7 +167,7 @@ struct Task {
     events: Vec<u8>,
 }
 
-impl Task {
+impl TerminalTask {
     async fn run(mut self, mut requests: mpsc::Receiver<TerminalRequest>) {
         let mut buffer = vec![0; BATCH_BYTES];
         let mut ends_at: Option<Instant> = None;
@@ -185,7 +186,7 @@ impl Task {
                     Some(TerminalRequest::Recognise(reply)) => {
                         // The screen must show all output that is already written.
                         let read = read_now(&mut self.parts, &mut buffer);
-                        if let Read::Drained(count) | Read::Batch(count) = read {
+                        if let OutputRead::Drained(count) | OutputRead::Batch(count) = read {
                             self.output(&buffer[..count]);
                         }
                         self.parts.screen_watch.request(reply, &self.parts.screen);
@@ -201,14 +202,14 @@ impl Task {
                     self.tick(now);
                 }
                 read = self.read(&mut buffer) => match read {
-                    Read::Drained(count) => self.output(&buffer[..count]),
-                    Read::Batch(count) => {
+                    OutputRead::Drained(count) => self.output(&buffer[..count]),
+                    OutputRead::Batch(count) => {
                         self.output(&buffer[..count]);
                         // More output is available, so other tasks would not run otherwise.
                         tokio::task::yield_now().await;
                     }
-                    Read::Nothing => {}
-                    Read::End => break,
+                    OutputRead::Nothing => {}
+                    OutputRead::End => break,
                 },
             }
         }
@@ -216,7 +217,7 @@ impl Task {
     }
 
     /// Read the next output. If no person watches, wait first for subscribers that are behind.
-    async fn read(&mut self, buffer: &mut [u8]) -> Read {
+    async fn read(&mut self, buffer: &mut [u8]) -> OutputRead {
         if self.publishes_lines && self.viewers.is_empty() {
             self.parts.hub.wait_for_readers().await;
         }
@@ -407,14 +408,8 @@ impl Task {
             return;
         }
         self.parts.screen_watch.changed(Instant::now());
-        let shape = rustix::termios::Winsize {
-            ws_row: size.rows,
-            ws_col: size.cols,
-            ws_xpixel: 0,
-            ws_ypixel: 0,
-        };
         // The kernel informs the program with SIGWINCH.
-        if let Err(error) = rustix::termios::tcsetwinsize(self.parts.pty.get_ref(), shape) {
+        if let Err(error) = resize_terminal(self.parts.pty.get_ref(), size.cols, size.rows) {
             warn!(target: log::SESSION, "cannot resize the terminal: {error}");
         }
         if let Some(recorder) = &mut self.parts.recorder {

@@ -1,10 +1,11 @@
-//! The program's HTTP API on loopback: chooses its port and credentials, checks that it belongs to this
-//! program, and sends requests. Does not decide what is sent, or when.
+//! The program's HTTP API on loopback: chooses its port and credentials, checks that it belongs to
+//! this program, and sends requests. Does not decide what is sent, or when.
 //!
-//! Once its owner has ended, any process can listen on a port. So before the API is sent anything, it
-//! must name something that only this program knows: the title on the session's terminal.
+//! Once its owner has ended, any process can listen on a port. So before the API is sent anything,
+//! it must name something that only this program knows: the title on the session's terminal.
 
 use crate::Shared;
+use crate::host::launch_files::variable;
 use crate::host::log;
 use crate::state::actions::tasks::{self, TaskReport};
 use base64::Engine;
@@ -17,7 +18,7 @@ use hyper_util::rt::TokioIo;
 use posthaste_core::driver::{Input, TurnMessage};
 use posthaste_core::harness::{Api, Manifest, Placeholder, Route, Template, gives_flag};
 use posthaste_core::{MessageId, turn};
-use posthaste_store::live::place::Launch;
+use posthaste_store::live::Launch;
 use posthaste_store::report::{Report, Result};
 use serde_json::{Value, json};
 use std::net::Ipv4Addr;
@@ -40,7 +41,7 @@ const ELLIPSIS: &str = "...";
 
 /// Address and credentials of the program's HTTP API.
 #[derive(Clone)]
-pub(crate) struct HttpRoute {
+pub(crate) struct HttpApi {
     pub(crate) port: u16,
     pub(crate) user: String,
     pub(crate) secret: String,
@@ -49,15 +50,15 @@ pub(crate) struct HttpRoute {
     _reservation: Option<Rc<TcpSocket>>,
 }
 
-impl std::fmt::Debug for HttpRoute {
+impl std::fmt::Debug for HttpApi {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "HttpRoute({:?}, {})", self.api, self.port)
     }
 }
 
-impl HttpRoute {
-    /// Prepare the HTTP API of a program, if its harness has one. A user name or password that the user
-    /// has set is kept.
+impl HttpApi {
+    /// Prepare the HTTP API of a program, if its harness has one. A user name or password that the
+    /// user has set is kept.
     pub(crate) fn for_program(harness: &Manifest, launch: &Launch) -> Result<Option<Self>> {
         let (Some(api), true) = (harness.http.api, harness.routes.contains(&Route::Http)) else {
             return Ok(None);
@@ -71,15 +72,10 @@ impl HttpRoute {
         let (port, reservation) = reserve_port().map_err(|error| {
             Report::storage(format!("cannot reserve a port on loopback: {error}"))
         })?;
-        let user_value = |name: &String| {
-            let variable = launch.env.iter().rfind(|(known, _)| known == name);
-            let value = variable.map(|(_, value)| value.clone());
-            value.or_else(|| std::env::var(name).ok())
-        };
         let user_credential = |placeholder| {
             let mut variables = start.env.iter();
-            let variable = variables.find(|(_, template)| template.has(placeholder));
-            variable.and_then(|(name, _)| user_value(name))
+            let (name, _) = variables.find(|(_, template)| template.has(placeholder))?;
+            variable(&launch.env, name)?.into_string().ok()
         };
         let secret = user_credential(Placeholder::Secret).filter(|secret| !secret.is_empty());
         Ok(Some(Self {
@@ -92,9 +88,9 @@ impl HttpRoute {
     }
 }
 
-/// Choose a free port, and reserve it by a socket that is bound and does not listen. Linux then gives
-/// the port only to a process that asks for this port, as the program does. Other systems would refuse
-/// it to the program too, so it is not reserved there.
+/// Choose a free port, and reserve it by a socket that is bound and does not listen. Linux then
+/// gives the port only to a process that asks for this port, as the program does. Other systems
+/// would refuse it to the program too, so it is not reserved there.
 fn reserve_port() -> std::io::Result<(u16, Option<Rc<TcpSocket>>)> {
     let socket = TcpSocket::new_v4()?;
     socket.set_reuseaddr(true)?;
@@ -104,7 +100,8 @@ fn reserve_port() -> std::io::Result<(u16, Option<Rc<TcpSocket>>)> {
     Ok((port, is_reserved.then(|| Rc::new(socket))))
 }
 
-/// Whether an argument of the manifest sets the port of the API, and an argument of the user does too.
+/// Whether an argument of the manifest sets the port of the API, and an argument of the user does
+/// too.
 pub(crate) fn sets_port(arg: &Template, user_args: &[String]) -> bool {
     let filled = arg.fill(|_| String::new());
     let flag = filled.split('=').next().unwrap_or_default();
@@ -172,8 +169,8 @@ pub(crate) async fn interrupt(shared: Rc<Shared>, conversation: String) -> TaskR
     }
 }
 
-/// Have the agent answer the last message of its conversation, if the user wrote it. An empty prompt
-/// adds nothing to the conversation.
+/// Have the agent answer the last message of its conversation, if the user wrote it. An empty
+/// prompt adds nothing to the conversation.
 pub(crate) async fn resume_conversation(shared: Rc<Shared>, conversation: String) -> TaskReport {
     TaskReport::Input(match try_resume(&shared, &conversation).await {
         Ok(()) => Input::ApiDone,
@@ -309,7 +306,7 @@ async fn call(
 }
 
 fn request(
-    route: &HttpRoute,
+    route: &HttpApi,
     method: Method,
     path: &str,
     body: &str,

@@ -1,8 +1,8 @@
-//! Exchanges mail with the script that keeps it: new messages become facts of this session's journal,
-//! and messages that the agent has accepted or read are marked in the script.
+//! Exchanges mail with the script that keeps it: new messages become facts of this session's
+//! journal, and messages that the agent has accepted or read are marked in the script.
 //!
-//! A separate thread calls the script, one call at a time, so no task of the session waits for a call.
-//! When the session ends, a running call is ended with all processes that it has started.
+//! A separate thread calls the script, one call at a time, so no task of the session waits for a
+//! call. When the session ends, a running call is ended with all processes that it has started.
 
 use crate::Shared;
 use crate::host::log;
@@ -28,9 +28,9 @@ use tokio::task::JoinHandle as Task;
 use tracing::{info, warn};
 
 /// Number of messages that one query of the journal looks up.
-const LOOKUP_PAGE: usize = 100;
-const MIN_PAUSE: Duration = Duration::from_millis(50);
-const MAX_PAUSE: Duration = Duration::from_secs(24 * 3_600);
+const LOOKUP_PAGE_MESSAGES: usize = 100;
+const MIN_CHECK_PAUSE: Duration = Duration::from_millis(50);
+const MAX_CHECK_PAUSE: Duration = Duration::from_secs(24 * 3_600);
 /// Longest pause after failed calls, unless the configured pause is longer.
 const MAX_RETRY_PAUSE: Duration = Duration::from_secs(60);
 /// How often to try to mark a message as read in the script, once per check.
@@ -42,7 +42,7 @@ const END_TIMEOUT: Duration = Duration::from_secs(5);
 type Listed = (Vec<Message>, Vec<String>);
 
 /// A call of the script, and the sender of its result.
-enum ScriptCall {
+enum MailCall {
     Check(oneshot::Sender<Result<Listed, ScriptError>>),
     MarkRead(String, oneshot::Sender<Result<(), ScriptError>>),
 }
@@ -63,9 +63,9 @@ struct MailSync {
     script: PathBuf,
     tick: Duration,
     /// At most one call waits: this task is the only sender, and awaits each result.
-    calls: SyncSender<ScriptCall>,
-    /// Number of attempts to mark each listed message as read; [`MARK_READ_ATTEMPTS`] if it is marked,
-    /// or cannot be.
+    calls: SyncSender<MailCall>,
+    /// Number of attempts to mark each listed message as read; [`MARK_READ_ATTEMPTS`] if it is
+    /// marked, or cannot be.
     mark_attempts: BTreeMap<MessageId, u32>,
     /// The last remark about listed mail that is not a failure. It is logged once.
     remark: Option<String>,
@@ -107,7 +107,7 @@ impl ScriptMail {
         let sync = MailSync {
             shared,
             script: settings.path.clone(),
-            tick: settings.tick.clamp(MIN_PAUSE, MAX_PAUSE),
+            tick: settings.tick.clamp(MIN_CHECK_PAUSE, MAX_CHECK_PAUSE),
             calls,
             mark_attempts: BTreeMap::new(),
             remark: None,
@@ -124,8 +124,8 @@ impl ScriptMail {
         })
     }
 
-    /// End the exchange, and a call that is running. A call that does not end in time is left: it ends
-    /// with this process.
+    /// End the exchange, and a call that is running. A call that does not end in time is left: it
+    /// ends with this process.
     pub(crate) async fn end(self) {
         self.sync.abort();
         // The sender of calls is dropped with the task, so that the caller's thread finishes.
@@ -141,12 +141,12 @@ impl ScriptMail {
 }
 
 /// Call the script for every request until the sender is dropped.
-fn call_script(script: &Script, agent: &str, calls: &Receiver<ScriptCall>) {
+fn call_script(script: &Script, agent: &str, calls: &Receiver<MailCall>) {
     while let Ok(call) = calls.recv() {
         // The receiver of the result may be gone.
         match call {
-            ScriptCall::Check(result) => drop(result.send(script.each(Op::Check, agent))),
-            ScriptCall::MarkRead(id, result) => {
+            MailCall::Check(result) => drop(result.send(script.each(Op::Check, agent))),
+            MailCall::MarkRead(id, result) => {
                 drop(result.send(script.order(Op::MarkRead, &id)));
             }
         }
@@ -205,7 +205,7 @@ impl MailSync {
 
     /// Check for mail once, and process all of it.
     async fn check(&mut self) -> Checked {
-        let (listed, odd) = match self.call(ScriptCall::Check).await {
+        let (listed, odd) = match self.call(MailCall::Check).await {
             Some(Ok(listed)) => listed,
             Some(Err(trouble)) => return Checked::Failed(trouble.to_string()),
             None => {
@@ -215,7 +215,7 @@ impl MailSync {
         let mut odd = odd.into_iter().next();
         let mut done = Vec::new();
         let mut remark = None;
-        for page in listed.chunks(LOOKUP_PAGE) {
+        for page in listed.chunks(LOOKUP_PAGE_MESSAGES) {
             let plan = match self.sort(page.to_vec()).await {
                 Ok(plan) => plan,
                 Err(error) => return Checked::Failed(error.to_string()),
@@ -234,7 +234,8 @@ impl MailSync {
         self.log_remark(remark);
         self.mark_attempts
             .retain(|id, _| done.iter().any(|(own, _)| own == id));
-        // Mark messages last, so that new mail does not wait. A failure does not delay the next check.
+        // Mark messages last, so that new mail does not wait. A failure does not delay the next
+        // check.
         if let Err(why) = self.mark_read(done).await {
             return Checked::DoneWithTrouble(why);
         }
@@ -260,7 +261,7 @@ impl MailSync {
     /// Call the script on the caller's thread. Return `None` if that thread has ended.
     async fn call<T>(
         &self,
-        call: impl FnOnce(oneshot::Sender<Result<T, ScriptError>>) -> ScriptCall,
+        call: impl FnOnce(oneshot::Sender<Result<T, ScriptError>>) -> MailCall,
     ) -> Option<Result<T, ScriptError>> {
         let (sender, receiver) = oneshot::channel();
         self.calls.try_send(call(sender)).ok()?;
@@ -291,8 +292,8 @@ impl MailSync {
         }
     }
 
-    /// Mark messages as read in the script. After a call that timed out, the other messages wait for the
-    /// next check.
+    /// Mark messages as read in the script. After a call that timed out, the other messages wait
+    /// for the next check.
     async fn mark_read(&mut self, done: Vec<(MessageId, String)>) -> Result<(), String> {
         let mut failed = None;
         for (id, outside_id) in done {
@@ -300,13 +301,14 @@ impl MailSync {
             if previous >= MARK_READ_ATTEMPTS {
                 continue;
             }
-            let call = self.call(|result| ScriptCall::MarkRead(outside_id, result));
+            let call = self.call(|result| MailCall::MarkRead(outside_id, result));
             let attempts = match call.await {
                 Some(Ok(())) => MARK_READ_ATTEMPTS,
                 Some(Err(trouble)) => {
                     failed.get_or_insert_with(|| trouble.to_string());
                     if trouble.is_timeout() {
-                        // Count it as an attempt: otherwise new mail would wait for it in every check.
+                        // Count it as an attempt: otherwise new mail would wait for it in every
+                        // check.
                         self.mark_attempts.insert(id, previous + 1);
                         break;
                     }

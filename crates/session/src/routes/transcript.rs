@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// Maximum number of transcripts that are followed. The transcript of a cleared conversation may
 /// still contain a proof.
-const MAX_FILES: usize = 4;
+const MAX_FOLLOWED_FILES: usize = 4;
 /// Maximum number of bytes of a file that are held in memory at once.
 const MAX_READ_BYTES: u64 = 4 << 20;
 /// Maximum number of bytes of prompts after which a read stops. The next read continues there.
@@ -53,7 +53,7 @@ impl Transcripts {
         if self.files.iter().any(|file| file.path == path) {
             return;
         }
-        if self.files.len() == MAX_FILES {
+        if self.files.len() == MAX_FOLLOWED_FILES {
             self.files.remove(0);
         }
         let mut file = FollowedFile {
@@ -149,8 +149,8 @@ fn read_files(mut files: Vec<FollowedFile>) -> TranscriptRead {
     }
 }
 
-/// Read complete lines after the offset, and advance the offset past them. Return `None` at the end;
-/// an incomplete last line is left for the next read.
+/// Read complete lines after the offset, and advance the offset past them. Return `None` at the
+/// end; an incomplete last line is left for the next read.
 fn read_lines(followed: &mut FollowedFile) -> std::io::Result<Option<String>> {
     let mut file = open(&followed.path)?;
     let meta = file.metadata()?;

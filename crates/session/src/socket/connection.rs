@@ -8,12 +8,12 @@ use crate::host::log;
 use crate::socket::attached;
 use crate::socket::dispatch;
 use crate::socket::dispatch::plain_dialect::{self, Next};
-use crate::socket::lines::{Line, Lines};
+use crate::socket::lines::{InputLine, LineReader};
 use crate::socket::output::outbox::Outbox;
 use crate::socket::peer::Peer;
 use crate::socket::{NO_DESCRIPTORS_DELAY, Socket};
 use posthaste_wire::plain;
-use posthaste_wire::rpc::{self, Failure, Id, Said};
+use posthaste_wire::rpc::{self, ClientLine, Failure, Id};
 use rustix::process::Resource;
 use std::rc::Rc;
 use std::time::Duration;
@@ -30,7 +30,7 @@ const FIRST_LINE_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_SILENT_CONNECTIONS: usize = 1_024;
 const CROWDED_FIRST_LINE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How many silent connections are closed if no descriptor is free.
-const SHED_AT_ONCE: usize = 64;
+const SHED_CONNECTIONS: usize = 64;
 
 /// Accepts connections for as long as the session lives.
 pub(crate) async fn accept(shared: Rc<Shared>, listener: UnixListener) {
@@ -45,7 +45,7 @@ pub(crate) async fn accept(shared: Rc<Shared>, listener: UnixListener) {
             }
             Err(error) => {
                 warn!(target: log::VIEWERS, "cannot accept a connection: {error}");
-                shed_silent(&shared, SHED_AT_ONCE);
+                shed_silent(&shared, SHED_CONNECTIONS);
                 tokio::time::sleep(NO_DESCRIPTORS_DELAY).await;
             }
         }
@@ -98,7 +98,7 @@ async fn serve(shared: Rc<Shared>, stream: UnixStream) {
         outbox.close();
         return outbox.write_to(&socket).await;
     }
-    let mut lines = Lines::new(&socket, shared.connections.buffered_bytes.clone());
+    let mut lines = LineReader::new(&socket, shared.connections.buffered_bytes.clone());
     let ended = {
         let mut writing = std::pin::pin!(outbox.write_to(&socket));
         let ended = tokio::select! {
@@ -126,7 +126,7 @@ async fn serve_requests(
     shared: &Rc<Shared>,
     outbox: &Rc<Outbox>,
     peer: &Peer,
-    lines: &mut Lines<'_>,
+    lines: &mut LineReader<'_>,
 ) -> RequestsEnd {
     let mut first_line = Some(FirstLineWait::start(shared));
     loop {
@@ -144,24 +144,24 @@ async fn serve_requests(
         };
         let is_first = first_line.is_some();
         let requests = match line {
-            Line::Whole(line) if is_first => rpc::read(&line),
-            Line::Whole(line) => rpc::read_on(&line),
-            Line::TooLong => {
+            InputLine::Whole(line) if is_first => rpc::read(&line),
+            InputLine::Whole(line) => rpc::read_on(&line),
+            InputLine::TooLong => {
                 outbox.push(&rpc::refusal(&Id::null(), &Failure::line_too_long()));
                 continue;
             }
-            Line::NoRoom => {
-                let busy = Failure::internal("too much is being sent to this session at once");
+            InputLine::NoRoom => {
+                let busy = Failure::internal("the input buffers of this session are full");
                 outbox.push(&rpc::refusal(&Id::null(), &busy));
                 return RequestsEnd::Closed;
             }
-            Line::End => return RequestsEnd::Closed,
+            InputLine::End => return RequestsEnd::Closed,
         };
         match requests {
-            Said::Blank => continue,
-            Said::One(request) => dispatch::one(shared, outbox, peer, request).await,
-            Said::Batch(requests) => dispatch::batch(shared, outbox, peer, requests).await,
-            Said::Plain(request) => {
+            ClientLine::Blank => continue,
+            ClientLine::One(request) => dispatch::one(shared, outbox, peer, request).await,
+            ClientLine::Batch(requests) => dispatch::batch(shared, outbox, peer, requests).await,
+            ClientLine::Plain(request) => {
                 match plain_dialect::answer(shared, outbox, peer, request).await {
                     Next::Close => return RequestsEnd::Closed,
                     Next::Attach(request) => return RequestsEnd::Attach(request),
@@ -194,7 +194,7 @@ impl<'a> FirstLineWait<'a> {
     }
 
     /// Return the first line, or why the connection is not to wait for it any longer.
-    async fn next(&self, lines: &mut Lines<'_>) -> Result<Line, &'static str> {
+    async fn next(&self, lines: &mut LineReader<'_>) -> Result<InputLine, &'static str> {
         tokio::select! {
             // A line that has arrived counts, even if the connection is to be closed now.
             biased;

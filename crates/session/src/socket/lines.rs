@@ -2,7 +2,7 @@
 //! for unfinished lines of all connections together.
 
 use crate::socket::Socket;
-use posthaste_wire::rpc::MAX_LINE;
+use posthaste_wire::rpc::MAX_LINE_BYTES;
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -16,7 +16,7 @@ const UNCOUNTED_BYTES: usize = 4 * READ_BYTES;
 pub(crate) type BufferedBytes = Rc<Cell<usize>>;
 
 #[derive(Debug)]
-pub(crate) enum Line {
+pub(crate) enum InputLine {
     /// A line without its line feed. The last line may have had none.
     Whole(Vec<u8>),
     /// A line that was skipped.
@@ -27,7 +27,7 @@ pub(crate) enum Line {
 }
 
 #[derive(Debug)]
-pub(crate) struct Lines<'a> {
+pub(crate) struct LineReader<'a> {
     socket: &'a Socket,
     buffer: Vec<u8>,
     /// The end of the last line that was returned.
@@ -39,7 +39,7 @@ pub(crate) struct Lines<'a> {
     share: BufferShare,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> LineReader<'a> {
     pub(crate) fn new(socket: &'a Socket, total: BufferedBytes) -> Self {
         Self {
             socket,
@@ -52,35 +52,35 @@ impl<'a> Lines<'a> {
         }
     }
 
-    pub(crate) async fn next(&mut self) -> Line {
+    pub(crate) async fn next(&mut self) -> InputLine {
         loop {
             if let Some(end) = memchr::memchr(b'\n', &self.buffer[self.scanned..]) {
                 let end = self.scanned + end;
                 let line = self.buffer[self.consumed..end].to_vec();
                 (self.consumed, self.scanned) = (end + 1, end + 1);
-                let is_too_long = line.len() > MAX_LINE;
+                let is_too_long = line.len() > MAX_LINE_BYTES;
                 return if std::mem::take(&mut self.is_skipping) || is_too_long {
-                    Line::TooLong
+                    InputLine::TooLong
                 } else {
-                    Line::Whole(line)
+                    InputLine::Whole(line)
                 };
             }
             self.drop_consumed();
-            self.is_skipping |= self.buffer.len() > MAX_LINE;
+            self.is_skipping |= self.buffer.len() > MAX_LINE_BYTES;
             if self.is_skipping {
                 self.buffer = Vec::new();
             }
             self.scanned = self.buffer.len();
             if !self.share.resize(self.buffer.len()) {
-                return Line::NoRoom;
+                return InputLine::NoRoom;
             }
             if self.is_at_end {
                 let line = std::mem::take(&mut self.buffer);
                 self.scanned = 0;
                 return match line.is_empty() {
-                    _ if std::mem::take(&mut self.is_skipping) => Line::TooLong,
-                    true => Line::End,
-                    false => Line::Whole(line),
+                    _ if std::mem::take(&mut self.is_skipping) => InputLine::TooLong,
+                    true => InputLine::End,
+                    false => InputLine::Whole(line),
                 };
             }
             self.buffer.reserve(READ_BYTES);

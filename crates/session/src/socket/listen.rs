@@ -5,8 +5,7 @@ use crate::Shared;
 use crate::host::log;
 use crate::socket::connection;
 use posthaste_store::home::guard::is_private_dir;
-use posthaste_store::live::place::{MAX_SOCKET_PATH, Seal, private_dir};
-use posthaste_store::live::reach;
+use posthaste_store::live::{KnownFile, MAX_SOCKET_PATH, private_dir, reach};
 use posthaste_store::report::{Report, Result};
 use rustix::fs::Mode;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
@@ -20,7 +19,7 @@ use tokio::net::UnixListener;
 use tracing::{info, warn};
 
 /// How many connections may wait to be accepted; the kernel may cap this number.
-const BACKLOG: i32 = 4_096;
+const MAX_WAITING_CONNECTIONS: i32 = 4_096;
 /// How often a session checks that its sockets still exist.
 const SOCKET_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
@@ -30,7 +29,7 @@ pub(crate) struct SessionSocket {
     path: PathBuf,
     claim: PathClaim,
     /// Identifies the socket's file.
-    seal: Option<Seal>,
+    file: Option<KnownFile>,
     /// `None` once connections are accepted.
     listener: Option<UnixListener>,
 }
@@ -39,21 +38,21 @@ pub(crate) struct SessionSocket {
 #[derive(Debug)]
 enum PathClaim {
     /// The path belongs to the session for as long as the session holds this lock.
-    Lock(Seal),
+    Lock(KnownFile),
     /// The user has chosen the path.
     Chosen,
 }
 
 impl Drop for SessionSocket {
     fn drop(&mut self) {
-        if self.seal.as_ref().is_some_and(Seal::is_whole) {
+        if self.file.as_ref().is_some_and(KnownFile::is_in_place) {
             let _ = std::fs::remove_file(&self.path);
         }
     }
 }
 
 /// Listen at a session's own path. The holder of the session's lock may replace a file there.
-pub(crate) fn listen_with_lock(path: &Path, lock: &Seal) -> Result<SessionSocket> {
+pub(crate) fn listen_with_lock(path: &Path, lock: &KnownFile) -> Result<SessionSocket> {
     SessionSocket::open(path, PathClaim::Lock(lock.clone()))
 }
 
@@ -68,7 +67,7 @@ pub(crate) fn listen_at_chosen_path(path: &Path) -> Result<SessionSocket> {
             );
         }
         Ok(_) => match reach(path) {
-            // Left behind by a process that has exited.
+            // The socket of a process that has exited.
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => remove(path)?,
             // Removed since it was checked.
             Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -125,7 +124,7 @@ impl SessionSocket {
         Ok(Self {
             path: path.to_owned(),
             claim,
-            seal: Seal::of(path),
+            file: KnownFile::at(path),
             listener: Some(listener),
         })
     }
@@ -135,12 +134,12 @@ impl SessionSocket {
         let mut is_logged = false;
         loop {
             tokio::time::sleep(SOCKET_CHECK_INTERVAL).await;
-            if self.seal.as_ref().is_some_and(Seal::is_whole) {
+            if self.file.as_ref().is_some_and(KnownFile::is_in_place) {
                 continue;
             }
             let opened = match &self.claim {
                 // Without the lock, the home is removed or replaced and the path is not ours.
-                PathClaim::Lock(lock) if !lock.is_whole() => continue,
+                PathClaim::Lock(lock) if !lock.is_in_place() => continue,
                 PathClaim::Lock(lock) => self
                     .check_dir()
                     .and_then(|()| listen_with_lock(&self.path, lock)),
@@ -198,7 +197,7 @@ fn bind(path: &Path) -> std::io::Result<UnixListener> {
     let _ = rustix::fs::fchmod(&fd, Mode::RUSR | Mode::WUSR);
     rustix::net::bind(&fd, &address)?;
     std::fs::set_permissions(path, Permissions::from_mode(0o600))?;
-    rustix::net::listen(&fd, BACKLOG)?;
+    rustix::net::listen(&fd, MAX_WAITING_CONNECTIONS)?;
     let listener = std::os::unix::net::UnixListener::from(fd);
     listener.set_nonblocking(true)?;
     UnixListener::from_std(listener)

@@ -2,7 +2,7 @@
 
 use posthaste_core::AgentName;
 use posthaste_store::Home;
-use posthaste_store::live::{place, process};
+use posthaste_store::live::{process, process_notes};
 use std::cell::OnceCell;
 use tokio::net::UnixStream;
 
@@ -36,12 +36,12 @@ impl Peer {
     pub(crate) fn agent(&self, home: &Home, lookup: PeerLookup) -> Option<AgentName> {
         let pid = self.pid?;
         let leader = *self.leader.get_or_init(|| process::session_of(pid));
-        let by_session = leader.and_then(|leader| place::agent_of_session(home, leader));
+        let by_session = leader.and_then(|leader| process_notes::agent_of_session(home, leader));
         match lookup {
             PeerLookup::ProcessSession => by_session,
             PeerLookup::Ancestry => by_session.or_else(|| {
                 let ancestry = self.ancestry.get_or_init(|| process::ancestry(pid));
-                place::agent_in(home, ancestry)
+                process_notes::agent_in(home, ancestry)
             }),
         }
     }

@@ -30,7 +30,7 @@ use posthaste_core::driver::{DriverConfig, Input, KeyboardUser, RunIdentity};
 use posthaste_core::harness::Manifest;
 use posthaste_store::bell::{self, Watch};
 use posthaste_store::files;
-use posthaste_store::live::place::Record;
+use posthaste_store::live::SessionRecord;
 use published_state::PublishedState;
 pub(crate) use requests::StateRequest;
 use requests::pending_replies::PendingReplies;
@@ -45,7 +45,7 @@ use tracing::{info, warn};
 /// Parts from which the state is made.
 pub(crate) struct Setup {
     pub(crate) shared: Rc<Shared>,
-    pub(crate) record: Record,
+    pub(crate) record: SessionRecord,
     pub(crate) harness: Arc<Manifest>,
     /// Whether the session has given the program hooks, or the program's own settings contain them.
     pub(crate) has_hooks: bool,
@@ -153,7 +153,7 @@ impl SessionState {
         });
         let bell = self.setup.shared.wakeups.bell.clone();
         let mut end_signals = Signals::listen();
-        let mut tick = tokio::time::interval(bell::TICK);
+        let mut tick = tokio::time::interval(bell::BELL_CHECK_INTERVAL);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let output = self.setup.observers.output.clone();
         let mut typing = self.setup.observers.typing.clone();
@@ -199,7 +199,7 @@ impl SessionState {
     fn wakeup(&self) -> Option<Instant> {
         // The wall clock may step, so check again after a while.
         let driver = self.driver.next_timeout();
-        let driver = driver.map(|at| at.min(Instant::now() + bell::TICK));
+        let driver = driver.map(|at| at.min(Instant::now() + bell::BELL_CHECK_INTERVAL));
         driver.into_iter().chain(self.end.next_timeout()).min()
     }
 

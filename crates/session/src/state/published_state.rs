@@ -5,14 +5,14 @@ use super::requests::wire_activity;
 use crate::host::log;
 use posthaste_core::Timestamp;
 use posthaste_core::activity::Activity;
-use posthaste_wire::Run;
+use posthaste_wire::RunStatus;
 use posthaste_wire::event::{Event, StateChange};
 use posthaste_wire::topic::Topic;
 use tracing::debug;
 
 #[derive(Debug)]
 pub(super) struct PublishedState {
-    pub(super) run: Run,
+    pub(super) run: RunStatus,
     activity: Activity,
     is_paused: bool,
     pub(super) updated_at: Timestamp,
@@ -21,7 +21,7 @@ pub(super) struct PublishedState {
 impl PublishedState {
     pub(super) fn new(now: Timestamp) -> Self {
         Self {
-            run: Run::Running,
+            run: RunStatus::Running,
             activity: Activity::Starting,
             is_paused: false,
             updated_at: now,
@@ -29,7 +29,7 @@ impl PublishedState {
     }
 
     /// Set the run status. Return the change, if any.
-    pub(super) fn set_run(&mut self, run: Run) -> Option<StateChange> {
+    pub(super) fn set_run(&mut self, run: RunStatus) -> Option<StateChange> {
         (self.run != run).then(|| {
             self.run = run;
             StateChange {
@@ -98,9 +98,9 @@ mod tests {
     #[test]
     fn only_changed_values_are_published() {
         let mut published = PublishedState::new(Timestamp::UNIX_EPOCH);
-        assert_eq!(published.set_run(Run::Running), None);
-        let change = published.set_run(Run::Checkpointed).unwrap();
-        assert_eq!(change.status, Some(Run::Checkpointed));
+        assert_eq!(published.set_run(RunStatus::Running), None);
+        let change = published.set_run(RunStatus::Checkpointed).unwrap();
+        assert_eq!(change.status, Some(RunStatus::Checkpointed));
         assert_eq!(published.set_activity(Activity::Starting, false), None);
         let change = published.set_activity(Activity::Starting, true).unwrap();
         assert_eq!((change.activity, change.paused), (None, Some(true)));

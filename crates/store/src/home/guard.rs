@@ -1,11 +1,11 @@
 //! The rule for every directory of a home: it belongs to this user, is private, and is not a link.
-//! The directories above a home belong to this user or to root, and no other user can replace what is
-//! in them.
+//! The directories above a home belong to this user or to root, and no other user can replace what
+//! is in them.
 //!
-//! Because of this rule, no other user can change a path of a home between a check and its use. Paths
-//! are checked from the root of the file system downwards: once a directory is checked, no other user
-//! can replace it or what this user has in it. A path that does not exist is not checked, so it is
-//! checked when it is created, and nothing is read from it before.
+//! Because of this rule, no other user can change a path of a home between a check and its use.
+//! Paths are checked from the root of the file system downwards: once a directory is checked, no
+//! other user can replace it or what this user has in it. A path that does not exist is not
+//! checked, so it is checked when it is created, and nothing is read from it before.
 
 use crate::error::{Error, Result, io};
 use rustix::fs::{Mode, OFlags, Stat};
@@ -21,8 +21,9 @@ use std::path::{Component, Path, PathBuf};
 const MAX_LINKS: usize = 40;
 const WRITABLE_BY_GROUP: u32 = 0o020;
 const WRITABLE_BY_ALL: u32 = 0o002;
-const STICKY: u32 = 0o1000;
+const STICKY_BIT: u32 = 0o1000;
 const OPEN_TO_OTHERS: u32 = 0o077;
+const OWN_HOME_HINT: &str = "choose a home of your own with --home or PH_HOME";
 
 /// A directory of this user, open.
 pub(super) struct OwnDir {
@@ -58,8 +59,8 @@ impl OwnDir {
     }
 }
 
-/// Open a directory that must belong to this user and must not be a link. Return `None` if it does not
-/// exist.
+/// Open a directory that must belong to this user and must not be a link. Return `None` if it does
+/// not exist.
 pub(super) fn open_own(path: &Path) -> Result<Option<OwnDir>> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let fd = match rustix::fs::open(path, flags, Mode::empty()) {
@@ -103,8 +104,8 @@ pub fn make_dirs(top: &Path, dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Make a directory and everything below it private. Refuse links, pipes, devices and files of other
-/// users, before anything is changed.
+/// Make a directory and everything below it private. Refuse links, pipes, devices and files of
+/// other users, before anything is changed.
 pub(super) fn make_tree_private(dir: &Path) -> Result<()> {
     for_each_dir(dir, &mut |_, _| Ok(()))?;
     for_each_dir(dir, &mut |path, opened| opened.make_private(path))
@@ -131,7 +132,8 @@ fn for_each_dir(dir: &Path, act: &mut dyn FnMut(&Path, &OwnDir) -> Result<()>) -
 }
 
 /// Check the parts of a home that exist: each belongs to this user and is not a link, and each
-/// directory is private. If the home itself is not private yet, no other user can write to its files.
+/// directory is private. If the home itself is not private yet, no other user can write to its
+/// files.
 pub(super) fn check_parts(root: &Path, opened: &OwnDir, names: &[&str]) -> Result<()> {
     for name in names {
         let path = root.join(name);
@@ -155,8 +157,8 @@ pub(super) fn check_parts(root: &Path, opened: &OwnDir, names: &[&str]) -> Resul
     Ok(())
 }
 
-/// Check the directories above `path`, as far as they exist. Links among them are followed, and must
-/// belong to this user or to root.
+/// Check the directories above `path`, as far as they exist. Links among them are followed, and
+/// must belong to this user or to root.
 pub(crate) fn check_above(path: &Path) -> Result<()> {
     walk_above(path, &mut |_| Ok(Walk::Stop))
 }
@@ -233,15 +235,13 @@ fn check_ancestor(path: &Path, meta: &Metadata) -> Result<()> {
     }
     check_ancestor_owner(path, meta.uid())?;
     let is_shared = is_writable_by_others(path, meta.mode(), meta.gid());
-    if is_shared && meta.mode() & STICKY == 0 {
-        return Err(Error::Unsafe {
-            path: path.to_owned(),
-            why: "is writable by other users, who could replace the home below it".to_owned(),
-            hint: format!(
-                "run 'chmod go-w {}', or choose another home with --home or PH_HOME",
-                path.display()
-            ),
-        });
+    if is_shared && meta.mode() & STICKY_BIT == 0 {
+        let shown = path.display();
+        return Err(refusal(
+            path,
+            "is writable by other users, who could replace the home below it",
+            format!("run 'chmod go-w {shown}', or choose another home with --home or PH_HOME"),
+        ));
     }
     Ok(())
 }
@@ -249,13 +249,11 @@ fn check_ancestor(path: &Path, meta: &Metadata) -> Result<()> {
 fn check_ancestor_owner(path: &Path, uid: u32) -> Result<()> {
     match is_this_user_or_root(uid) {
         true => Ok(()),
-        false => Err(Error::Unsafe {
-            path: path.to_owned(),
-            why: format!(
-                "belongs to another user (uid {uid}), who could replace the home below it"
-            ),
-            hint: "choose a home of your own with --home or PH_HOME".to_owned(),
-        }),
+        false => Err(refusal(
+            path,
+            format!("belongs to another user (uid {uid}), who could replace the home below it"),
+            OWN_HOME_HINT,
+        )),
     }
 }
 
@@ -269,9 +267,9 @@ pub(super) fn is_secret(meta: &Metadata) -> bool {
     meta.uid() == this_user() && meta.mode() & OPEN_TO_OTHERS == 0
 }
 
-/// Return whether a user other than this one and root can write to a file or directory that is not a
-/// link. If it has an access control list, the mode's group bits are the list's mask: they say that a
-/// user or group in the list may write, not which one.
+/// Return whether a user other than this one and root can write to a file or directory that is not
+/// a link. If it has an access control list, the mode's group bits are the list's mask: they say
+/// that a user or group in the list may write, not which one.
 fn is_writable_by_others(path: &Path, mode: u32, gid: u32) -> bool {
     mode & WRITABLE_BY_ALL != 0
         || (mode & WRITABLE_BY_GROUP != 0 && (has_access_list(path) || !is_group_of_one(gid)))
@@ -292,47 +290,52 @@ fn has_access_list(_: &Path) -> bool {
 fn check_owner(path: &Path, uid: u32) -> Result<()> {
     match uid == this_user() {
         true => Ok(()),
-        false => Err(Error::Unsafe {
-            path: path.to_owned(),
-            why: format!("belongs to another user (uid {uid})"),
-            hint: "choose a home of your own with --home or PH_HOME".to_owned(),
-        }),
+        false => {
+            let why = format!("belongs to another user (uid {uid})");
+            Err(refusal(path, why, OWN_HOME_HINT))
+        }
     }
 }
 
 fn check_private(path: &Path, mode: u32) -> Result<()> {
     match mode & OPEN_TO_OTHERS {
         0 => Ok(()),
-        _ => Err(Error::Unsafe {
-            path: path.to_owned(),
-            why: format!("is open to other users (mode {:03o})", mode & 0o777),
-            hint: format!("make it private: run 'chmod 700 {}'", path.display()),
-        }),
+        _ => Err(refusal(
+            path,
+            format!("is open to other users (mode {:03o})", mode & 0o777),
+            format!("make it private: run 'chmod 700 {}'", path.display()),
+        )),
     }
 }
 
 fn shared_error(path: &Path) -> Error {
-    Error::Unsafe {
-        path: path.to_owned(),
-        why: "is writable by other users".to_owned(),
-        hint: format!("run 'chmod go-w {}'", path.display()),
-    }
+    let hint = format!("run 'chmod go-w {}'", path.display());
+    refusal(path, "is writable by other users", hint)
 }
 
 fn kind_error(path: &Path) -> Error {
-    Error::Unsafe {
-        path: path.to_owned(),
-        why: "is neither a regular file nor a directory".to_owned(),
-        hint: "remove it, or choose another home with --home or PH_HOME".to_owned(),
-    }
+    refusal(
+        path,
+        "is neither a regular file nor a directory",
+        "remove it, or choose another home with --home or PH_HOME",
+    )
 }
 
 fn link_error(path: &Path) -> Error {
+    refusal(
+        path,
+        "is a symbolic link, which a home must not be or contain",
+        "replace the link with the directory or file that it points to, or choose another home with \
+         --home or PH_HOME",
+    )
+}
+
+/// Return the error for a path that is not safe.
+pub(super) fn refusal(path: &Path, why: impl Into<String>, hint: impl Into<String>) -> Error {
     Error::Unsafe {
         path: path.to_owned(),
-        why: "is a symbolic link, which a home must not be or contain".to_owned(),
-        hint: "replace the link with the directory or file that it points to, or choose another home with \
-               --home or PH_HOME".to_owned(),
+        why: why.into(),
+        hint: hint.into(),
     }
 }
 
@@ -348,8 +351,9 @@ fn mode_of(stat: &Stat) -> u32 {
     stat.st_mode.into()
 }
 
-/// Return the uid that root's files show in this process's user namespace. In an agent's sandbox root may
-/// be unmapped; its files then show the overflow uid, as do the files of every other unmapped user.
+/// Return the uid that root's files show in this process's user namespace. In an agent's sandbox
+/// root may be unmapped; its files then show the overflow uid, as do the files of every other
+/// unmapped user.
 fn root_uid() -> Option<u32> {
     // The kernel gives this directory to root, in every namespace.
     let proc = Path::new("/proc").metadata();

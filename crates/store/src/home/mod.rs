@@ -1,8 +1,10 @@
 //! Homes: directories with a journal and all its files.
 //!
-//! Owns the layout, and creates it private to its user. Checks every home that is opened, see `guard`
-//! and `origin`; never chooses which directory is the home.
+//! Owns the layout, and creates it private to its user. Checks every home that is opened, see
+//! `guard` and `origin`; never chooses which directory is the home.
 
+pub mod data_file;
+pub(crate) mod file_id;
 pub mod find;
 pub mod guard;
 pub(crate) mod host;
@@ -23,13 +25,13 @@ use std::path::{Path, PathBuf};
 pub const PROJECT_DIR: &str = ".posthaste";
 
 /// Content of `.posthaste/.gitignore`: everything but the settings is ignored.
-const GITIGNORE: &str = "*\n!.gitignore\n!config.toml\n";
+const PROJECT_GITIGNORE: &str = "*\n!.gitignore\n!config.toml\n";
 /// Content of the `.gitignore` in the home itself, because a repository may have its own in
 /// `.posthaste`.
 const HOME_GITIGNORE: &str = "*\n";
 
 /// Parts of a home that are checked when it is opened.
-const PARTS: [&str; 17] = [
+const HOME_PARTS: [&str; 17] = [
     ".gitignore",
     "bell",
     "config.toml",
@@ -59,8 +61,8 @@ pub struct Home {
 }
 
 impl Home {
-    /// Open a home that the person has named, or the default one. The directory need not exist; if it
-    /// does, it must be safe to use.
+    /// Open a home that the person has named, or the default one. The directory need not exist; if
+    /// it does, it must be safe to use.
     pub fn open(path: impl Into<PathBuf>, state: Option<&Path>) -> Result<Self> {
         let path = plain_path(&path.into())?;
         if !origin::is_project_dir(&path) {
@@ -88,13 +90,13 @@ impl Home {
         let Some(opened) = guard::open_own(&self.root)? else {
             return Ok(false);
         };
-        // Before it has a journal, others may read the directory. It becomes private when the home is
-        // created in it.
+        // Before it has a journal, others may read the directory. It becomes private when the home
+        // is created in it.
         match self.has_journal()? {
             true => opened.check_private(&self.root)?,
             false => opened.check_unshared(&self.root)?,
         }
-        guard::check_parts(&self.root, &opened, &PARTS)?;
+        guard::check_parts(&self.root, &opened, &HOME_PARTS)?;
         Ok(true)
     }
 
@@ -185,7 +187,7 @@ impl Home {
             guard::make_dirs(&self.root, dir)?;
         }
         if let Some(dir) = self.project_dir() {
-            write_if_absent(&dir.join(".gitignore"), GITIGNORE)?;
+            write_if_absent(&dir.join(".gitignore"), PROJECT_GITIGNORE)?;
             write_if_absent(&self.root.join(".gitignore"), HOME_GITIGNORE)?;
         }
         // The names of new directories must survive a power cut, like their content.
@@ -227,6 +229,13 @@ pub fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.mode(0o600).custom_flags(flags.bits().cast_signed());
     options
+}
+
+/// Write a file that is private to this user, creating it if it does not exist.
+pub fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut options = private();
+    let file = options.write(true).create(true).truncate(true).open(path);
+    file?.write_all(bytes)
 }
 
 /// Open a file that is private to this user, creating it if it does not exist.

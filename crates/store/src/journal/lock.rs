@@ -3,18 +3,18 @@
 //! Writers of all processes queue on the writers' lock, so that SQLite's own lock, which polls, is
 //! never contended.
 
-use crate::data_file;
 use crate::error::{Error, Result, io};
-use crate::home::{Home, guard, private_file};
+use crate::home::{Home, data_file, guard, private_file};
 use posthaste_core::AgentName;
 use rustix::fs::OFlags;
 use std::fs::{File, TryLockError};
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// Length of the holder's record. It is fixed, so that a short record leaves nothing of a longer one.
+/// Length of the holder's record. It is fixed, so that a short record leaves nothing of a longer
+/// one.
 const HOLDER_RECORD_BYTES: usize = 64;
 /// Longest name of a command in the holder's record.
 const HOLDER_COMMAND_CHARS: usize = 32;
@@ -58,12 +58,8 @@ impl WritersLock {
 
     /// Acquire the lock only if it is free.
     pub(crate) fn try_acquire(&self) -> Result<Option<LockGuard>> {
-        let file = private_file(&self.path)?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(LockGuard::new(file))),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(io("lock", &self.path)(error)),
-        }
+        let locked = lock_within(private_file(&self.path)?, Duration::ZERO);
+        Ok(locked.map_err(io("lock", &self.path))?.map(LockGuard::new))
     }
 
     fn holder(&self) -> String {
@@ -91,26 +87,16 @@ impl InjectLock {
     /// Take the lock, or return `None` if another hook keeps it for longer than `patience`.
     pub fn acquire(home: &Home, agent: &AgentName, patience: Duration) -> Result<Option<Self>> {
         let path = home.inject_lock(agent);
-        let locked = lock_within(Self::open(home, &path)?, patience).map_err(io("lock", &path))?;
+        if let Some(dir) = path.parent() {
+            guard::make_dirs(home.path(), dir)?;
+        }
+        let locked = lock_within(private_file(&path)?, patience).map_err(io("lock", &path))?;
         Ok(locked.map(|file| Self { _file: file }))
     }
 
     /// Take the lock only if no hook has it.
     pub fn try_acquire(home: &Home, agent: &AgentName) -> Result<Option<Self>> {
-        let path = home.inject_lock(agent);
-        let file = Self::open(home, &path)?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(Self { _file: file })),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(io("lock", &path)(error)),
-        }
-    }
-
-    fn open(home: &Home, path: &Path) -> Result<File> {
-        if let Some(dir) = path.parent() {
-            guard::make_dirs(home.path(), dir)?;
-        }
-        private_file(path)
+        Self::acquire(home, agent, Duration::ZERO)
     }
 }
 
@@ -119,6 +105,7 @@ impl InjectLock {
 pub(crate) fn lock_within(file: File, patience: Duration) -> std::io::Result<Option<File>> {
     match file.try_lock() {
         Ok(()) => return Ok(Some(file)),
+        Err(TryLockError::WouldBlock) if patience.is_zero() => return Ok(None),
         Err(TryLockError::WouldBlock) => {}
         Err(TryLockError::Error(error)) => return Err(error),
     }

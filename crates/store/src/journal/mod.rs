@@ -4,21 +4,21 @@
 //! under the writers' lock and together with the views.
 
 pub mod bell;
-pub(crate) mod file_id;
 pub mod follow;
 pub mod group;
+pub mod health;
 pub(crate) mod lock;
 pub(crate) mod transaction;
 mod wal;
 
 use crate::error::{Error, Result, is_failed_sync, sqlite};
 use crate::files::{Prewrite, StoredBodies};
+use crate::home::file_id::FileId;
 use crate::home::host::HostClaim;
 use crate::home::{Home, private_file};
 use crate::operation::{Decided, Durability, Operation};
 use crate::views::Views;
 use crate::views::schema::{self, Position, VIEWS_VERSION};
-use file_id::FileId;
 use lock::{LockGuard, WritersLock};
 use posthaste_core::AgentName;
 use rusqlite::config::DbConfig;

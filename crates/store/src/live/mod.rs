@@ -2,8 +2,14 @@
 //!
 //! Never starts a session.
 
-pub mod place;
 pub mod process;
+pub mod process_notes;
+mod session_dir;
+
+pub use crate::home::file_id::KnownFile;
+pub use session_dir::{
+    Launch, MAX_SOCKET_PATH, NameLock, SessionDir, SessionRecord, agents, private_dir,
+};
 
 use crate::Home;
 use posthaste_core::session::Run;
@@ -45,7 +51,7 @@ pub fn orphans(home: &Home, run: &Run) -> Vec<u32> {
     }
     let child = (run.started.child_pid, run.started.child_started);
     // The agents of a loop are leaders of their own process sessions.
-    let noted = place::noted(home, &run.agent).into_iter();
+    let noted = process_notes::processes_of(home, &run.agent).into_iter();
     let all = [child].into_iter().chain(noted);
     let mut left: Vec<u32> = all
         .flat_map(|(pid, began)| process::left_of(pid, began))

@@ -1,7 +1,7 @@
 //! Full-text search of messages, by an index in a database of its own.
 //!
-//! A send never touches the index: a search updates it first, and an idle writer does so in advance.
-//! The index can be deleted at any time.
+//! A send never touches the index: a search updates it first, and an idle writer does so in
+//! advance. The index can be deleted at any time.
 
 mod index;
 
@@ -14,7 +14,7 @@ use posthaste_core::{AgentName, MessageState};
 use rusqlite::Connection;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Order {
+pub enum ResultOrder {
     #[default]
     NewestFirst,
     BestFirst,
@@ -26,7 +26,7 @@ pub struct Query {
     pub words: String,
     pub from: Option<AgentName>,
     pub to: Option<AgentName>,
-    pub order: Order,
+    pub order: ResultOrder,
     pub limit: usize,
 }
 
@@ -57,8 +57,8 @@ impl Journal {
     fn look_up(&self, index: &Connection, words: &str, query: &Query) -> Result<Vec<MessageState>> {
         let path = self.home().search();
         let ranking = match query.order {
-            Order::NewestFirst => "rowid DESC",
-            Order::BestFirst => "rank",
+            ResultOrder::NewestFirst => "rowid DESC",
+            ResultOrder::BestFirst => "rank",
         };
         let sql = format!("SELECT rowid FROM letters WHERE letters MATCH ?1 ORDER BY {ranking}");
         let mut statement = index.prepare(&sql).map_err(sqlite(&path))?;

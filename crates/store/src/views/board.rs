@@ -1,7 +1,7 @@
 //! The journal's part of a board.
 
 use super::Views;
-use super::marks::Kind;
+use super::marks::MarkKind;
 use crate::error::Result;
 use crate::journal::Journal;
 use crate::views::inbox::Listing;
@@ -70,7 +70,10 @@ impl Views<'_> {
     fn failed_mail(self, agent: &AgentName) -> rusqlite::Result<Vec<MessageState>> {
         let sql = "SELECT seq FROM v#_marks WHERE kind = ?1 AND whose = ?2 AND at = 0
                    ORDER BY seq DESC LIMIT ?3";
-        let seqs = self.seqs(sql, params![Kind::Failed as u8, agent.as_str(), MAX_FAILED])?;
+        let seqs = self.seqs(
+            sql,
+            params![MarkKind::Failed as u8, agent.as_str(), MAX_FAILED],
+        )?;
         let messages = seqs.iter().map(|seq| self.message_at(*seq));
         messages.filter_map(rusqlite::Result::transpose).collect()
     }
@@ -79,7 +82,7 @@ impl Views<'_> {
     fn seen(self, ids: &[Uuid]) -> rusqlite::Result<Vec<Uuid>> {
         let mut seen = Vec::new();
         for id in ids {
-            if self.last_marked(Kind::Seen, &id.to_string())?.is_some() {
+            if self.last_marked(MarkKind::Seen, &id.to_string())?.is_some() {
                 seen.push(*id);
             }
         }

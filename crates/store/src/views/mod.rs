@@ -19,7 +19,7 @@ mod tasks;
 
 use crate::error::{Error, Result, sqlite};
 use crate::journal::Journal;
-use marks::{Kind, Mark};
+use marks::{Mark, MarkKind};
 use posthaste_core::ask::AskFact;
 use posthaste_core::{AgentName, Event, Fact, IdPrefix, Record};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Params, Row, params};
@@ -136,7 +136,10 @@ impl<'c> Views<'c> {
     pub(crate) fn apply_record(self, record: &Record) -> rusqlite::Result<()> {
         match record.read() {
             Ok(fact) => self.apply(record.seq, &fact),
-            Err(unknown) => self.mark(record.seq, &Mark::new(Kind::Unknown, unknown.to_string())),
+            Err(unknown) => self.mark(
+                record.seq,
+                &Mark::new(MarkKind::Unknown, unknown.to_string()),
+            ),
         }
     }
 
@@ -148,7 +151,7 @@ impl<'c> Views<'c> {
                 self.apply_to_ask(seq, fact)
             }
             Event::Ask(AskFact::Seen(seen)) => {
-                self.mark(seq, &Mark::new(Kind::Seen, seen.what.to_string()))
+                self.mark(seq, &Mark::new(MarkKind::Seen, seen.what.to_string()))
             }
             Event::Ask(_) => self.apply_to_ask(seq, fact),
             Event::Progress(progress) => self.apply_progress(seq, progress),

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 /// version: the old tables are left to old binaries.
 pub(crate) const VIEWS_VERSION: u32 = 8;
 
-const FACTS: &str = "
+const FACT_TABLES: &str = "
 CREATE TABLE IF NOT EXISTS facts(
   seq INTEGER PRIMARY KEY,
   origin TEXT NOT NULL,
@@ -67,7 +67,7 @@ CREATE TABLE IF NOT EXISTS v#_asks(seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNI
 CREATE INDEX IF NOT EXISTS v#_open_asks ON v#_asks(agent) WHERE open = 1;
 ";
 
-const VIEW_NAMES: [&str; 7] = [
+const VIEW_TABLE_NAMES: [&str; 7] = [
     "v#_letters",
     "v#_marks",
     "v#_counts",
@@ -83,7 +83,7 @@ pub(crate) fn versioned(sql: &str, version: u32) -> String {
 }
 
 pub(crate) fn create(conn: &Connection, views: u32, origin: &str) -> rusqlite::Result<()> {
-    conn.execute_batch(FACTS)?;
+    conn.execute_batch(FACT_TABLES)?;
     conn.execute("INSERT OR IGNORE INTO home VALUES ('origin', ?1)", [origin])?;
     create_views(conn, views)
 }
@@ -95,7 +95,7 @@ pub(crate) fn create_views(conn: &Connection, views: u32) -> rusqlite::Result<()
 }
 
 pub(crate) fn drop_views(conn: &Connection, views: u32) -> rusqlite::Result<()> {
-    for table in VIEW_NAMES {
+    for table in VIEW_TABLE_NAMES {
         conn.execute_batch(&versioned(&format!("DROP TABLE IF EXISTS {table}"), views))?;
     }
     Ok(())

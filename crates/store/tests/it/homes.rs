@@ -1,7 +1,7 @@
 //! Homes that another user can change while they are opened or created.
 
 use posthaste_lab::{name, skip_or_fail};
-use posthaste_store::live::place::Place;
+use posthaste_store::live::SessionDir;
 use posthaste_store::{Home, Journal, Patience};
 use rustix::fs::XattrFlags;
 use rustix::io::Errno;
@@ -130,8 +130,8 @@ fn an_access_control_list_makes_a_directory_writable_by_others() {
 fn files_of_other_users_in_a_home_are_not_read() {
     let dir = tempfile::tempdir().unwrap();
     let home = Home::open(dir.path(), None).unwrap();
-    let place = Place::of(&home, &name("bob"));
-    place.prepare().unwrap();
+    let dir = SessionDir::of(&home, &name("bob"));
+    dir.prepare().unwrap();
     let note = serde_json::json!({
         "run": "00000000-0000-0000-0000-000000000001", "pid": 1, "child_pid": 1, "child_started": 1,
         "socket": "/x", "started_at": "2026-01-01T00:00:00Z",
@@ -140,28 +140,28 @@ fn files_of_other_users_in_a_home_are_not_read() {
             "sockets": [], "cols": 80, "rows": 24,
         },
     });
-    let path = place.dir().join("run.json");
+    let path = dir.dir().join("run.json");
     std::fs::write(&path, note.to_string()).unwrap();
-    assert!(place.record().is_some());
+    assert!(dir.record().is_some());
     if chown(&path, Some(NEIGHBOUR), None).is_err() {
         return skip_or_fail("only root can give a file to another user");
     }
-    assert!(place.record().is_none());
+    assert!(dir.record().is_none());
 }
 
 #[test]
 fn pipes_in_a_home_block_no_reader() {
     let dir = tempfile::tempdir().unwrap();
     let home = Home::open(dir.path(), None).unwrap();
-    let place = Place::of(&home, &name("bob"));
-    place.prepare().unwrap();
+    let session_dir = SessionDir::of(&home, &name("bob"));
+    session_dir.prepare().unwrap();
     for file in ["run.json", "lock", "log"] {
-        let path = place.dir().join(file);
+        let path = session_dir.dir().join(file);
         let made = std::process::Command::new("mkfifo").arg(&path).status();
         assert!(made.unwrap().success());
     }
-    assert!(place.record().is_none());
-    assert!(place.is_held().is_err());
-    assert!(place.claim().is_err());
-    assert!(place.log().is_err());
+    assert!(session_dir.record().is_none());
+    assert!(session_dir.is_held().is_err());
+    assert!(session_dir.take_name().is_err());
+    assert!(session_dir.log().is_err());
 }

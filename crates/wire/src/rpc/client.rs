@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 /// Line of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard {
+pub enum SessionLine {
     Reply(Reply),
     Event(Notice),
     /// Line of an unknown kind. Clients ignore it.
@@ -51,7 +51,7 @@ pub struct Notice {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the session sent an invalid line: {0}")]
-pub struct Garbled(String);
+pub struct InvalidLine(String);
 
 #[derive(Serialize)]
 struct Request<'a, M> {
@@ -73,31 +73,31 @@ pub fn request<M: Method>(id: u64, params: &M) -> Vec<u8> {
 }
 
 /// Parse a line of a session.
-pub fn hear(line: &[u8]) -> Result<Heard, Garbled> {
-    let garbled = |error: serde_json::Error| Garbled(fields::error_text(&error));
-    let text = std::str::from_utf8(line).map_err(|error| Garbled(error.to_string()))?;
+pub fn parse_line(line: &[u8]) -> Result<SessionLine, InvalidLine> {
+    let garbled = |error: serde_json::Error| InvalidLine(fields::error_text(&error));
+    let text = std::str::from_utf8(line).map_err(|error| InvalidLine(error.to_string()))?;
     let fields = Fields::read(text.trim(), &["id", "result", "error", "method", "params"])
         .map_err(garbled)?;
     let id = fields.non_null("id").map(Id::keep);
     if let Some(error) = fields.non_null("error") {
         let failure = serde_json::from_str::<Failure>(error.get()).map_err(garbled)?;
         let outcome = Err(failure);
-        return Ok(Heard::Reply(Reply { id, outcome }));
+        return Ok(SessionLine::Reply(Reply { id, outcome }));
     }
     if let Some(result) = fields.raw("result") {
         let outcome = Ok(EncodedReply(RawJson::keep(result)));
-        return Ok(Heard::Reply(Reply { id, outcome }));
+        return Ok(SessionLine::Reply(Reply { id, outcome }));
     }
     match (
         fields.raw("method").map(RawValue::get),
         fields.raw("params"),
     ) {
         (Some(r#""event""#), Some(params)) => notice(params.get()).map_err(garbled),
-        (_, _) => Ok(Heard::Unknown),
+        (_, _) => Ok(SessionLine::Unknown),
     }
 }
 
-fn notice(params: &str) -> serde_json::Result<Heard> {
+fn notice(params: &str) -> serde_json::Result<SessionLine> {
     let fields = Fields::read(params, &["type", "timestamp", "data"])?;
     let text = |name| match fields.non_null(name) {
         Some(value) => serde_json::from_str::<String>(value.get()),
@@ -106,7 +106,7 @@ fn notice(params: &str) -> serde_json::Result<Heard> {
     let (kind, timestamp) = (text("type")?, text("timestamp")?);
     let data = fields.non_null("data").map_or("{}", RawValue::get);
     Ok(match event::parse(&kind, data)? {
-        Some(event) => Heard::Event(Notice { timestamp, event }),
-        None => Heard::Unknown,
+        Some(event) => SessionLine::Event(Notice { timestamp, event }),
+        None => SessionLine::Unknown,
     })
 }

@@ -4,7 +4,7 @@
 //! time once.
 
 use crate::ask::Ask;
-use crate::session::{Activity, Run, Status};
+use crate::session::{Activity, RunStatus, Status};
 use crate::topic::Topic;
 use posthaste_core::MessageId;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -61,7 +61,7 @@ pub struct StateChange {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub status: Option<Run>,
+    pub status: Option<RunStatus>,
     /// Unlike the original, this is not repeated as `mode_indicator`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interactive_mode: Option<bool>,

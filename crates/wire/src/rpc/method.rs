@@ -5,7 +5,7 @@
 
 use crate::ask::{Ask, Outcome};
 use crate::fields::{Fields, RawJson};
-use crate::param::{Dropped, Enabled, Events, Keys, Param, Payload, Prompt};
+use crate::param::{Dropped, Enabled, Events, KeyText, Param, Payload, PromptText};
 use crate::rpc::Failure;
 use crate::topic::Interest;
 use crate::{Detail, Message, Status};
@@ -103,9 +103,9 @@ macro_rules! methods {
     };
 }
 
-/// How long a request to type something stays valid. A session that is late drops it, and tells the
+/// Time for which a request to type something is valid. A session that is late drops it, and tells the
 /// caller that it was not carried out.
-pub const GOOD_FOR: Duration = Duration::from_secs(3);
+pub const TYPING_REQUEST_VALIDITY: Duration = Duration::from_secs(3);
 
 /// Read parameters. Parameters that are not an object count as empty, as in the original.
 fn object<'a>(
@@ -130,19 +130,20 @@ methods! {
     "checkpoint" Checkpoint {} -> Checkpointing;
 
     /// Add instructions to the agent's next prompt.
-    "inject_prompt" InjectPrompt { prompt: Prompt, } -> Injected;
+    "inject_prompt" InjectPrompt { prompt: PromptText, } -> Injected;
 
     /// Give the keyboard to the person, or take it back.
     "set_interactive_mode" SetInteractiveMode { enabled: Enabled, } -> InteractiveMode;
 
     /// Send keys to the program in interactive mode.
-    "write_pty" WritePty { data: Keys, } -> Written;
+    "write_pty" WritePty { data: KeyText, } -> Written;
 
     "subscribe" Subscribe { events: Events, } -> Subscribed;
 
     "unsubscribe" Unsubscribe { events: Dropped, } -> Subscribed;
 
     /// Store a message. The reply follows when it is on disk.
+    #[derive(Default)]
     "send" Send {
         /// Chosen by the sender, so that a message that is sent twice is stored once.
         id: Option<MessageId>,
@@ -166,7 +167,7 @@ methods! {
         allow_self: bool,
         /// Type the body unchanged, then Enter.
         raw: bool,
-        /// Time of a raw request, which expires after [`GOOD_FOR`].
+        /// Time of a raw request, which expires after [`TYPING_REQUEST_VALIDITY`].
         asked_at: Option<Timestamp>,
     } -> Sent;
 
@@ -207,8 +208,8 @@ methods! {
 
     /// Type a text without storing or retrying it.
     "nudge" Nudge {
-        text: Keys,
-        /// Time of the request, which expires after [`GOOD_FOR`].
+        text: KeyText,
+        /// Time of the request, which expires after [`TYPING_REQUEST_VALIDITY`].
         asked_at: Option<Timestamp>,
     } -> Nudged;
 
@@ -228,7 +229,7 @@ methods! {
         lines: Option<u64>,
         /// Include colours.
         ansi: bool,
-    } -> Screen;
+    } -> ScreenText;
 
     /// Report an event of the agent's hook.
     "hook_event" HookEvent {
@@ -252,23 +253,8 @@ impl Send {
     /// Create a message to the agent whose socket gets it.
     pub fn new(body: impl Into<String>) -> Self {
         Self {
-            id: None,
-            from: None,
-            from_evidence: None,
-            to: None,
-            subject: None,
             body: body.into(),
-            priority: None,
-            reply_to: None,
-            key: None,
-            ttl_ms: None,
-            not_before: None,
-            deadline_ms: None,
-            expects_reply: false,
-            closes: None,
-            allow_self: false,
-            raw: false,
-            asked_at: None,
+            ..Self::default()
         }
     }
 
@@ -397,7 +383,7 @@ pub struct Paused {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Screen {
+pub struct ScreenText {
     pub lines: Vec<String>,
     pub cols: u16,
     pub rows: u16,

@@ -17,14 +17,14 @@ use serde_json::value::RawValue;
 
 /// Maximum length of a line without its line break. Readers keep no more, and reply
 /// [`Failure::line_too_long`].
-pub const MAX_LINE: usize = 10 << 20;
+pub const MAX_LINE_BYTES: usize = 10 << 20;
 
 /// Maximum number of requests in a batch: each costs a reply that is much longer than itself.
-pub const MAX_BATCH: usize = 1_000;
+pub const MAX_BATCH_REQUESTS: usize = 1_000;
 
 /// Content of one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Said {
+pub enum ClientLine {
     /// A blank line, which gets no reply.
     Blank,
     One(Request),
@@ -79,7 +79,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    pub const PARSE: i64 = -32700;
+    pub const PARSE_ERROR: i64 = -32700;
     pub const INVALID_REQUEST: i64 = -32600;
     pub const METHOD_NOT_FOUND: i64 = -32601;
     pub const INVALID_PARAMS: i64 = -32602;
@@ -91,7 +91,7 @@ impl Failure {
     }
 
     pub fn parse() -> Self {
-        Self::new(Self::PARSE, "Parse error")
+        Self::new(Self::PARSE_ERROR, "Parse error")
     }
 
     pub fn invalid_request() -> Self {
@@ -99,7 +99,7 @@ impl Failure {
     }
 
     pub fn line_too_long() -> Self {
-        let text = format!("Line too long: at most {MAX_LINE} bytes");
+        let text = format!("Line too long: at most {MAX_LINE_BYTES} bytes");
         Self::new(Self::INVALID_REQUEST, text)
     }
 
@@ -119,12 +119,12 @@ impl Failure {
 }
 
 /// Parse a connection's first line, which determines the dialect.
-pub fn read(line: &[u8]) -> Said {
+pub fn read(line: &[u8]) -> ClientLine {
     understand(line, Dialects::Both)
 }
 
 /// Parse a further line of a JSON-RPC connection.
-pub fn read_on(line: &[u8]) -> Said {
+pub fn read_on(line: &[u8]) -> ClientLine {
     understand(line, Dialects::RpcOnly)
 }
 
@@ -134,54 +134,54 @@ enum Dialects {
     RpcOnly,
 }
 
-fn understand(line: &[u8], dialects: Dialects) -> Said {
+fn understand(line: &[u8], dialects: Dialects) -> ClientLine {
     let Ok(text) = std::str::from_utf8(line) else {
-        return Said::One(Request::refused(Failure::parse()));
+        return ClientLine::One(Request::refused(Failure::parse()));
     };
     let text = text.trim();
     match text.as_bytes().first() {
-        None => Said::Blank,
+        None => ClientLine::Blank,
         Some(b'{') => understand_object(text, dialects),
         Some(b'[') => understand_batch(text),
-        Some(_) => Said::One(Request::refused(not_an_object(text))),
+        Some(_) => ClientLine::One(Request::refused(not_an_object(text))),
     }
 }
 
-const ENVELOPE: &[&str] = &["jsonrpc", "id", "method", "params", "type"];
+const ENVELOPE_FIELDS: &[&str] = &["jsonrpc", "id", "method", "params", "type"];
 
-fn understand_object(text: &str, dialects: Dialects) -> Said {
-    let Ok(envelope) = Fields::read(text, ENVELOPE) else {
-        return Said::One(Request::refused(Failure::parse()));
+fn understand_object(text: &str, dialects: Dialects) -> ClientLine {
+    let Ok(envelope) = Fields::read(text, ENVELOPE_FIELDS) else {
+        return ClientLine::One(Request::refused(Failure::parse()));
     };
     let is_plain = envelope.raw("type").is_some() && envelope.raw("jsonrpc").is_none();
     if is_plain && dialects == Dialects::Both {
-        return Said::Plain(plain::read(text));
+        return ClientLine::Plain(plain::read(text));
     }
-    Said::One(request(&envelope))
+    ClientLine::One(request(&envelope))
 }
 
-fn understand_batch(text: &str) -> Said {
-    let Ok(items) = Items::read(text, MAX_BATCH) else {
-        return Said::One(Request::refused(Failure::parse()));
+fn understand_batch(text: &str) -> ClientLine {
+    let Ok(items) = Items::read(text, MAX_BATCH_REQUESTS) else {
+        return ClientLine::One(Request::refused(Failure::parse()));
     };
     if items.first.is_empty() {
-        return Said::One(Request::refused(Failure::invalid_request()));
+        return ClientLine::One(Request::refused(Failure::invalid_request()));
     }
     if items.has_more {
-        let text = format!("Batch too long: at most {MAX_BATCH} requests");
+        let text = format!("Batch too long: at most {MAX_BATCH_REQUESTS} requests");
         let failure = Failure::new(Failure::INVALID_REQUEST, text);
-        return Said::One(Request::refused(failure));
+        return ClientLine::One(Request::refused(failure));
     }
     let requests = items.first.into_iter().map(|item| {
         if !item.get().starts_with('{') {
             return Request::refused(Failure::invalid_request());
         }
-        match Fields::read(item.get(), ENVELOPE) {
+        match Fields::read(item.get(), ENVELOPE_FIELDS) {
             Ok(envelope) => request(&envelope),
             Err(_) => Request::refused(Failure::parse()),
         }
     });
-    Said::Batch(requests.collect())
+    ClientLine::Batch(requests.collect())
 }
 
 /// Return the error for a line that is neither an object nor an array.
@@ -210,7 +210,7 @@ fn request(envelope: &Fields<'_>) -> Request {
         return invalid(id, "Missing method");
     };
     match Call::read(&method, envelope.raw("params")) {
-        Err(failure) if failure.code == Failure::PARSE => Request::refused(failure),
+        Err(failure) if failure.code == Failure::PARSE_ERROR => Request::refused(failure),
         call => Request { id, call },
     }
 }

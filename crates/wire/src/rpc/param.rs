@@ -82,7 +82,7 @@ fn some_text(
     let value = value.ok_or_else(wrong)?;
     match decode::<String>(field, value) {
         Ok(text) if holds(&text) => Ok(text),
-        Err(failure) if failure.code == Failure::PARSE => Err(failure),
+        Err(failure) if failure.code == Failure::PARSE_ERROR => Err(failure),
         Ok(_) | Err(_) => Err(wrong()),
     }
 }
@@ -90,9 +90,9 @@ fn some_text(
 /// Instructions for the next prompt: trimmed and not empty.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
-pub struct Prompt(pub String);
+pub struct PromptText(pub String);
 
-impl Param for Prompt {
+impl Param for PromptText {
     fn read(field: &'static str, value: Option<&RawValue>) -> Result<Self, Failure> {
         let text = some_text(field, value, |text| !text.trim().is_empty())?;
         Ok(Self(text.trim().to_owned()))
@@ -102,9 +102,9 @@ impl Param for Prompt {
 /// Keys as typed: not trimmed, and not empty.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
-pub struct Keys(pub String);
+pub struct KeyText(pub String);
 
-impl Param for Keys {
+impl Param for KeyText {
     fn read(field: &'static str, value: Option<&RawValue>) -> Result<Self, Failure> {
         some_text(field, value, |text| !text.is_empty()).map(Self)
     }

@@ -86,10 +86,6 @@ impl Topics {
         self.holds(Interest::All) || self.holds(topic.into())
     }
 
-    pub fn wants_nothing(&self) -> bool {
-        self.held == [false; Interest::ALL.len()]
-    }
-
     /// Return the entries in order.
     pub fn list(&self) -> Vec<Interest> {
         Interest::ALL
@@ -128,7 +124,7 @@ mod tests {
     #[test]
     fn a_star_stands_beside_the_others() {
         let mut topics = Topics::default();
-        assert!(topics.wants_nothing());
+        assert!(topics.list().is_empty());
         topics.subscribe(&[Interest::StateChange, Interest::Output]);
         assert_eq!(topics.list(), [Interest::Output, Interest::StateChange]);
         assert!(topics.wants(Topic::Output) && !topics.wants(Topic::Message));

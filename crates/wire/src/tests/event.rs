@@ -1,12 +1,12 @@
 //! Events as lines, and their decoding by a client.
 
 use super::{id, status};
-use crate::client::{self, Heard, Notice, Reply};
+use crate::client::{self, Notice, Reply, SessionLine};
 use crate::event::{self, Event, MessageEvent, StateChange};
 use crate::method;
 use crate::rpc::Failure;
 use crate::topic::Topic;
-use crate::{Activity, Run};
+use crate::{Activity, RunStatus};
 
 const STAMP: &str = "2026-01-23T10:15:30.123456";
 
@@ -18,8 +18,8 @@ fn check(event: &Event, topic: Option<Topic>, written: &str) {
     assert_eq!(String::from_utf8(out).unwrap(), format!("before\n{line}\n"));
     assert_eq!(event.topic(), topic);
     assert_eq!(
-        client::hear(line.as_bytes()),
-        Ok(Heard::Event(Notice {
+        client::parse_line(line.as_bytes()),
+        Ok(SessionLine::Event(Notice {
             timestamp: STAMP.to_owned(),
             event: event.clone(),
         }))
@@ -56,7 +56,7 @@ fn every_event_is_one_line_that_a_client_reads() {
             max_iterations: Some(9),
             current_story: Some(None),
             agent: Some("codex".to_owned()),
-            status: Some(Run::Checkpointed),
+            status: Some(RunStatus::Checkpointed),
             interactive_mode: Some(false),
             injected_prompt: Some("p".to_owned()),
             activity: Some(Activity::Blocked),
@@ -104,7 +104,7 @@ fn only_changed_fields_are_sent() {
     );
     new = old.clone();
     new.interactive_mode = true;
-    new.status = Run::Stopped;
+    new.status = RunStatus::Stopped;
     new.max_iterations = 1;
     new.agent = "codex".to_owned();
     assert_eq!(
@@ -116,7 +116,7 @@ fn only_changed_fields_are_sent() {
 #[test]
 fn a_client_reads_failures_and_ignores_unknown_lines() {
     let line = br#"{"jsonrpc":"2.0","id":3,"error":{"code":-32601,"message":"Method not found: foo","data":1}}"#;
-    let Ok(Heard::Reply(reply)) = client::hear(line) else {
+    let Ok(SessionLine::Reply(reply)) = client::parse_line(line) else {
         panic!("a reply")
     };
     assert!(reply.is_to(3));
@@ -124,7 +124,7 @@ fn a_client_reads_failures_and_ignores_unknown_lines() {
         reply.read::<method::Stop>(),
         Err(Failure::unknown_method("foo"))
     );
-    let Ok(Heard::Reply(Reply { id: None, outcome })) = client::hear(
+    let Ok(SessionLine::Reply(Reply { id: None, outcome })) = client::parse_line(
         br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}"#,
     ) else {
         panic!("a reply without an id")
@@ -135,9 +135,13 @@ fn a_client_reads_failures_and_ignores_unknown_lines() {
         r#"{"jsonrpc":"2.0","method":"other","params":{}}"#,
         "{}",
     ] {
-        assert_eq!(client::hear(line.as_bytes()), Ok(Heard::Unknown), "{line}");
+        assert_eq!(
+            client::parse_line(line.as_bytes()),
+            Ok(SessionLine::Unknown),
+            "{line}"
+        );
     }
     for line in ["", "[]", "{", r#"{"method":"event","params":5}"#] {
-        assert!(client::hear(line.as_bytes()).is_err(), "{line}");
+        assert!(client::parse_line(line.as_bytes()).is_err(), "{line}");
     }
 }

@@ -17,7 +17,7 @@ fn check_line(line: &[u8]) {
         serde_json::from_str::<&serde_json::value::RawValue>(&back).unwrap();
     }
     let _ = rpc::read_on(line);
-    let _ = client::hear(line);
+    let _ = client::parse_line(line);
     let _ = plain::Reply::read(line);
 }
 

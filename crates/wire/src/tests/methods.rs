@@ -2,10 +2,11 @@
 
 use super::server::Server;
 use super::{ID, at, id, session, status};
-use crate::client::{self, Heard};
+use crate::Activity;
+use crate::client::{self, SessionLine};
 use crate::method::{self, Call, Method};
-use crate::param::{Dropped, Enabled, Events, Keys, Payload, Prompt};
-use crate::rpc::{self, Failure, Request, Said};
+use crate::param::{Dropped, Enabled, Events, KeyText, Payload, PromptText};
+use crate::rpc::{self, ClientLine, Failure, Request};
 use crate::topic::Interest;
 use posthaste_core::{Evidence, IdPrefix, Priority};
 use std::collections::BTreeSet;
@@ -31,7 +32,7 @@ where
         format!("{head}{written}}}\n")
     );
 
-    let Said::One(Request { call: Ok(call), .. }) = rpc::read(&line) else {
+    let ClientLine::One(Request { call: Ok(call), .. }) = rpc::read(&line) else {
         panic!("{}: {:?}", M::NAME, rpc::read(&line))
     };
     assert_eq!(call.name(), M::NAME);
@@ -42,7 +43,7 @@ where
         back,
         format!("{{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{answered}}}\n")
     );
-    let Ok(Heard::Reply(reply)) = client::hear(back.as_bytes()) else {
+    let Ok(SessionLine::Reply(reply)) = client::parse_line(back.as_bytes()) else {
         panic!("{back}")
     };
     assert!(reply.is_to(7) && !reply.is_to(70));
@@ -87,7 +88,7 @@ fn methods_of_the_original_keep_its_format() {
     );
     check(
         method::InjectPrompt {
-            prompt: Prompt("Fix the types.".to_owned()),
+            prompt: PromptText("Fix the types.".to_owned()),
         },
         Call::InjectPrompt,
         r#"{"prompt":"Fix the types."}"#,
@@ -103,7 +104,7 @@ fn methods_of_the_original_keep_its_format() {
     );
     check(
         method::WritePty {
-            data: Keys("ls -la\n".to_owned()),
+            data: KeyText("ls -la\n".to_owned()),
         },
         Call::WritePty,
         r#"{"data":"ls -la\n"}"#,
@@ -211,7 +212,7 @@ fn session_methods_round_trip() {
     );
     check(
         method::Nudge {
-            text: Keys("now".to_owned()),
+            text: KeyText("now".to_owned()),
             asked_at: Some(at(0)),
         },
         Call::Nudge,
@@ -220,7 +221,7 @@ fn session_methods_round_trip() {
     );
     check(
         method::Nudge {
-            text: Keys("later".to_owned()),
+            text: KeyText("later".to_owned()),
             asked_at: None,
         },
         Call::Nudge,
@@ -289,7 +290,7 @@ fn every_method_has_a_unique_name_that_is_parsed() {
     assert_eq!(names.len(), Call::NAMES.len());
     for name in Call::NAMES {
         let line = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{name}"}}"#);
-        let Said::One(request) = rpc::read(line.as_bytes()) else {
+        let ClientLine::One(request) = rpc::read(line.as_bytes()) else {
             panic!("{name}")
         };
         match request.call {
@@ -320,7 +321,7 @@ fn keys_are_forwarded_in_interactive_mode() {
 fn the_error_names_an_invalid_parameter() {
     let check = |method: &str, params: &str, want: &str| {
         let line = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
-        let Said::One(request) = rpc::read(line.as_bytes()) else {
+        let ClientLine::One(request) = rpc::read(line.as_bytes()) else {
             panic!("{line}")
         };
         let want = Failure::invalid_params(want);
@@ -412,7 +413,7 @@ fn the_error_names_an_invalid_word() {
         let line = format!(
             r#"{{"jsonrpc":"2.0","id":1,"method":"send","params":{{"body":"x","{field}":"{value}"}}}}"#
         );
-        let Said::One(request) = rpc::read(line.as_bytes()) else {
+        let ClientLine::One(request) = rpc::read(line.as_bytes()) else {
             panic!("{line}")
         };
         let text = request.call.unwrap_err().message;
@@ -428,7 +429,7 @@ fn the_error_shortens_an_invalid_value() {
     let long = "x".repeat(100_000);
     let line =
         format!(r#"{{"jsonrpc":"2.0","id":1,"method":"inbox","params":{{"all":"\u001b{long}"}}}}"#);
-    let Said::One(request) = rpc::read(line.as_bytes()) else {
+    let ClientLine::One(request) = rpc::read(line.as_bytes()) else {
         panic!("a request")
     };
     let text = request.call.unwrap_err().message;
@@ -438,7 +439,7 @@ fn the_error_shortens_an_invalid_value() {
 #[test]
 fn null_and_unknown_parameters_are_ignored() {
     let line = br#"{"jsonrpc":"2.0","id":1,"method":"send","params":{"body":"x","to":null,"raw":null,"colour":"red"}}"#;
-    let Said::One(request) = rpc::read(line) else {
+    let ClientLine::One(request) = rpc::read(line) else {
         panic!("a request")
     };
     assert_eq!(request.call, Ok(Call::Send(method::Send::new("x"))));
@@ -456,7 +457,13 @@ fn sessions_and_states_round_trip() {
         serde_json::from_str::<crate::Status>(&json).unwrap(),
         status()
     );
-    for activity in crate::Activity::ALL {
+    for activity in [
+        Activity::Starting,
+        Activity::Idle,
+        Activity::Working,
+        Activity::Blocked,
+        Activity::Exited,
+    ] {
         assert_eq!(
             serde_json::to_string(&activity).unwrap(),
             format!("\"{activity}\"")

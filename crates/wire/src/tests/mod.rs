@@ -9,7 +9,7 @@ mod rpc;
 mod server;
 mod session;
 
-use crate::{Activity, Mode, Run, Session, Status};
+use crate::{Activity, Mode, RunStatus, Session, Status};
 use jiff::Timestamp;
 use posthaste_core::message::{Body, Envelope, Evidence};
 use posthaste_core::{Message, MessageId, MessageState, MessageStatus, Priority, Step};
@@ -94,7 +94,7 @@ fn session() -> Session {
         limited_until: None,
         mail_trouble: None,
         door: None,
-        build: None,
+        loop_status: None,
         ended_at: None,
         exit: None,
         orphans: Vec::new(),
@@ -109,7 +109,7 @@ fn status() -> Status {
         max_iterations: 50,
         current_story: Some("US-003".to_owned()),
         agent: "claude".to_owned(),
-        status: Run::Running,
+        status: RunStatus::Running,
         interactive_mode: false,
         mode_indicator: Mode::new(false),
         started_at: "2026-01-23T10:00:00.000000".to_owned(),

@@ -3,14 +3,14 @@
 use super::{ID, at, id, message_state, session};
 use crate::param::Payload;
 use crate::plain::{AgentInfo, Attach, MessageInfo, Refusal, Reply, Request, Send};
-use crate::rpc::{self, Said};
+use crate::rpc::{self, ClientLine};
 use crate::{Activity, plain};
 use jiff::tz::{TimeZone, offset};
 use posthaste_core::{Priority, ReceiptState, Step};
 
 fn read(line: &str) -> Result<Request, Refusal> {
     match rpc::read(line.as_bytes()) {
-        Said::Plain(request) => request,
+        ClientLine::Plain(request) => request,
         other => panic!("{line}: {other:?}"),
     }
 }

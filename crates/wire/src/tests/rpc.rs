@@ -1,7 +1,7 @@
 //! The JSON-RPC dialect, as the original was observed to speak it.
 
 use super::server::Server;
-use crate::rpc::{self, Failure, Id, Said};
+use crate::rpc::{self, ClientLine, Failure, Id};
 use crate::topic::{Interest, Topic};
 
 /// One connection: each line and its reply.
@@ -231,12 +231,12 @@ fn a_batch_gets_one_line() {
 #[test]
 fn a_batch_is_limited() {
     let of = |count: usize| format!("[{}]", vec!["1"; count].join(","));
-    match rpc::read(of(rpc::MAX_BATCH).as_bytes()) {
-        Said::Batch(requests) => assert_eq!(requests.len(), rpc::MAX_BATCH),
+    match rpc::read(of(rpc::MAX_BATCH_REQUESTS).as_bytes()) {
+        ClientLine::Batch(requests) => assert_eq!(requests.len(), rpc::MAX_BATCH_REQUESTS),
         other => panic!("{other:?}"),
     }
     check(&[(
-        &of(rpc::MAX_BATCH + 1),
+        &of(rpc::MAX_BATCH_REQUESTS + 1),
         r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Batch too long: at most 1000 requests"}}"#,
     )]);
 }
@@ -296,8 +296,8 @@ fn the_last_of_repeated_fields_counts() {
 #[test]
 fn a_json_rpc_connection_keeps_its_dialect() {
     let plain = br#"{"type":"stop"}"#;
-    assert!(matches!(rpc::read(plain), Said::Plain(Ok(_))));
-    let Said::One(request) = rpc::read_on(plain) else {
+    assert!(matches!(rpc::read(plain), ClientLine::Plain(Ok(_))));
+    let ClientLine::One(request) = rpc::read_on(plain) else {
         panic!("a request")
     };
     assert_eq!(request.id, Some(Id::null()));

@@ -4,9 +4,9 @@ use super::{at, id, message_state, session, status};
 use crate::ask::Outcome;
 use crate::method::{
     self, Call, Checkpointing, Injected, InteractiveMode, Killed, Marked, Method, MethodResult,
-    Noted, Nudged, Paused, Screen, Sent, Stopping, Subscribed, Written,
+    Noted, Nudged, Paused, ScreenText, Sent, Stopping, Subscribed, Written,
 };
-use crate::rpc::{self, Request, Said};
+use crate::rpc::{self, ClientLine, Request};
 use crate::topic::Topics;
 use crate::{Detail, Message, Why, plain};
 use posthaste_core::Step;
@@ -21,17 +21,17 @@ impl Server {
     /// Return the reply to one line, if any.
     pub(super) fn reply_to(&mut self, line: &[u8]) -> Option<String> {
         let back = match rpc::read(line) {
-            Said::Blank => None,
-            Said::One(request) => self.answer(request),
-            Said::Batch(requests) => {
+            ClientLine::Blank => None,
+            ClientLine::One(request) => self.answer(request),
+            ClientLine::Batch(requests) => {
                 let replies: Vec<_> = requests
                     .into_iter()
                     .filter_map(|request| self.answer(request))
                     .collect();
                 rpc::batch(&replies)
             }
-            Said::Plain(Ok(_)) => Some(plain::Reply::ok().line()),
-            Said::Plain(Err(refusal)) => Some(plain::Reply::from(refusal).line()),
+            ClientLine::Plain(Ok(_)) => Some(plain::Reply::ok().line()),
+            ClientLine::Plain(Err(refusal)) => Some(plain::Reply::from(refusal).line()),
         };
         back.map(|line| String::from_utf8(line).unwrap())
     }
@@ -96,7 +96,7 @@ impl Server {
                 reason: None,
             }),
             Call::Session(_) => method::Session::answer(&session()),
-            Call::Peek(_) => method::Peek::answer(&Screen {
+            Call::Peek(_) => method::Peek::answer(&ScreenText {
                 lines: vec!["$ ".to_owned()],
                 cols: 80,
                 rows: 24,

@@ -1,12 +1,12 @@
 //! Loops in the session's state: their descriptions, and fields of older sessions.
 
-use crate::{LoopStatus, Run};
+use crate::{LoopStatus, RunStatus};
 
 fn status() -> LoopStatus {
     LoopStatus {
         iteration: 3,
         max_iterations: 9,
-        status: Run::Running,
+        status: RunStatus::Running,
         running: true,
         interactive_mode: false,
         current_story: None,
@@ -65,13 +65,13 @@ fn a_loop_is_described_by_its_state() {
         "iteration 3 of 9 failed, interactive",
     );
     check(
-        &|l| (l.running, l.status) = (false, Run::Checkpointed),
+        &|l| (l.running, l.status) = (false, RunStatus::Checkpointed),
         "iteration 3 of 9 over, paused at a checkpoint",
     );
     for (run, word) in [
-        (Run::Completed, "complete"),
-        (Run::Stopped, "stopped"),
-        (Run::Failed, "failed"),
+        (RunStatus::Completed, "complete"),
+        (RunStatus::Stopped, "stopped"),
+        (RunStatus::Failed, "failed"),
     ] {
         check(
             &|l| {

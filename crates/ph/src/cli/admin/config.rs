@@ -1,3 +1,5 @@
+//! `ph config`: prints the settings and the source of each.
+
 use crate::cli::prelude::*;
 use posthaste_client::settings::{NamedSetting, SettingSource};
 use serde_json::json;

@@ -1,3 +1,5 @@
+//! `ph doctor`: checks the home, the journal, the settings, the sessions and the agents.
+
 use crate::cli::prelude::*;
 use crate::output::{Output, counted, progress, progress_done};
 use anstream::ColorChoice;
@@ -7,7 +9,7 @@ use posthaste_core::harness::version;
 use posthaste_session::harness::installed;
 use posthaste_store::health::Health;
 use posthaste_store::live::process::is_program;
-use posthaste_store::{Error, Hint, Home, Journal};
+use posthaste_store::{Error, Home, Journal};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 

@@ -1,3 +1,5 @@
+//! `ph hook`: the arguments with which agents' hooks call `ph`.
+
 /// Report an agent's hook event to its session
 ///
 /// Agents run this command as a hook. It reads the hook's JSON from standard input, sends it to the

@@ -1,3 +1,5 @@
+//! `ph hooks`: installs or removes ph's hook in an agent's settings, after asking the person.
+
 use crate::cli::prelude::*;
 use crate::hook_install::{self, AgentSettings, HookState};
 use anstyle::{AnsiColor, Style};

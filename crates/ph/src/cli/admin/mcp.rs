@@ -1,3 +1,5 @@
+//! `ph mcp`: the server's arguments, and the settings with which an agent starts it.
+
 use crate::cli::prelude::*;
 use crate::mcp::config::{Snippet, Surroundings};
 use posthaste_store::home::find::HomeSource;

@@ -1,21 +1,23 @@
+//! `ph trust`: accepts a project's home, for persons only.
+
 use crate::cli::prelude::*;
 use crate::output::Output;
 use anstream::ColorChoice;
 use posthaste_store::Home;
 use posthaste_store::home::find as home;
-use posthaste_store::live::place::{self, Launch, Place};
 use posthaste_store::live::process;
+use posthaste_store::live::{self, Launch, SessionDir, process_notes};
 use std::path::Path;
 
 /// Accept a project's home that was copied, cloned or unpacked
 ///
 /// ph refuses a .posthaste directory with mail that you did not create on this machine, because its
 /// mail would be delivered to your agents. 'ph trust' makes such a home private and gives it this
-/// project's id, so that ph uses it from then on. Its manifests, and settings that can run programs,
-/// stay ignored. A .posthaste directory with only settings becomes a home.
+/// project's id, so that ph uses it from then on. Its manifests, and settings that can run
+/// programs, stay ignored. A .posthaste directory with only settings becomes a home.
 ///
-/// The sessions that are recorded in the home are accepted too: 'ph restart NAME' runs the command of
-/// NAME with its variables, in its directory. 'ph trust' prints these commands.
+/// The sessions that are recorded in the home are accepted too: 'ph restart NAME' runs the command
+/// of NAME with its variables, in its directory. 'ph trust' prints these commands.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -64,14 +66,15 @@ pub(crate) fn run(_: &Args, options: &GlobalOptions) -> Result<Code> {
 }
 
 /// Return why the caller is taken for an agent, if it is. Besides the variable, this looks at the
-/// processes above: an agent can unset the variable for `ph`, but not for the programs that started it.
+/// processes above: an agent can unset the variable for `ph`, but not for the programs that started
+/// it.
 fn agent_evidence(path: &Path) -> Option<String> {
     if std::env::var_os("PH_AGENT").is_some_and(|agent| !agent.is_empty()) {
         return Some("PH_AGENT is set".to_owned());
     }
     let homes = [home::find(None).map(|found| found.home), home::open(path)];
     let mut homes = homes.into_iter().flatten();
-    if let Some(agent) = homes.find_map(|home| place::agent_here(&home)) {
+    if let Some(agent) = homes.find_map(|home| process_notes::agent_here(&home)) {
         return Some(format!("this runs in the session of {agent}"));
     }
     process::inherited_variable("PH_AGENT")
@@ -80,8 +83,8 @@ fn agent_evidence(path: &Path) -> Option<String> {
 
 /// Return what `ph restart` would run.
 fn recorded_launches(home: &Home) -> Vec<Launch> {
-    let names = place::agents(home).into_iter();
-    let records = names.filter_map(|name| Place::of(home, &name).record());
+    let names = live::agents(home).into_iter();
+    let records = names.filter_map(|name| SessionDir::of(home, &name).record());
     records.map(|record| record.launch).collect()
 }
 

@@ -1,3 +1,5 @@
+//! `ph completions`: shell scripts that call `ph` for completions.
+
 use crate::cli::prelude::*;
 use crate::output::Output;
 use clap_complete::env::Shells;

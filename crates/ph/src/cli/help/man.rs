@@ -1,7 +1,9 @@
+//! `ph man`: manual pages, made from the help texts.
+
+use super::EXIT_CODES;
 use crate::cli::prelude::*;
 use crate::output::Output;
 use clap::CommandFactory;
-use posthaste_store::report::EXIT_CODES;
 use std::path::PathBuf;
 
 /// Print a manual page, or write all of them to a directory

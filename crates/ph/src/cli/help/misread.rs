@@ -1,4 +1,4 @@
-//! Invalid command lines: the error to print and the exit code.
+//! Invalid command lines: the error to print, its hint, and the exit code.
 
 use crate::cli::prelude::*;
 use crate::output;

@@ -1,3 +1,17 @@
+//! `ph help`: the help text of a verb, or a topic.
+
+/// The list of exit codes for `ph help exit-codes` and the man pages.
+pub(super) const EXIT_CODES: &str = "\
+0  success
+1  the answer is no, or nothing was found ('check' without mail, 'doctor' with a problem, 'send --wait' if the state is not reached)
+2  usage: the command line, a setting, or a file named on the command line is invalid
+3  not found: no such message, task, session or harness, or a prefix that matches more than one
+4  refused: the rules do not allow it
+5  storage: the home, or the script that keeps the mail, could not be read or written
+
+With 2, 3 and 4 nothing was changed, except that 'import' keeps the facts that it could import, and 'send' stores a message that is part of a storm as failed.
+";
+
 pub(crate) mod completions;
 pub(crate) mod groups;
 pub(crate) mod man;
@@ -8,7 +22,6 @@ use crate::output::Output;
 use anstream::ColorChoice;
 use clap::CommandFactory;
 use clap::builder::StyledStr;
-use posthaste_store::report::EXIT_CODES;
 
 /// Explain a verb or a topic
 ///

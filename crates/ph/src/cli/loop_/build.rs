@@ -1,12 +1,14 @@
+//! `ph build`: starts a session that runs an agent in a loop.
+
 use crate::cli::prelude::*;
 use crate::cli::session::run::{
     Paths, SessionOptions, check_name, default_name_of, start_here, terminal_size, words,
 };
+use crate::cli::times::parse_duration;
 use jiff::SignedDuration;
 use posthaste_session::host::start::Resumption;
 use posthaste_session::loop_::{BuildArguments, loop_settings};
-use posthaste_store::live::place::Launch;
-use posthaste_store::times::parse_duration;
+use posthaste_store::live::Launch;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 

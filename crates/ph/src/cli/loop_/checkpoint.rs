@@ -1,10 +1,9 @@
-//! `checkpoint` and `resume`.
+//! `ph checkpoint` and `ph resume`: pause a loop between two iterations, and continue it.
 
 use crate::cli::prelude::*;
 use crate::cli::session::call_session;
 use posthaste_core::loop_::LoopPhase;
-use posthaste_store::live::place::Place;
-use posthaste_wire::method;
+use posthaste_store::live::SessionDir;
 use serde_json::json;
 
 /// Pause a loop after its current iteration
@@ -49,11 +48,13 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
 
 /// Return whether `name` is a loop that has reached a checkpoint.
 fn is_paused(context: &Context, name: &AgentName) -> bool {
-    let record = Place::of(&context.home, name).record();
-    let journal = context.reader().ok().flatten();
-    let state = journal.and_then(|mut journal| journal.loop_state(name).ok().flatten());
+    let record = SessionDir::of(&context.home, name).record();
+    let state = context.query(|journal| journal.loop_state(name));
     record.is_some_and(|record| record.launch.is_loop())
-        && state.is_some_and(|state| matches!(state.phase, LoopPhase::Paused { .. }))
+        && state
+            .ok()
+            .flatten()
+            .is_some_and(|state| matches!(state.phase, LoopPhase::Paused { .. }))
 }
 
 pub(crate) fn resume(context: &mut Context, args: &ResumeArgs) -> Result<Code> {

@@ -2,8 +2,6 @@
 
 use crate::cli::loop_::worklist;
 use crate::cli::prelude::*;
-use posthaste_client::mail;
-use posthaste_store::Journal;
 use std::fmt::Display;
 
 /// The iteration to which a task's status or a note belongs.

@@ -1,7 +1,8 @@
+//! `ph inject`: adds instructions to a loop's next prompt.
+
 use crate::cli::prelude::*;
 use crate::cli::session::call_session;
-use posthaste_wire::method;
-use posthaste_wire::param::Prompt;
+use posthaste_wire::param::PromptText;
 
 /// Add instructions to a loop's next prompt
 ///
@@ -26,7 +27,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         return Err(Report::usage("the instructions are empty")
             .hint("for example: ph inject NAME 'Fix the type errors first'"));
     }
-    let prompt = Prompt(args.text.trim().to_owned());
+    let prompt = PromptText(args.text.trim().to_owned());
     let injected = call_session(context, name, &method::InjectPrompt { prompt })?;
     context.print(&injected, format!("added to the next prompt of {name}"))?;
     Ok(Code::Ok)

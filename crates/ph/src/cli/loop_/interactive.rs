@@ -1,7 +1,8 @@
+//! `ph interactive`: turns a loop's interactive mode on or off.
+
 use crate::cli::prelude::*;
 use crate::cli::session::{call_session, find_session};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use posthaste_wire::method;
 use posthaste_wire::param::Enabled;
 
 /// Turn a loop's interactive mode on or off
@@ -26,7 +27,7 @@ pub(crate) struct Args {
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let name = &args.name;
     let session = find_session(context, name)?;
-    if session.socket.is_some() && session.build.is_none() {
+    if session.socket.is_some() && session.loop_status.is_none() {
         return Err(Report::refused(format!("{name} is not a loop"))
             .hint(format!("'ph attach --take {name}' takes its keyboard")));
     }

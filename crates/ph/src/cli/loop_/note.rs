@@ -1,3 +1,5 @@
+//! `ph note`: adds and lists an agent's notes.
+
 use crate::cli::loop_::entries::{self, IterationArgs};
 use crate::cli::loop_::worklist;
 use crate::cli::prelude::*;

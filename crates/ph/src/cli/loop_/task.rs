@@ -1,3 +1,5 @@
+//! `ph task`: adds and lists an agent's tasks, and sets their status.
+
 use crate::cli::loop_::entries::{self, IterationArgs};
 use crate::cli::loop_::worklist;
 use crate::cli::prelude::*;

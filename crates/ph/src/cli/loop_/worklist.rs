@@ -84,10 +84,7 @@ pub(crate) fn tasks(
     agent: &AgentName,
     statuses: &[TaskStatus],
 ) -> Result<Vec<Task>> {
-    let mut tasks = match context.reader()? {
-        Some(mut journal) => journal.tasks(agent, statuses)?,
-        None => Vec::new(),
-    };
+    let mut tasks = context.query(|journal| journal.tasks(agent, statuses))?;
     tasks.sort_by_key(|task| task.status);
     Ok(tasks)
 }
@@ -114,17 +111,11 @@ pub(crate) fn add_note(
 }
 
 pub(crate) fn notes(context: &Context, agent: &AgentName, kinds: &[NoteType]) -> Result<Vec<Note>> {
-    match context.reader()? {
-        Some(mut journal) => Ok(journal.notes(agent, kinds)?),
-        None => Ok(Vec::new()),
-    }
+    context.query(|journal| journal.notes(agent, kinds))
 }
 
 pub(crate) fn counts(context: &Context, agent: &AgentName) -> Result<TaskCounts> {
-    match context.reader()? {
-        Some(mut journal) => Ok(journal.task_counts(agent)?),
-        None => Ok(TaskCounts::default()),
-    }
+    context.query(|journal| journal.task_counts(agent))
 }
 
 /// Record that the calling agent reports completion.

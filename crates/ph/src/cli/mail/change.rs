@@ -1,4 +1,5 @@
-//! The verbs that change messages without writing one.
+//! `ph archive`, `cancel`, `delete`, `mark-read` and `mark-unread`: change messages without writing
+//! one.
 
 use crate::cli::mail::mailbox::Mailbox;
 use crate::cli::prelude::*;

@@ -1,9 +1,10 @@
+//! `ph check`: counts unread mail, and gives new mail to an agent's hook. An offer is recorded
+//! before it is printed, and again afterwards.
+
 use crate::cli::loop_::worklist;
 use crate::cli::mail::mailbox::{self, Mailbox};
 use crate::cli::prelude::*;
 use crate::output;
-use posthaste_client::mail;
-use posthaste_client::roster::Address;
 use posthaste_core::inject::{self, Entry, MAX_BYTES};
 use posthaste_core::offer;
 use posthaste_core::{Body, MessageId, MessageState};
@@ -11,7 +12,7 @@ use posthaste_store::operation::{Inject, Injection, RecordDelivery};
 use posthaste_store::{InjectLock, Journal, Patience, files};
 
 /// Evidence recorded when a hook has printed a message.
-const PRINTED: &str = "its hook has printed it whole";
+const PRINTED_EVIDENCE: &str = "its hook has printed it whole";
 
 /// Check for unread messages
 ///
@@ -52,7 +53,8 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     Ok(if unread > 0 { Code::Ok } else { Code::No })
 }
 
-/// Run `ph check --inject` for a hook. Always succeeds: an agent must never fail because of its mail.
+/// Run `ph check --inject` for a hook. Always succeeds: an agent must never fail because of its
+/// mail.
 pub(crate) fn inject(args: &Args, options: &GlobalOptions) -> Code {
     if let Err(report) = try_inject(args, options)
         && report.is_failure()
@@ -68,10 +70,8 @@ fn try_inject(args: &Args, options: &GlobalOptions) -> Result<()> {
     let Some(reminder) = reminder(&mut context, &name, Caller::Anybody, note)? else {
         return Ok(());
     };
-    let printed = output::all_to_stdout(reminder.text.as_bytes());
-    let printed = printed.map_err(|error| error.to_string());
-    reminder.settle(&context, printed.as_ref().map_err(String::as_str))?;
-    printed.map_err(Report::storage)
+    let text = reminder.text.clone();
+    reminder.print(&context, &text)
 }
 
 /// The process on whose behalf mail is requested.
@@ -106,55 +106,50 @@ enum OfferedMail {
 }
 
 impl Reminder {
-    /// Record whether the reminder was printed. If printing failed, its messages become uncertain,
-    /// because the agent may have seen a part, and are offered again, marked as repeats.
-    pub(crate) fn settle(
-        self,
-        context: &Context,
-        printed: std::result::Result<&(), &str>,
-    ) -> Result<()> {
-        match (self.shown, printed) {
-            (OfferedMail::ToThePerson { agent }, Ok(())) => note(format!(
+    /// Print the reminder as `text`, and record whether that succeeded. If it failed, its messages
+    /// become uncertain, because the agent may have seen a part, and are offered again, marked as
+    /// repeats.
+    pub(crate) fn print(self, context: &Context, text: &str) -> Result<()> {
+        let printed = output::all_to_stdout(text.as_bytes());
+        match self.shown {
+            OfferedMail::ToThePerson { agent } if printed.is_ok() => note(format!(
                 "shown to you, not recorded as shown to {agent}; a hook of {agent} sets \
                 PH_AGENT={agent}"
             )),
-            (OfferedMail::ToThePerson { .. }, Err(_)) => {}
-            (
-                OfferedMail::ToItsAgent {
-                    mut journal,
-                    agent,
-                    ids,
-                    lock,
-                },
-                printed,
-            ) => {
-                let said = match printed {
+            OfferedMail::ToThePerson { .. } => {}
+            OfferedMail::ToItsAgent {
+                mut journal,
+                agent,
+                ids,
+                lock,
+            } => {
+                let said = match &printed {
                     Ok(()) => offer::OfferReport::Offered {
                         route: inject::ROUTE.to_owned(),
-                        evidence: PRINTED.to_owned(),
+                        evidence: PRINTED_EVIDENCE.to_owned(),
                         proof_awaited: false,
                     },
-                    Err(why) => offer::OfferReport::Uncertain {
-                        reason: format!("a hook could not print it: {why}"),
+                    Err(error) => offer::OfferReport::Uncertain {
+                        reason: format!("a hook could not print it: {error}"),
                     },
                 };
                 let record = RecordDelivery {
                     now: context.now,
                     agent,
                     ids,
-                    said,
+                    report: said,
                 };
                 journal.commit(record)??;
                 drop(lock);
                 mail::leave(*journal);
             }
         }
-        Ok(())
+        printed.map_err(|error| Report::storage(format!("cannot print the agent's mail: {error}")))
     }
 }
 
 /// Return an agent's new mail as a reminder, if there is any. Unless the caller is a person, the
-/// messages are 'offering' until [`Reminder::settle`].
+/// messages are 'offering' until [`Reminder::print`].
 pub(crate) fn reminder(
     context: &mut Context,
     name: &AgentName,

@@ -1,6 +1,7 @@
+//! `ph count`: counts the messages in an inbox.
+
 use crate::cli::mail::mailbox::Mailbox;
 use crate::cli::prelude::*;
-use posthaste_client::roster::Address;
 
 /// Count the messages in an inbox
 #[derive(Debug, clap::Args)]

@@ -1,6 +1,7 @@
+//! `ph inbox`: lists an agent's messages.
+
 use crate::cli::mail::mailbox::{self, InboxPart, Mailbox};
 use crate::cli::prelude::*;
-use posthaste_client::roster::Address;
 
 /// List an agent's unread messages
 ///

@@ -1,4 +1,4 @@
-//! The verbs of mail.
+//! The verbs of mail. All of them read and change it through [`mailbox`].
 
 pub(crate) mod change;
 pub(crate) mod check;

@@ -1,8 +1,9 @@
+//! `ph read`: prints a message, and then marks it as read.
+
 use crate::cli::mail::mailbox::{Located, Mailbox, MailboxEntry, Marking};
 use crate::cli::prelude::*;
 use crate::output::message_text;
 use jiff::Timestamp;
-use posthaste_client::mail;
 use posthaste_core::Order;
 use posthaste_core::receipt::{Receipt, Step};
 use posthaste_store::files;

@@ -1,7 +1,9 @@
+//! `ph search`: finds messages by their words.
+
 use crate::cli::mail::mailbox::{self, Mailbox, MailboxEntry};
 use crate::cli::prelude::*;
 use crate::output::{progress, progress_done};
-use posthaste_store::search::{Order, Query};
+use posthaste_store::search::{Query, ResultOrder};
 
 /// Search messages for words
 ///
@@ -37,9 +39,9 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         from: args.from.clone(),
         to: args.to.clone(),
         order: if args.ranked {
-            Order::BestFirst
+            ResultOrder::BestFirst
         } else {
-            Order::NewestFirst
+            ResultOrder::NewestFirst
         },
         limit: args.limit,
     };
@@ -47,16 +49,13 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         return Err(Report::usage("the query has no words"));
     }
     Mailbox::open(context)?.require_journal("search")?;
-    let messages = match context.reader()? {
-        Some(mut journal) => {
-            let found = journal.search(&query, |left| {
-                progress(format!("indexing: {left} facts left"));
-            });
-            progress_done();
-            found?
-        }
-        None => Vec::new(),
-    };
+    let messages = context.query(|journal| {
+        let found = journal.search(&query, |left| {
+            progress(format!("indexing: {left} facts left"));
+        });
+        progress_done();
+        found
+    })?;
     let code = match messages.is_empty() {
         true => Code::No,
         false => Code::Ok,

@@ -1,7 +1,8 @@
+//! `ph show`: prints everything that is known about a message.
+
 use crate::cli::mail::mailbox::{Located, Mailbox, MailboxEntry, MailboxEntryJson};
 use crate::cli::prelude::*;
 use crate::output::message_text;
-use posthaste_client::mail;
 use posthaste_store::files;
 use posthaste_wire::{Detail, Receipt};
 
@@ -30,7 +31,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let file = files::ensure(&context.home, &state.message)
         .ok()
         .map(|path| path.display().to_string());
-    let reason = mail::why(&context.home, context.config.patience, context.now, &state).reason;
+    let reason = context.why(&state).reason;
     if context.json {
         let mut detail = Detail::new(&state, body, file, context.now);
         detail.message.reason = reason;

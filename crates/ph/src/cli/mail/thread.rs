@@ -1,3 +1,5 @@
+//! `ph thread`: prints the messages of a thread.
+
 use crate::cli::mail::mailbox::{self, Mailbox};
 use crate::cli::prelude::*;
 

@@ -1,6 +1,7 @@
+//! `ph why`: explains what holds a message.
+
 use crate::cli::mail::mailbox::{self, Mailbox};
 use crate::cli::prelude::*;
-use posthaste_client::mail;
 
 /// Explain what holds a message and what will release it
 ///
@@ -20,7 +21,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let Some(state) = mailbox::explain(context, &mailbox, &args.id)? else {
         return Ok(Code::Ok);
     };
-    let why = mail::why(&context.home, context.config.patience, context.now, &state);
+    let why = context.why(&state);
     if context.json {
         context.out.json(&why)?;
         return Ok(Code::Ok);

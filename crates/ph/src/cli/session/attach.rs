@@ -1,3 +1,5 @@
+//! `ph attach`: attaches this terminal to a session, and reports how that ended.
+
 use crate::attach::{self, AttachEnd, AttachOptions};
 use crate::cli::prelude::*;
 use crate::cli::session::find_session;

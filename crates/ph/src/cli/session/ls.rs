@@ -1,3 +1,5 @@
+//! `ph ls`: lists sessions.
+
 use crate::cli::prelude::*;
 use crate::output::table;
 use anstyle::{AnsiColor, Style};
@@ -124,7 +126,7 @@ fn row(session: &Session, now: Timestamp) -> [String; 6] {
 /// Return the command, or the progress of a loop.
 fn command_or_progress(session: &Session, now: Timestamp) -> String {
     let command = session.command.join(" ");
-    let Some(looped) = &session.build else {
+    let Some(looped) = &session.loop_status else {
         return command;
     };
     let subject = looped

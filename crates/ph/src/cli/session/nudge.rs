@@ -1,10 +1,12 @@
+//! `ph nudge`: types a line into an agent's terminal, now or never.
+
 use crate::cli::prelude::*;
 use crate::cli::session::{find_session, is_silent, try_call_session};
-use posthaste_client::roster::{self, Address};
+use posthaste_client::roster;
 use posthaste_client::session::client::TYPING_TIMEOUT;
 use posthaste_client::session::sessions::NO_RESPONSE;
 use posthaste_wire::method::{self, Nudged};
-use posthaste_wire::param::Keys;
+use posthaste_wire::param::KeyText;
 use posthaste_wire::{Activity, Session};
 
 /// Type a line into an agent's terminal without storing a message
@@ -102,7 +104,7 @@ fn text(context: &Context, args: &Args, name: &AgentName) -> Result<String> {
 /// Type a line into an agent's terminal. Return the reason if it was discarded.
 pub(crate) fn nudge(context: &Context, name: &AgentName, text: &str) -> Result<Option<String>> {
     let nudge = method::Nudge {
-        text: Keys(text.to_owned()),
+        text: KeyText(text.to_owned()),
         asked_at: Some(posthaste_store::times::now()),
     };
     // This timeout is longer than the time within which the session may start to type the line, so

@@ -1,4 +1,4 @@
-//! `pause` and `unpause`.
+//! `ph pause` and `ph unpause`: hold an agent's mail, and release it.
 
 use crate::cli::prelude::*;
 use crate::cli::session::call_session;

@@ -1,11 +1,13 @@
+//! `ph peek`: prints a session's screen, live or from its recording.
+
 use crate::cli::prelude::*;
 use crate::cli::session::{find_session, is_silent, try_call_session};
 use posthaste_client::session::client::REQUEST_TIMEOUT;
 use posthaste_client::session::sessions::NO_RESPONSE;
 use posthaste_screen as screen;
 use posthaste_session::host::program_io::{RECORDING_STEM, SCROLLBACK_LINES};
-use posthaste_store::live::place::Place;
-use posthaste_wire::method::{self, Screen};
+use posthaste_store::live::SessionDir;
+use posthaste_wire::method::{self, ScreenText};
 
 /// Print an agent's screen, or its last one if the session has ended
 ///
@@ -46,7 +48,7 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     Ok(Code::Ok)
 }
 
-fn live(context: &Context, args: &Args) -> Result<Option<Screen>> {
+fn live(context: &Context, args: &Args) -> Result<Option<ScreenText>> {
     let peek = method::Peek {
         lines: args.lines,
         ansi: args.ansi,
@@ -64,9 +66,9 @@ fn live(context: &Context, args: &Args) -> Result<Option<Screen>> {
     Ok(screen)
 }
 
-fn recorded(context: &Context, args: &Args) -> Result<Screen> {
+fn recorded(context: &Context, args: &Args) -> Result<ScreenText> {
     let name = &args.name;
-    let dir = Place::of(&context.home, name).dir();
+    let dir = SessionDir::of(&context.home, name).dir();
     let Some(screen) = screen::last_screen(&dir, RECORDING_STEM, SCROLLBACK_LINES) else {
         // For a name that never ran, this returns the error.
         find_session(context, name)?;
@@ -74,7 +76,7 @@ fn recorded(context: &Context, args: &Args) -> Result<Screen> {
     };
     let lines = args.lines.map(|n| usize::try_from(n).unwrap_or(usize::MAX));
     let size = screen.size();
-    Ok(Screen {
+    Ok(ScreenText {
         lines: if args.ansi {
             screen.ansi(lines)
         } else {

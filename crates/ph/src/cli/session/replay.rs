@@ -1,10 +1,12 @@
+//! `ph replay`: plays the recording of a session's terminal, or prints it as an asciicast.
+
 use crate::attach::{NextLine, reset_sequence};
 use crate::cli::prelude::*;
 use crate::cli::session::find_session;
+use crate::cli::times::parse_duration;
 use posthaste_screen::{self as screen, Drawing, ReplayEvent, ReplayedChange};
 use posthaste_session::host::program_io::RECORDING_STEM;
-use posthaste_store::live::place::Place;
-use posthaste_store::times::parse_duration;
+use posthaste_store::live::SessionDir;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,7 +40,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
-    let dir = Place::of(&context.home, &args.name).dir();
+    let dir = SessionDir::of(&context.home, &args.name).dir();
     let files = screen::recording_files(&dir, RECORDING_STEM);
     if files.is_empty() {
         // For a name that never ran, this returns the error.

@@ -1,9 +1,11 @@
+//! `ph restart`: stops a session, and runs its command again.
+
 use crate::cli::prelude::*;
 use crate::cli::session::never_ran;
 use crate::cli::session::run::{is_on_terminal, start_and_show, terminal_size};
 use crate::cli::session::stop::{self, StopMode, StopOutcome};
 use posthaste_session::host::start::{self, Resumption};
-use posthaste_store::live::place::{Launch, Place, Record};
+use posthaste_store::live::{Launch, SessionDir, SessionRecord};
 
 /// Restart a session with the same command
 ///
@@ -34,14 +36,11 @@ pub(crate) struct Args {
 
 /// Return the record of the agent's latest session, if the journal knows that session: a record
 /// that was copied into the home must not start a program.
-fn latest_record(context: &Context, name: &AgentName) -> Result<Option<Record>> {
-    let Some(mut journal) = context.reader()? else {
+fn latest_record(context: &Context, name: &AgentName) -> Result<Option<SessionRecord>> {
+    let Some(latest) = context.query(|journal| journal.session(name))? else {
         return Ok(None);
     };
-    let Some(latest) = journal.session(name)? else {
-        return Ok(None);
-    };
-    let record = Place::of(&context.home, name).record();
+    let record = SessionDir::of(&context.home, name).record();
     Ok(record.filter(|record| record.run == latest.started.run))
 }
 

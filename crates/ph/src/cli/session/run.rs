@@ -1,3 +1,5 @@
+//! `ph run`: starts a session and attaches to it; also for `ph build` and `ph restart`.
+
 use crate::attach::AttachOptions;
 use crate::cli::prelude::*;
 use crate::cli::session::stop::wait_until;
@@ -6,7 +8,7 @@ use crate::hook_install;
 use posthaste_client::session::sessions;
 use posthaste_session::host::start::{self, Audience, Resumption, StartedSession};
 use posthaste_session::socket::listen::check_length;
-use posthaste_store::live::place::{Launch, Place, Record};
+use posthaste_store::live::{Launch, SessionDir, SessionRecord};
 use posthaste_wire::Activity;
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -176,7 +178,7 @@ pub(crate) fn start_and_show(
 }
 
 /// Attach this terminal to the session of a record.
-fn show(context: &mut Context, record: &Record) -> Result<Code> {
+fn show(context: &mut Context, record: &SessionRecord) -> Result<Code> {
     let options = AttachOptions {
         read_only: false,
         take: false,
@@ -195,7 +197,7 @@ fn start_anew(context: &Context, launch: Launch, audience: Audience) -> Result<S
 }
 
 /// Wait until a program that resumes a conversation has started or failed, or until the timeout.
-fn await_startup(context: &Context, record: &Record, timeout: Duration) -> Result<Startup> {
+fn await_startup(context: &Context, record: &SessionRecord, timeout: Duration) -> Result<Startup> {
     let deadline = Instant::now() + timeout;
     let patience = context.config.patience;
     let name = &record.launch.name;
@@ -225,7 +227,7 @@ fn await_startup(context: &Context, record: &Record, timeout: Duration) -> Resul
 
 /// Wait until a session whose program has ended gives up its name.
 fn await_end(context: &Context, name: &AgentName) -> Result<()> {
-    let place = Place::of(&context.home, name);
+    let place = SessionDir::of(&context.home, name);
     wait_until(END_TIMEOUT, || Ok(!place.is_held()?)).map(drop)
 }
 

@@ -1,7 +1,8 @@
+//! `ph status`: prints everything that is known about an agent's latest session.
+
 use crate::cli::prelude::*;
 use crate::cli::session::{find_session, ls};
 use crate::output::message_text::Field;
-use posthaste_client::roster::Address;
 use posthaste_core::harness::version;
 use posthaste_wire::{LoopStatus, Session};
 
@@ -47,7 +48,7 @@ pub(crate) fn print(context: &mut Context, name: &AgentName) -> Result<Code> {
         ("mail", mail),
         ("door", session.door),
     ];
-    if let Some(looped) = session.build {
+    if let Some(looped) = session.loop_status {
         lines.extend(loop_fields(context, looped));
     }
     lines.extend([

@@ -1,3 +1,5 @@
+//! `ph stop`: ends a session by request, then by signals, and the processes of a crashed one.
+
 use crate::cli::prelude::*;
 use crate::cli::session::{find_session, ls};
 use crate::output::{progress, progress_done};
@@ -6,11 +8,8 @@ use posthaste_client::session::client::{
 };
 use posthaste_client::session::sessions::NO_RESPONSE;
 use posthaste_core::session::{self, Ended};
-use posthaste_store::live;
-use posthaste_store::live::place::{Place, Record};
-use posthaste_store::live::process;
+use posthaste_store::live::{self, SessionDir, SessionRecord, process};
 use posthaste_store::operation::EndRun;
-use posthaste_wire::method;
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
 
@@ -119,9 +118,8 @@ pub(crate) fn describe_handover(name: &AgentName, job: &str) -> String {
 
 /// Return the text for a loop that ends after its iteration.
 fn describe_request(context: &Context, name: &AgentName) -> String {
-    let state = context.reader().ok().flatten();
-    let state = state.and_then(|mut journal| journal.loop_state(name).ok().flatten());
-    match state.and_then(|state| state.open) {
+    let state = context.query(|journal| journal.loop_state(name));
+    match state.ok().flatten().and_then(|state| state.open) {
         Some(open) => {
             let number = open.started.number;
             format!(
@@ -134,14 +132,14 @@ fn describe_request(context: &Context, name: &AgentName) -> String {
 
 /// Stop a session and wait until it has ended.
 pub(crate) fn end(context: &Context, name: &AgentName, mode: StopMode) -> Result<StopOutcome> {
-    let place = Place::of(&context.home, name);
-    if !place.is_held()? {
+    let dir = SessionDir::of(&context.home, name);
+    if !dir.is_held()? {
         return end_orphans(context, name, mode);
     }
-    let is_loop = place.record().is_some_and(|record| record.launch.is_loop());
+    let is_loop = dir.record().is_some_and(|record| record.launch.is_loop());
     let mut session = StoppingSession {
         name,
-        place,
+        dir,
         kill: mode == StopMode::Kill,
         handed_over: None,
     };
@@ -183,15 +181,10 @@ pub(crate) fn end(context: &Context, name: &AgentName, mode: StopMode) -> Result
 
 /// End the processes that a crashed session of this name has left, and record the crash.
 fn end_orphans(context: &Context, name: &AgentName, mode: StopMode) -> Result<StopOutcome> {
-    let latest = match context.reader()? {
-        Some(mut journal) => journal.session(name)?,
-        None => None,
-    };
-    let Some(run) = latest else {
+    let Some(run) = context.query(|journal| journal.session(name))? else {
         return Ok(StopOutcome::NotRunning);
     };
-    let orphans = || live::orphans(&context.home, &run);
-    let found = orphans();
+    let found = live::orphans(&context.home, &run);
     if found.is_empty() {
         return Ok(StopOutcome::NotRunning);
     }
@@ -233,7 +226,7 @@ pub(crate) fn wait_until(
 /// A session that is being stopped from outside.
 struct StoppingSession<'a> {
     name: &'a AgentName,
-    place: Place,
+    dir: SessionDir,
     /// Whether to kill the program.
     kill: bool,
     /// The job of another process that continues the conversation, as the session reported it.
@@ -245,7 +238,7 @@ impl StoppingSession<'_> {
     /// socket.
     fn ask(&mut self, context: &Context) -> Result<std::result::Result<(), CallError>> {
         let deadline = Instant::now() + LIVENESS_TIMEOUT;
-        while self.place.is_held()? {
+        while self.dir.is_held()? {
             let left = deadline.saturating_duration_since(Instant::now());
             let client = match self.kill {
                 true => Client::connect_to(&context.home, self.name),
@@ -282,8 +275,8 @@ impl StoppingSession<'_> {
     }
 
     /// Return the session's record if its process certainly belongs to the session.
-    fn process(&self) -> Option<Record> {
-        let record = self.place.record()?;
+    fn process(&self) -> Option<SessionRecord> {
+        let record = self.dir.record()?;
         process::is(record.pid, record.pid_started).then_some(record)
     }
 
@@ -311,9 +304,9 @@ impl StoppingSession<'_> {
         // Printed once: repeated output of a waiting agent would look like work.
         progress(format!("waiting for {} to end", self.name));
         if let Some(timeout) = timeout {
-            return wait_until(timeout, || Ok(!self.place.is_held()?));
+            return wait_until(timeout, || Ok(!self.dir.is_held()?));
         }
-        while self.place.is_held()? {
+        while self.dir.is_held()? {
             std::thread::sleep(ITERATION_POLL_INTERVAL);
         }
         Ok(true)
@@ -329,7 +322,7 @@ impl StoppingSession<'_> {
             )),
             None => report.hint(format!(
                 "its process is unknown; it holds the lock {}",
-                self.place.lock_file().display()
+                self.dir.lock_file().display()
             )),
         }
     }

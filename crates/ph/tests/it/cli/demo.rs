@@ -30,7 +30,8 @@ fn the_demo_shows_an_exchange_and_leaves_nothing() {
         "\nevidence   its title says: coder is working\n",
         "\n$ ph send coder 'The form is in login.html.' --wait offered\n",
         "\n$ ph send coder --priority interrupt ",
-        // The agent's terminal: the first message, the normal one, the interrupt, then the idle one.
+        // The agent's terminal: the first message, the normal one, the interrupt, then the idle
+        // one.
         "] [login] Please fix the login page.\ncoder: I begin\n[ph message from: human id: ",
         "] The form is in login.html.\ncoder: noted\n^C\ncoder: I stop.\n[URGENT ph message ",
         "] Later: tidy the changelog.\n",

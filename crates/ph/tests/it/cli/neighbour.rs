@@ -1,5 +1,5 @@
-//! A neighbour: another user of the machine, who tries every path into the person's homes. Where the
-//! tests run as root, child processes take a user id that no account has.
+//! A neighbour: another user of the machine, who tries every path into the person's homes. Where
+//! the tests run as root, child processes take a user id that no account has.
 
 use super::trust::{HOME_COMMANDS, NEIGHBOUR, call, project, run, set_mode};
 use crate::common::session::{BOT, KillOnDrop, Session, run as start};
@@ -51,7 +51,8 @@ fn tree(dir: &Path) -> Vec<(PathBuf, u32, u32, Vec<u8>)> {
     found
 }
 
-/// A neighbour can neither read, change nor replace anything in a home, nor connect to its sessions.
+/// A neighbour can neither read, change nor replace anything in a home, nor connect to its
+/// sessions.
 #[test]
 fn a_neighbour_finds_no_way_into_a_home() {
     const TRY: &str = r#"

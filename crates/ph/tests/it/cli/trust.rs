@@ -235,8 +235,8 @@ fn a_moved_home_is_accepted_and_a_copy_is_refused() {
     assert!(run(&ph, &ph.user(), &flag).ok().contains("hi"));
 }
 
-/// `git pull` replaces ignored files without a word, so a repository may bring any file whose path it
-/// knows.
+/// `git pull` replaces ignored files without a word, so a repository may bring any file whose path
+/// it knows.
 #[test]
 fn files_from_a_pull_are_not_part_of_the_home() {
     let ph = Ph::new();

@@ -1,5 +1,5 @@
-//! A script's mail is neither lost nor duplicated: reused ids, two scripts with the same ids, and a home
-//! that would call itself.
+//! A script's mail is neither lost nor duplicated: reused ids, two scripts with the same ids, and a
+//! home that would call itself.
 
 use super::{keep_by, ourselves, script, stage};
 use crate::common::stage::{Stage, until_so};

@@ -71,7 +71,8 @@ fn check_ring(stage: &Stage, names: &[&str]) {
         .map(|r| r["state"].as_str().unwrap_or(""))
         .collect();
     assert_eq!(states, ["stored", "failed"]);
-    // Its sender got an error, and the storm ends there, after the person's message and one per hop.
+    // Its sender got an error, and the storm ends there, after the person's message and one per
+    // hop.
     let sender = failed["from"].as_str().expect("a name");
     stage.until_shown(sender, "cut");
     let count: usize = names.iter().map(|name| all(stage, name).len()).sum();

@@ -12,6 +12,7 @@ mod sink;
 pub(crate) use sink::Sink;
 
 use crate::Shared;
+use crate::pty::draft::LineFeed;
 use crate::pty::keyboard::KeyboardInput;
 use crate::socket::output::outbox::Outbox;
 use crate::socket::peer::Peer;
@@ -28,7 +29,7 @@ use sink::Batch;
 use std::rc::Rc;
 
 /// How many lines of output `get_status` returns.
-const RECENT_LINES: usize = 200;
+const RECENT_OUTPUT_LINES: usize = 200;
 
 /// Carry out a single request.
 pub(crate) async fn one(shared: &Rc<Shared>, outbox: &Rc<Outbox>, peer: &Peer, request: Request) {
@@ -70,7 +71,7 @@ async fn carry_out(
     };
     let request = match call {
         Call::GetStatus(_) => {
-            let recent = shared.terminal.recent(RECENT_LINES).await;
+            let recent = shared.terminal.recent(RECENT_OUTPUT_LINES).await;
             let request = StateRequest::Status { recent, sink };
             return shared.request_with_loop(request).await;
         }
@@ -165,8 +166,8 @@ async fn why(shared: &Shared, id: IdPrefix, sink: Sink) {
     }
 }
 
-/// Return the request for a hook event. The connection keeps the offer that the hook is given, until
-/// the hook confirms that it has passed the mail on.
+/// Return the request for a hook event. The connection keeps the offer that the hook is given,
+/// until the hook confirms that it has passed the mail on.
 fn hook_event(outbox: Rc<Outbox>, hook: method::HookEvent, sink: Sink) -> StateRequest {
     let reply = Box::new(move |hooked: method::Hooked| {
         outbox.set_hook_offer(hooked.offer);
@@ -200,18 +201,22 @@ async fn write_pty(shared: &Shared, keys: String, sink: Sink) {
     } else if shared.is_loop && !loop_control::has_agent(shared).await {
         method::Written::to_nobody()
     } else {
-        let keys = KeyboardInput::Text(keys.into_bytes());
-        shared.keyboard.type_in(keys).await;
+        // A line feed at the end of the text is an Enter.
+        let text = KeyboardInput::Typed {
+            bytes: keys.into_bytes(),
+            line_feed: LineFeed::SubmitsAtEnd,
+        };
+        shared.keyboard.type_in(text).await;
         method::Written::Forwarded
     };
     sink.answer::<method::WritePty>(&answer);
 }
 
-async fn screen(shared: &Shared, peek: &method::Peek) -> Result<method::Screen, Failure> {
+async fn screen(shared: &Shared, peek: &method::Peek) -> Result<method::ScreenText, Failure> {
     let lines = peek.lines.map(|n| usize::try_from(n).unwrap_or(usize::MAX));
     let screen = shared.terminal.peek(lines, peek.ansi).await;
     let screen = screen.ok_or_else(|| Failure::internal("the terminal is closed"))?;
-    Ok(method::Screen {
+    Ok(method::ScreenText {
         lines: screen.lines,
         cols: screen.size.cols,
         rows: screen.size.rows,

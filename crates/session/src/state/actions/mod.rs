@@ -10,7 +10,7 @@ use crate::pty::keyboard::KeyboardInput;
 use crate::routes::http;
 use crate::routes::transcript;
 use posthaste_core::driver::{Action, Input, KeyboardUser, NudgeOutcome};
-use posthaste_wire::Run;
+use posthaste_wire::RunStatus;
 use posthaste_wire::method::{self, Nudged};
 use tasks::TaskReport;
 use tracing::info;
@@ -90,7 +90,7 @@ impl SessionState {
             }
             Action::ReportCheckpoint => {
                 info!(target: log::DELIVERY, "paused at a checkpoint");
-                self.set_run(Run::Checkpointed);
+                self.set_run(RunStatus::Checkpointed);
             }
             Action::EndProcesses => self.end.begin_ending_processes(),
             Action::EndNudge { token, outcome } => {

@@ -9,7 +9,7 @@ use crate::pty::terminal::TerminalRequest;
 use lost_home::{HomeChange, LostHome};
 use posthaste_core::driver::Input;
 use posthaste_store::live::process;
-use posthaste_wire::Run;
+use posthaste_wire::RunStatus;
 use rustix::process::Signal;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
@@ -187,9 +187,9 @@ impl SessionState {
         self.read_last_steps(Instant::now() + LAST_READ_TIMEOUT)
             .await;
         let run = match status {
-            _ if self.end.is_requested() => Run::Stopped,
-            Ok(status) if status.success() => Run::Completed,
-            Ok(_) | Err(_) => Run::Failed,
+            _ if self.end.is_requested() => RunStatus::Stopped,
+            Ok(status) if status.success() => RunStatus::Completed,
+            Ok(_) | Err(_) => RunStatus::Failed,
         };
         self.set_run(self.loop_watch.ended_as().unwrap_or(run));
         self.publish_changes();

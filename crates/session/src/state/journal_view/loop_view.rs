@@ -11,7 +11,7 @@ use posthaste_core::delivery::LoopWait;
 use posthaste_core::driver::Input;
 use posthaste_store::{Error, Journal};
 use posthaste_wire::event::StateChange;
-use posthaste_wire::{self as wire, Run, method};
+use posthaste_wire::{self as wire, RunStatus, method};
 use std::time::Duration;
 use tracing::info;
 use uuid::Uuid;
@@ -68,7 +68,7 @@ pub(in crate::state) struct LoopWatch {
 #[derive(Debug)]
 struct LoopUpdate {
     wait: LoopWait,
-    run: Run,
+    run: RunStatus,
     /// Change for listeners, if any.
     change: Option<StateChange>,
 }
@@ -128,10 +128,10 @@ impl LoopWatch {
     }
 
     /// Return how the loop has ended, if its runner has recorded the end.
-    pub(in crate::state) fn ended_as(&self) -> Option<Run> {
+    pub(in crate::state) fn ended_as(&self) -> Option<RunStatus> {
         match self.status.as_ref()?.status {
-            Run::Running | Run::Checkpointed => None,
-            ended @ (Run::Completed | Run::Stopped | Run::Failed) => Some(ended),
+            RunStatus::Running | RunStatus::Checkpointed => None,
+            ended @ (RunStatus::Completed | RunStatus::Stopped | RunStatus::Failed) => Some(ended),
         }
     }
 
@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(watch.activity(Activity::Exited).0, Activity::Exited);
         assert_eq!(watch.ended_as(), None);
         let update = watch.update(view(6, 2, "completed")).unwrap();
-        assert_eq!(update.run, Run::Completed);
-        assert_eq!(watch.ended_as(), Some(Run::Completed));
+        assert_eq!(update.run, RunStatus::Completed);
+        assert_eq!(watch.ended_as(), Some(RunStatus::Completed));
     }
 }

@@ -16,10 +16,10 @@ use posthaste_core::delivery::PausedBy;
 use posthaste_core::driver::{AnswerRequest, Input, NudgeRequest};
 use posthaste_core::harness::Turn;
 use posthaste_core::{AskId, MessageState, ReceiptState, Timestamp};
-use posthaste_store::live::place::Launch;
+use posthaste_store::live::Launch;
 use posthaste_wire::event::StateChange;
 use posthaste_wire::method;
-use posthaste_wire::{self as wire, Mode, Run, plain};
+use posthaste_wire::{self as wire, Mode, RunStatus, plain};
 use std::path::Path;
 use tracing::info;
 
@@ -175,12 +175,12 @@ impl SessionState {
             sink.answer::<method::Pause>(&answer);
         } else {
             sink.answer::<method::Resume>(&answer);
-            self.set_run(Run::Running);
+            self.set_run(RunStatus::Running);
         }
         self.publish_changes();
     }
 
-    pub(super) fn set_run(&mut self, run: Run) {
+    pub(super) fn set_run(&mut self, run: RunStatus) {
         if let Some(change) = self.published.set_run(run) {
             self.publish(change);
         }
@@ -217,7 +217,8 @@ impl SessionState {
         self.feed(Input::NudgeRequested(NudgeRequest {
             token,
             text,
-            expires_at: asked_at.and_then(|at| at.checked_add(method::GOOD_FOR).ok()),
+            expires_at: asked_at
+                .and_then(|at| at.checked_add(method::TYPING_REQUEST_VALIDITY).ok()),
         }));
     }
 
@@ -288,7 +289,7 @@ impl SessionState {
             paused: self.driver.delivery().paused_because(),
             mail_trouble: self.setup.shared.watches.mail_trouble.borrow().clone(),
             door: self.driver.delivery().http_failure_text(self.driver.now()),
-            build: self.loop_watch.status().cloned(),
+            loop_status: self.loop_watch.status().cloned(),
             ended_at,
             exit,
             pid: Some(record.pid),
@@ -308,8 +309,8 @@ impl SessionState {
         let mut info = plain::AgentInfo::new(&self.session(), posthaste_store::times::now());
         if let (true, Some(turn)) = (info.sub_state.is_empty(), self.driver.delivery().doing()) {
             info.works(match turn {
-                Turn::Submitted | Turn::Working => Some(plain::Work::Thinking),
-                Turn::Tool => Some(plain::Work::ToolUse),
+                Turn::Submitted | Turn::Working => Some(plain::SubState::Thinking),
+                Turn::Tool => Some(plain::SubState::ToolUse),
                 Turn::Blocked | Turn::Idle => None,
             });
         }

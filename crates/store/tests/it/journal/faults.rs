@@ -4,7 +4,7 @@ use posthaste_core::Draft;
 use posthaste_lab::{TempHome, assert_views_agree, at, draft, name, post, records};
 use posthaste_store::operation::{Inject, Post};
 use posthaste_store::search::Query;
-use posthaste_store::{Error, Hint, Home, Journal, Listing, Patience};
+use posthaste_store::{Error, Home, Journal, Listing, Patience};
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 

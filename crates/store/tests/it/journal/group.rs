@@ -5,7 +5,7 @@ use posthaste_lab::{
     TempHome, assert_intact, assert_views_agree, at, draft, id, name, records, stored, text_of,
 };
 use posthaste_store::operation::{ApplyOrder, OrderEffect, Post};
-use posthaste_store::{Committed, Denied, Error, Hint, Journal, Patience, Prewrite, Writer, files};
+use posthaste_store::{Committed, Denied, Error, Journal, Patience, Prewrite, Writer, files};
 use std::collections::BTreeMap;
 use std::sync::{Barrier, mpsc};
 use std::time::Duration;

@@ -1,3 +1,5 @@
+//! `ph demo`: the script of the demo. `stage.rs` runs its commands.
+
 mod stage;
 
 use crate::attach::die_of;

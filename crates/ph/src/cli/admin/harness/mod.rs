@@ -1,17 +1,19 @@
+//! `ph harness`: lists and shows manifests, and tries one on a program or a captured screen.
+
 mod recognition;
 
 use crate::cli::prelude::*;
 use crate::cli::session::run::terminal_size;
+use crate::cli::times::parse_duration;
 use crate::output::table;
 use anstyle::Style;
 use jiff::SignedDuration;
 use posthaste_core::harness::Manifest;
 use posthaste_session::harness::catalogue::CatalogueEntry;
 use posthaste_session::harness::trial::{self, Observation, Readiness};
-use posthaste_session::harness::{Catalogue, GENERIC};
-use posthaste_store::live::place::Launch;
+use posthaste_session::harness::{Catalogue, GENERIC_HARNESS};
+use posthaste_store::live::Launch;
 use posthaste_store::live::process::is_program;
-use posthaste_store::times::parse_duration;
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -141,7 +143,7 @@ fn row(entry: &CatalogueEntry) -> [String; 4] {
     match &entry.manifest {
         Ok(manifest) => {
             let commands = match manifest.commands.as_slice() {
-                [] if manifest.name == GENERIC => "any".to_owned(),
+                [] if manifest.name == GENERIC_HARNESS => "any".to_owned(),
                 [] => "-".to_owned(),
                 commands => text::one_line(&commands.join(" "), 40),
             };

@@ -1,3 +1,5 @@
+//! `ph export`: writes the journal as NDJSON. A failed export leaves no file.
+
 use crate::cli::prelude::*;
 use crate::output::counted;
 use posthaste_store::transfer::{self, Exported};

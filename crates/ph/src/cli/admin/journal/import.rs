@@ -1,3 +1,5 @@
+//! `ph import`: adds exported facts to the journal, each once.
+
 use crate::cli::prelude::*;
 use crate::output::{counted, progress, progress_done};
 use posthaste_store::transfer;

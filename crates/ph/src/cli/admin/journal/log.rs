@@ -1,8 +1,9 @@
+//! `ph log`: prints the facts of the journal, and follows new ones.
+
 use crate::cli::prelude::*;
 use posthaste_core::ask::AskFact;
 use posthaste_core::tasks::Deed;
 use posthaste_core::{LoopFact, Record};
-use posthaste_store::Journal;
 use posthaste_store::follow::{Followed, Follower};
 use posthaste_store::times;
 use posthaste_store::transfer::to_line;

@@ -1,18 +1,20 @@
 //! Serves `ph`'s mail by the provider protocol: an operation and at most one argument in, JSON out.
 //!
 //! Parses its arguments itself, because they may be empty or look like flags, and because exit
-//! status 2 means only "unknown operation". Always reads the journal, so that it cannot call itself.
+//! status 2 means only "unknown operation". Always reads the journal, so that it cannot call
+//! itself.
 
 use crate::cli::names::long_prefix;
 use crate::cli::prelude::*;
 use crate::context::agent_name;
 use crate::output::message_text;
-use posthaste_client::mail;
 use posthaste_core::{Draft, MessageId, MessageState, Order, ReceiptState};
 use posthaste_provider::{import, recursion_guard};
 use posthaste_store::operation::{OrderEffect, Post};
 use posthaste_store::{Listing, files};
-use posthaste_wire::provider::{ALREADY_ARCHIVED, Message, NOT_FOUND, Op, Text, UNKNOWN};
+use posthaste_wire::provider::{
+    ALREADY_ARCHIVED, Message, NOT_FOUND_MARKER, Op, Text, UNKNOWN_OP_STATUS,
+};
 use posthaste_wire::{Count, Why};
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
@@ -37,7 +39,7 @@ pub(crate) fn main(words: &[OsString], options: &GlobalOptions) -> ExitCode {
         Err(report) if !report.is_failure() => ExitCode::SUCCESS,
         Err(report) => {
             if report.code() == Code::NotFound {
-                crate::output::to_stderr(&format!("{NOT_FOUND}\n"));
+                crate::output::to_stderr(&format!("{NOT_FOUND_MARKER}\n"));
             }
             crate::output::show(&report);
             // Never 2, which means "unknown operation".
@@ -53,7 +55,7 @@ fn run(words: &[OsString], options: &GlobalOptions) -> Result<ExitCode> {
     let Some(op) = op.to_str().and_then(Op::from_word) else {
         let shown = posthaste_core::text::one_line(&op.to_string_lossy(), 40);
         crate::output::to_stderr(&format!("unknown operation '{shown}'\n"));
-        return Ok(ExitCode::from(u8::try_from(UNKNOWN).unwrap_or(1)));
+        return Ok(ExitCode::from(u8::try_from(UNKNOWN_OP_STATUS).unwrap_or(1)));
     };
     let arg = match (op, args) {
         // No server has to run.

@@ -1,12 +1,14 @@
+//! `ph provider`: acts as a mail provider script, or tests one.
+
 pub(crate) mod answer;
 
 use crate::cli::prelude::*;
+use crate::cli::times::parse_duration;
 use crate::output::Output;
 use anstyle::AnsiColor;
 use jiff::SignedDuration;
 use posthaste_provider::suite;
 use posthaste_session::pty::child::kill_with_parent;
-use posthaste_store::times::parse_duration;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -15,8 +17,9 @@ use std::time::Duration;
 /// Act as a mail provider script, or test one
 ///
 /// 'ph provider OP [ARG]', or a link to ph named ph-mail-provider, lets other systems use ph's mail
-/// through the mail provider protocol. It reads and writes JSON on the standard streams. Exit codes:
-/// 0 for success, 2 for an unknown operation, 1 for any other error. An empty list prints nothing.
+/// through the mail provider protocol. It reads and writes JSON on the standard streams. Exit
+/// codes: 0 for success, 2 for an unknown operation, 1 for any other error. An empty list prints
+/// nothing.
 ///
 ///   send TO, reply ID                  {"from","subject","body"} on standard input; the message
 ///   inbox WHO, check WHO               unread messages

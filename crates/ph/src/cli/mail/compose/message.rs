@@ -1,3 +1,5 @@
+//! `ph message`: a short form of `ph send`, for callers of ralph's command.
+
 use crate::cli::mail::compose::body::not_empty;
 use crate::cli::mail::compose::recipients::{self, Agents};
 use crate::cli::mail::compose::send::{Outgoing, SentFormat, post};

@@ -4,7 +4,7 @@ use crate::cli::prelude::*;
 use crate::cli::session::is_silent;
 use posthaste_client::session::client::{CallError, Client, TYPING_TIMEOUT};
 use posthaste_core::MessageId;
-use posthaste_wire::method::{self, GOOD_FOR};
+use posthaste_wire::method::{self, TYPING_REQUEST_VALIDITY};
 
 /// Send a raw message to the recipient's session. There is no fallback through the journal: an answer
 /// that is typed later could answer another question.
@@ -25,7 +25,7 @@ pub(crate) fn hand_over(
             .hint(format!(
                 "'ph show {}' shows whether it was stored; it is not typed later than {} s after sending",
                 send.id.map(MessageId::id8).unwrap_or_default(),
-                GOOD_FOR.as_secs()
+                TYPING_REQUEST_VALIDITY.as_secs()
             )),
     })
 }

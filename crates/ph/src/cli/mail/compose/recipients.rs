@@ -5,9 +5,8 @@ use crate::cli::mail::compose::body::BodyArgs;
 use crate::cli::names::InvalidArgument;
 use crate::cli::prelude::*;
 use crate::cli::session::nudge;
-use posthaste_client::roster::Address;
 use posthaste_client::session::sessions;
-use posthaste_store::live::place::Place;
+use posthaste_store::live::SessionDir;
 use posthaste_wire::Activity;
 
 #[derive(Debug, clap::Args)]
@@ -123,7 +122,7 @@ fn refuse_typo(context: &Context, address: &Address) -> Result<()> {
     let Some(meant) = context.config.roster.nearest(name).filter(|_| !is_listed) else {
         return Ok(());
     };
-    if context.config.roster.has(name) || Place::of(&context.home, name).record().is_some() {
+    if context.config.roster.has(name) || SessionDir::of(&context.home, name).record().is_some() {
         return Ok(());
     }
     let known = match context.existing_journal()? {

@@ -1,3 +1,5 @@
+//! `ph reply`: sends a reply in the thread of a message.
+
 use crate::cli::mail::compose::body::{BodyArgs, one_line};
 use crate::cli::mail::compose::send::{MessageArgs, Outgoing, SentFormat, post};
 use crate::cli::mail::compose::wait::WaitArgs;

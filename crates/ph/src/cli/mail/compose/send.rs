@@ -1,18 +1,20 @@
+//! `ph send`, and the sending of every message: through the recipient's session, into the journal,
+//! or through a script.
+
 use super::raw;
 use crate::cli::mail::compose::body::{BodyArgs, one_line};
 use crate::cli::mail::compose::recipients::{self, Agents, RecipientArgs};
 use crate::cli::mail::compose::wait::{self, WaitArgs};
 use crate::cli::mail::mailbox::{self, Mailbox};
 use crate::cli::prelude::*;
+use crate::cli::times::{parse_duration, parse_point};
 use crate::output::message_text;
 use jiff::SignedDuration;
-use posthaste_client::mail;
 use posthaste_client::session::client::{Client, FALLBACK_TIMEOUT};
 use posthaste_core::message::INLINE_LIMIT;
 use posthaste_core::{Evidence, IdPrefix, MessageId, Priority, ReceiptState, Timestamp};
-use posthaste_store::Journal;
 use posthaste_store::operation::Post;
-use posthaste_store::times::{self, parse_duration, parse_point};
+use posthaste_store::times;
 use posthaste_wire as wire;
 use posthaste_wire::method::{self, Resolved};
 
@@ -318,8 +320,8 @@ fn store(
 }
 
 /// Let the session of a single recipient store the message, which is faster. If that fails or times
-/// out, return `None`: the caller then stores the message in the journal, where the same id is never
-/// stored twice.
+/// out, return `None`: the caller then stores the message in the journal, where the same id is
+/// never stored twice.
 fn through_session(
     context: &Context,
     outgoing: &Outgoing,

@@ -1,15 +1,14 @@
 //! Waits until messages reach a state. Reads the journal only after the bell has rung.
 
 use crate::cli::prelude::*;
+use crate::cli::times::parse_duration;
 use crate::output::message_text;
 use clap::builder::TypedValueParser;
 use jiff::{SignedDuration, Timestamp};
-use posthaste_client::mail;
 use posthaste_core::goal::{Goal, Progress};
 use posthaste_core::{MessageId, MessageState};
-use posthaste_store::Journal;
-use posthaste_store::bell::{Ear, TICK};
-use posthaste_store::times::{self, parse_duration};
+use posthaste_store::bell::{BELL_CHECK_INTERVAL, BellListener};
+use posthaste_store::times;
 use posthaste_wire as wire;
 use std::time::{Duration, Instant};
 
@@ -62,9 +61,9 @@ pub(crate) fn until(
     sent: &[(MessageId, AgentName)],
     is_list: bool,
 ) -> Result<Code> {
-    let ear = match sent {
-        [(_, to)] => Ear::on(&context.home, Some(to))?,
-        _ => Ear::on(&context.home, None)?,
+    let listener = match sent {
+        [(_, to)] => BellListener::on(&context.home, Some(to))?,
+        _ => BellListener::on(&context.home, None)?,
     };
     let mut journal = context.journal()?;
     let messages = loop {
@@ -77,14 +76,17 @@ pub(crate) fn until(
         let is_done = messages.iter().find(is_open).is_none();
         let left = match wait.deadline {
             Some(deadline) => deadline.saturating_duration_since(Instant::now()),
-            None => TICK,
+            None => BELL_CHECK_INTERVAL,
         };
         if is_done || left.is_zero() {
             break messages;
         }
         let runs_out = next.and_then(|at| Duration::try_from(at.duration_since(context.now)).ok());
-        let patience = runs_out.unwrap_or(TICK).min(left).min(TICK);
-        ear.wait(patience.max(Duration::from_millis(1)));
+        let patience = runs_out
+            .unwrap_or(BELL_CHECK_INTERVAL)
+            .min(left)
+            .min(BELL_CHECK_INTERVAL);
+        listener.wait(patience.max(Duration::from_millis(1)));
     };
     tell(context, wait, &messages, is_list)
 }
@@ -117,12 +119,7 @@ fn tell(
     let (mut printed, mut is_reached) = (Vec::new(), true);
     for message_state in messages {
         let progress = progress(wait, message_state, context.now);
-        let why = mail::why(
-            &context.home,
-            context.config.patience,
-            context.now,
-            message_state,
-        );
+        let why = context.why(message_state);
         let id8 = message_state.message.id.id8();
         match progress {
             Progress::Reached => {}

@@ -1,6 +1,6 @@
-//! Mail that is in the journal although a script keeps the mail: messages that came over a session's
-//! socket, answers to a program, and copies of the script's messages, some of which the script no
-//! longer has. The script does not know of it.
+//! Mail that is in the journal although a script keeps the mail: messages that came over a
+//! session's socket, answers to a program, and copies of the script's messages, some of which the
+//! script no longer has. The script does not know of it.
 
 use super::Located;
 use super::local_copies::{self, Copies};

@@ -3,7 +3,6 @@
 use super::MailboxEntry;
 use crate::cli::names::long_prefix;
 use crate::cli::prelude::*;
-use posthaste_client::mail;
 use posthaste_client::session::client::Client;
 use posthaste_core::{MessageState, Order};
 use posthaste_provider::import::{self, ImportState};
@@ -20,8 +19,8 @@ const HOOK_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum number of invalid messages that are named.
 const MAX_NOTED_MESSAGES: usize = 10;
 
-/// Import an agent's new mail for its hook. Does nothing if a session runs, which imports by itself.
-/// If this fails, the hook shows what the journal has.
+/// Import an agent's new mail for its hook. Does nothing if a session runs, which imports by
+/// itself. If this fails, the hook shows what the journal has.
 pub(crate) fn import_new(context: &Context, name: &AgentName) -> Result<()> {
     let Some(settings) = context.config.mail.script()? else {
         return Ok(());

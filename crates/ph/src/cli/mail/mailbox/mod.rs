@@ -150,18 +150,12 @@ impl Mailbox {
             InboxPart::All => (Op::All, Listing::All),
             InboxPart::Awaiting => {
                 self.require_journal("list awaited replies")?;
-                let awaited = match context.reader()? {
-                    Some(mut journal) => journal.awaited(name, context.now)?,
-                    None => Vec::new(),
-                };
+                let awaited = context.query(|journal| journal.awaited(name, context.now))?;
                 return Ok(MailboxEntry::all(awaited));
             }
         };
         let Self::Script(script) = self else {
-            let listed = match context.reader()? {
-                Some(mut journal) => journal.inbox(name, listing, context.now)?,
-                None => Vec::new(),
-            };
+            let listed = context.query(|journal| journal.inbox(name, listing, context.now))?;
             return Ok(MailboxEntry::all(listed));
         };
         let messages = local_copies::listed(script, op, name)?;
@@ -177,19 +171,9 @@ impl Mailbox {
 
     pub(crate) fn count(&self, context: &Context, name: &AgentName) -> Result<Count> {
         let Self::Script(script) = self else {
-            return Ok(match context.reader()? {
-                Some(mut journal) => {
-                    let count = journal.count(name, context.now)?;
-                    Count {
-                        total: count.total,
-                        unread: count.unread,
-                    }
-                }
-                None => Count {
-                    total: 0,
-                    unread: 0,
-                },
-            });
+            let count = context.query(|journal| journal.count(name, context.now).map(Some))?;
+            let (total, unread) = count.map_or((0, 0), |count| (count.total, count.unread));
+            return Ok(Count { total, unread });
         };
         let counted = script.count(name.as_str())?;
         let all = journal_mail::read(context, name, Listing::All)?;

@@ -3,7 +3,6 @@
 use super::local_copies::{Copies, apply_order};
 use super::{Located, Mailbox, ScriptMessage, cannot};
 use crate::cli::prelude::*;
-use posthaste_client::mail;
 use posthaste_core::Order;
 use posthaste_provider::script::Script;
 use posthaste_store::operation::OrderEffect;

@@ -4,11 +4,10 @@ use crate::cli::mail::compose::send::{Outgoing, SentFormat};
 use crate::cli::prelude::*;
 use posthaste_client::session::client::{Client, FALLBACK_TIMEOUT};
 use posthaste_provider::script::Script;
-use posthaste_wire::method;
 use posthaste_wire::provider::{Message, Text};
 
-/// Send a copy to each recipient, stop at the first failure, and print what was sent. A script cannot
-/// send all or none. Return the recipients to whom a copy was sent, even if others failed.
+/// Send a copy to each recipient, stop at the first failure, and print what was sent. A script
+/// cannot send all or none. Return the recipients to whom a copy was sent, even if others failed.
 pub(crate) fn through_script(
     context: &mut Context,
     script: &Script,

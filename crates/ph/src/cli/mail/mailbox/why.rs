@@ -6,7 +6,6 @@ use crate::cli::prelude::*;
 use posthaste_client::session::client::{Client, FALLBACK_TIMEOUT};
 use posthaste_core::{MessageState, Timestamp};
 use posthaste_provider::script::Script;
-use posthaste_wire::method;
 use posthaste_wire::provider::Message;
 use serde_json::json;
 
