@@ -346,7 +346,7 @@ impl Delivery {
             format!("{reason}, and waits for an answer ({what})"),
             evidence,
             format!(
-                "the question is answered ('ph answer {} TEXT'), and then {ready}",
+                "the question is answered ('ph answer {}'), and then {ready}",
                 mail.message.to
             ),
         )

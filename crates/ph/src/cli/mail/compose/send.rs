@@ -69,7 +69,7 @@ pub(crate) struct Args {
     /// Stop expecting a reply to this message
     #[arg(long, value_name = "ID", value_parser = parse_id, add = complete_ids())]
     closes: Option<IdPrefix>,
-    /// Type the text as an answer to the program's question, without a header (like 'ph answer')
+    /// Type the text as an answer to the program's question, without a header; 'ph answer' chooses an option instead
     #[arg(long, conflicts_with_all = ["subject", "priority", "reply_to", "ttl", "at", "after", "deadline", "expects_reply", "closes"])]
     raw: bool,
     /// Allow a message to oneself
