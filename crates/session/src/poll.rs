@@ -1,7 +1,8 @@
-//! Waits for descriptors and reads terminals, in code without an async runtime.
+//! Waits for descriptors, and reads and resizes terminals, without an async runtime.
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
+use rustix::termios::Winsize;
 use signal_hook::iterator::backend::SignalDelivery;
 use signal_hook::iterator::exfiltrator::SignalOnly;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -52,6 +53,16 @@ pub fn read_terminal(terminal: impl AsFd, buffer: &mut [u8]) -> TerminalRead {
         Ok(count) => TerminalRead::Bytes(count),
         Err(_) => TerminalRead::Nothing,
     }
+}
+
+pub(crate) fn resize_terminal(terminal: impl AsFd, cols: u16, rows: u16) -> Result<(), Errno> {
+    let size = Winsize {
+        ws_row: rows,
+        ws_col: cols,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    rustix::termios::tcsetwinsize(terminal, size)
 }
 
 /// Receive these signals through a descriptor instead of their default actions.

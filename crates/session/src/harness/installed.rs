@@ -1,14 +1,15 @@
 //! The version of an installed program, from where and how it is installed. Never runs the program.
 
 use posthaste_core::harness::{Version, version};
+use posthaste_store::data_file;
+use posthaste_store::live::process::is_program;
+use rustix::fs::OFlags;
 use serde::Deserialize;
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// How many directories above a program are searched for its `package.json`.
 const MAX_PARENT_DIRS: usize = 4;
-/// Only this much of a `package.json` is read.
+/// A longer `package.json` is ignored.
 const MAX_PACKAGE_BYTES: u64 = 1 << 20;
 
 #[derive(Deserialize)]
@@ -29,11 +30,8 @@ pub fn version_of(program: &Path, known: &Version) -> Option<String> {
 }
 
 fn package_in(dir: &Path) -> Option<Package> {
-    let file = File::open(dir.join("package.json")).ok()?;
-    let mut text = String::new();
-    file.take(MAX_PACKAGE_BYTES)
-        .read_to_string(&mut text)
-        .ok()?;
+    let path = dir.join("package.json");
+    let text = data_file::read(&path, OFlags::empty(), MAX_PACKAGE_BYTES).ok()?;
     serde_json::from_str(&text).ok()
 }
 
@@ -41,7 +39,7 @@ fn package_in(dir: &Path) -> Option<Package> {
 pub fn on_path(name: &str, path: &std::ffi::OsStr, cwd: &Path) -> Option<PathBuf> {
     std::env::split_paths(path)
         .map(|dir| cwd.join(dir).join(name))
-        .find(|program| posthaste_store::live::process::is_program(program))
+        .find(|program| is_program(program))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 use crate::host::ending;
 use crate::host::launch_files::{LaunchContext, PreparedLaunch};
 use crate::host::program_io::screen_model;
+use crate::poll::{TerminalRead, read_terminal};
 use crate::pty::child;
 use crate::pty::program::ProgramFiles;
 use crate::pty::screen_watch::ScreenWatch;
@@ -19,7 +20,6 @@ use posthaste_screen::{Screen, Size};
 use posthaste_store::Home;
 use posthaste_store::live::{Launch, SessionDir, process};
 use posthaste_store::report::{Report, Result};
-use rustix::io::Errno;
 use rustix::process::{Resource, Signal};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -182,10 +182,10 @@ impl Trial {
                 _ = interrupt.recv() => break None,
                 _ = terminate.recv() => break None,
                 status = child.wait() => break Some(status),
-                has_output = read(&self.pty, &mut self.screen), if is_open => match has_output {
-                    Some(true) => self.output(),
-                    Some(false) => {}
-                    None => is_open = false,
+                read = read(&self.pty, &mut self.screen), if is_open => match read {
+                    TerminalRead::Bytes(_) => self.output(),
+                    TerminalRead::Nothing => {}
+                    TerminalRead::Closed => is_open = false,
                 },
                 () = tokio::time::sleep_until(wakeup.into()) => {}
             }
@@ -197,7 +197,7 @@ impl Trial {
         let how = match status {
             Some(status) => {
                 // Read the rest of the output.
-                while read_now(&self.pty, &mut self.screen) == Some(true) {
+                while let TerminalRead::Bytes(_) = read_now(&self.pty, &mut self.screen) {
                     self.output();
                 }
                 self.screen_watch.finish(&self.screen);
@@ -212,17 +212,13 @@ impl Trial {
             }
         };
         process::signal_all(pid, started, Signal::KILL);
-        self.exit(&how, report)?;
+        let exited = DeliveryEvent::Exited(how);
+        self.delivery.on(moment(self.started), exited);
+        self.report_changes(report)?;
         Ok(match self.was_ready() {
             true => Readiness::WasReady,
             false => Readiness::NeverReady,
         })
-    }
-
-    fn exit(&mut self, how: &Ending, report: OnObservation<'_>) -> Result<()> {
-        self.delivery
-            .on(moment(self.started), DeliveryEvent::Exited(how.clone()));
-        self.report_changes(report)
     }
 
     fn wakeup(&self) -> Option<Instant> {
@@ -313,26 +309,25 @@ fn moment(started: Instant) -> Moment {
     }
 }
 
-/// Wait for output, and return whether any was read. `None` at the end of the output.
-async fn read(pty: &AsyncFd<OwnedFd>, screen: &mut Screen) -> Option<bool> {
-    let mut ready = pty.readable().await.ok()?;
+/// Wait for output, and read it.
+async fn read(pty: &AsyncFd<OwnedFd>, screen: &mut Screen) -> TerminalRead {
+    let Ok(mut ready) = pty.readable().await else {
+        return TerminalRead::Closed;
+    };
     let read = read_now(pty, screen);
-    if read == Some(false) {
+    if let TerminalRead::Nothing = read {
         ready.clear_ready();
     }
     read
 }
 
-fn read_now(pty: &AsyncFd<OwnedFd>, screen: &mut Screen) -> Option<bool> {
+fn read_now(pty: &AsyncFd<OwnedFd>, screen: &mut Screen) -> TerminalRead {
     let mut buffer = vec![0; READ_BYTES];
-    match rustix::io::read(pty.get_ref(), &mut buffer[..]) {
-        Ok(count @ 1..) => {
-            screen.feed(&buffer[..count]);
-            Some(true)
-        }
-        Err(Errno::AGAIN | Errno::INTR) => Some(false),
-        Ok(_) | Err(_) => None,
+    let read = read_terminal(pty.get_ref(), &mut buffer);
+    if let TerminalRead::Bytes(count) = read {
+        screen.feed(&buffer[..count]);
     }
+    read
 }
 
 /// Ask the program to exit, and kill it if it does not exit in time.

@@ -5,14 +5,16 @@
 use crate::routes::http::{HttpRoute, sets_port};
 use posthaste_core::harness::{Placeholder, Start, StartFile, Template, add, take_flag, take_out};
 use posthaste_core::text;
-use posthaste_store::Home;
 use posthaste_store::error::io;
 use posthaste_store::home::guard::make_dirs;
 use posthaste_store::home::write_private;
 use posthaste_store::live::{Launch, SessionDir};
 use posthaste_store::report::{Report, Result};
+use posthaste_store::{Home, data_file};
+use rustix::fs::OFlags;
 use serde_json::Value;
-use std::io::{ErrorKind, Read};
+use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
@@ -53,6 +55,14 @@ impl LaunchContext<'_> {
 
     fn messages(&self) -> PathBuf {
         self.home.messages(&self.launch.name)
+    }
+}
+
+/// Return the value of a variable that a program gets: given with `--env`, or inherited.
+pub(crate) fn variable(env: &[(String, String)], name: &str) -> Option<OsString> {
+    match env.iter().rfind(|(known, _)| known == name) {
+        Some((_, value)) => Some(value.into()),
+        None => std::env::var_os(name),
     }
 }
 
@@ -163,12 +173,8 @@ impl UserSettings {
         let given = match (&file.flag, &file.variable) {
             (Some(flag), _) => take_flag(args, flag).map(|value| (flag, value)),
             (None, Some(name)) => {
-                let variable = launch.env.iter().rfind(|(known, _)| known == name);
-                let value = match variable {
-                    Some((_, value)) => Some(value.clone()),
-                    None => std::env::var(name).ok(),
-                };
-                value.map(|value| (name, value))
+                let value = variable(&launch.env, name);
+                value.and_then(|value| Some((name, value.into_string().ok()?)))
             }
             (None, None) => None,
         };
@@ -225,13 +231,7 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Report {
 }
 
 fn read(path: &Path) -> std::io::Result<String> {
-    let mut text = String::new();
-    let file = std::fs::File::open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(std::io::Error::other("it is not a file"));
-    }
-    file.take(MAX_SETTINGS_BYTES).read_to_string(&mut text)?;
-    Ok(text)
+    data_file::read(path, OFlags::empty(), MAX_SETTINGS_BYTES)
 }
 
 /// Directory of a session's launch files. Dropping this removes the directory.

@@ -4,6 +4,7 @@
 //! standard output whether it runs. After that, it is reached only by its socket.
 
 use crate::harness::{Catalogue, StatusRows, installed};
+use crate::host::launch_files::variable;
 use posthaste_core::harness::Manifest;
 use posthaste_core::{Limits, text};
 use posthaste_provider::ScriptSettings;
@@ -12,7 +13,6 @@ use posthaste_store::live::{Launch, SessionDir, SessionRecord};
 use posthaste_store::report::{Report, Result};
 use posthaste_store::{Home, Patience};
 use serde::{Deserialize, Serialize};
-use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -109,7 +109,7 @@ pub fn check(launch: &Launch) -> Result<()> {
 /// Check that a program exists for a command with this directory and these variables.
 pub(crate) fn check_program(program: &str, cwd: &Path, env: &[(String, String)]) -> Result<()> {
     // If PATH is not set, the system uses a default that is not known here.
-    let is_searched = program.contains('/') || path_of(env).is_some();
+    let is_searched = program.contains('/') || variable(env, "PATH").is_some();
     if !is_searched || find_program(program, cwd, env).is_some() {
         return Ok(());
     }
@@ -123,14 +123,7 @@ pub(crate) fn find_program(program: &str, cwd: &Path, env: &[(String, String)]) 
     if program.contains('/') {
         return Some(cwd.join(program)).filter(|path| is_program(path));
     }
-    installed::on_path(program, &path_of(env)?, cwd)
-}
-
-fn path_of(env: &[(String, String)]) -> Option<OsString> {
-    match env.iter().rfind(|(name, _)| name == "PATH") {
-        Some((_, path)) => Some(path.into()),
-        None => std::env::var_os("PATH"),
-    }
+    installed::on_path(program, &variable(env, "PATH")?, cwd)
 }
 
 /// Check that a path is UTF-8: the session and its program receive it as text.

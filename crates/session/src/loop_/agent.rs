@@ -1,18 +1,16 @@
 //! One headless agent process on its own terminal. Starts it, writes its prompt, and ends it with
 //! its children. Never interprets its output.
 
-use crate::harness::install_hint;
-use crate::poll::{TerminalRead, read_terminal};
+use crate::poll::{self, TerminalRead, read_terminal};
 use crate::pty::child;
+use posthaste_core::AgentName;
 use posthaste_core::harness::Manifest;
-use posthaste_core::{AgentName, text};
 use posthaste_store::Home;
 use posthaste_store::live::process;
 use posthaste_store::live::process_notes::ProcessNote;
 use posthaste_store::report::{Report, Result};
 use rustix::io::Errno;
 use rustix::process::Signal;
-use std::io::ErrorKind;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
@@ -97,7 +95,7 @@ impl Agent {
         let (cols, rows) = start.size;
         let size = pty_process::Size::new(rows, cols);
         let (terminal, child) = child::spawn_nested(command, input, size)
-            .map_err(|error| not_started(start, &error))?;
+            .map_err(|error| child::not_started(start.program, start.cwd, start.harness, &error))?;
         set_nonblocking(&terminal)?;
         let pid = child.id();
         let started_at = process::started(pid).unwrap_or_default();
@@ -171,13 +169,7 @@ impl Agent {
     }
 
     pub(super) fn resize(&self, (cols, rows): (u16, u16)) {
-        let size = rustix::termios::Winsize {
-            ws_row: rows,
-            ws_col: cols,
-            ws_xpixel: 0,
-            ws_ypixel: 0,
-        };
-        let _ = rustix::termios::tcsetwinsize(&self.terminal, size);
+        let _ = poll::resize_terminal(&self.terminal, cols, rows);
     }
 
     /// The exit status, once the agent has exited.
@@ -214,19 +206,4 @@ fn set_nonblocking(fd: &OwnedFd) -> Result<()> {
 
 fn cannot_start(error: &std::io::Error) -> Report {
     Report::storage(format!("cannot start the agent: {error}"))
-}
-
-fn not_started(start: &AgentStart<'_>, error: &pty_process::Error) -> Report {
-    let kind = match error {
-        pty_process::Error::Io(error) => Some(error.kind()),
-        _ => None,
-    };
-    let shown = text::one_line(start.program, 80);
-    match kind {
-        Some(ErrorKind::NotFound) if start.cwd.is_dir() => {
-            let report = Report::usage(format!("no such command: {shown}"));
-            install_hint(report, start.harness, start.program)
-        }
-        _ => Report::usage(format!("cannot start {shown}: {error}")),
-    }
 }

@@ -4,9 +4,11 @@
 use posthaste_core::loop_::prd::Prd;
 use posthaste_core::loop_::prompt::template::PromptTemplate;
 use posthaste_core::text;
+use posthaste_store::data_file;
 use posthaste_store::report::{Report, Result};
+use rustix::fs::OFlags;
 use std::fs::OpenOptions;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -31,33 +33,17 @@ impl Spec {
 
 /// Read a text file. Pipes and devices are refused, because reading them may block.
 fn read(what: &str, path: &Path) -> Result<String> {
-    let invalid =
-        |why: &str| Report::usage(format!("cannot read the {what} {}: {why}", shown(path)));
-    let mut options = OpenOptions::new();
-    options
-        .read(true)
-        .custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
-    let file = options.open(path).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => invalid("the file does not exist"),
-        _ => invalid(&error.to_string()),
-    })?;
-    let kind = file
-        .metadata()
-        .map_err(|error| invalid(&error.to_string()))?;
-    if kind.is_dir() {
-        return Err(invalid("it is a directory").hint(format!("name a file in it: --{what} FILE")));
-    }
-    if !kind.is_file() {
-        return Err(invalid("it is not a regular file"));
-    }
-    let mut bytes = Vec::new();
-    file.take(MAX_FILE_BYTES + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| invalid(&error.to_string()))?;
-    if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(invalid("it has more than 1 MiB"));
-    }
-    String::from_utf8(bytes).map_err(|_| invalid("it is not UTF-8"))
+    data_file::read(path, OFlags::empty(), MAX_FILE_BYTES).map_err(|error| {
+        let report =
+            |why: &str| Report::usage(format!("cannot read the {what} {}: {why}", shown(path)));
+        match error.kind() {
+            ErrorKind::NotFound => report("the file does not exist"),
+            _ if path.is_dir() => {
+                report("it is a directory").hint(format!("name a file in it: --{what} FILE"))
+            }
+            _ => report(&error.to_string()),
+        }
+    })
 }
 
 /// Read the prd as it is now.
@@ -79,7 +65,7 @@ pub(super) fn read_template(path: &Path) -> Result<PromptTemplate> {
 /// Append a block to progress.txt, even while other processes write to the file.
 pub(super) fn append(path: &Path, block: &str) -> std::io::Result<()> {
     let mut options = OpenOptions::new();
-    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
     let mut file = options
         .append(true)
         .create(true)
@@ -114,7 +100,7 @@ mod tests {
         check(Some(b""), "empty");
         check(Some(b" \n\t\r\n"), "empty");
         check(Some(b"\xff\xfe"), "not UTF-8");
-        check(Some(&vec![b'x'; MAX_FILE_BYTES as usize + 1]), "1 MiB");
+        check(Some(&vec![b'x'; MAX_FILE_BYTES as usize + 1]), "1024 KiB");
         std::fs::write(&path, vec![b'x'; MAX_FILE_BYTES as usize]).unwrap();
         assert_eq!(Spec::read(&path).unwrap().0.len() as u64, MAX_FILE_BYTES);
         let report = Spec::read(dir.path()).expect_err("a directory is not a file");

@@ -8,6 +8,7 @@ use super::plan;
 use super::prompt::{self, Prompt, Stories};
 use super::runner::{Runner, Step};
 use crate::harness::{Catalogue, StatusRows};
+use crate::host::ending;
 use crate::host::launch_files::{LaunchContext, PreparedLaunch};
 use crate::routes::hook_env;
 use posthaste_core::harness::{Headless, Manifest, Output, PromptWay};
@@ -15,6 +16,7 @@ use posthaste_core::loop_::completion::Detector;
 use posthaste_core::loop_::{
     CompletionProof, IterationFailure, IterationOutcome, LoopEnding, LoopOrder, LoopState, Settings,
 };
+use posthaste_core::session::Ending;
 use posthaste_core::{AgentName, MessageId, Priority, offer, text};
 use posthaste_store::live::{Launch, SessionDir};
 use posthaste_store::operation::{MarkUncertain, OpenOffers, RecordDelivery};
@@ -362,15 +364,12 @@ impl Attempt {
 }
 
 fn check_exit(status: &std::io::Result<ExitStatus>) -> std::result::Result<(), IterationFailure> {
-    use std::os::unix::process::ExitStatusExt;
-    match status {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(match (status.code(), status.signal()) {
-            (Some(code), _) => IterationFailure::Exit(code),
-            (None, Some(signal)) => IterationFailure::Signal(signal),
-            (None, None) => IterationFailure::NotStarted(status.to_string()),
-        }),
-        Err(error) => Err(IterationFailure::NotStarted(error.to_string())),
+    match ending(status) {
+        Ending::Exit(0) => Ok(()),
+        Ending::Exit(code) => Err(IterationFailure::Exit(code)),
+        Ending::Signal(signal) => Err(IterationFailure::Signal(signal)),
+        Ending::Failed(why) => Err(IterationFailure::NotStarted(why)),
+        Ending::Crashed => Err(IterationFailure::CutOff),
     }
 }
 

@@ -8,11 +8,11 @@ use crate::host::launch_files::{self, LaunchContext, PreparedLaunch};
 use crate::routes::hook_env;
 use posthaste_core::harness::Manifest;
 use posthaste_core::text;
-use posthaste_store::live::Launch;
 use posthaste_store::report::{Report, Result};
 use rustix::process::{Resource, Rlimit, Signal};
 use std::io::ErrorKind;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::Path;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::process::Child;
@@ -39,13 +39,13 @@ const REMOVED_VARIABLES: [&str; 11] = [
 /// Start the program, and return the session's side of its terminal. The program gets the signal
 /// `orphaned` if this process is killed.
 pub(crate) fn spawn(
-    told: &LaunchContext<'_>,
+    context: &LaunchContext<'_>,
     harness: &Manifest,
-    outfit: &PreparedLaunch,
+    prepared: &PreparedLaunch,
     files: Rlimit,
     orphaned: Signal,
 ) -> Result<(AsyncFd<OwnedFd>, Child)> {
-    let launch = told.launch;
+    let launch = context.launch;
     let Some(program) = launch.command.first() else {
         return Err(Report::usage("no command was given"));
     };
@@ -57,7 +57,7 @@ pub(crate) fn spawn(
     let runner = launch_files::ph_path();
     let (program, args) = match launch.is_loop() {
         true => (&runner, vec![crate::loop_::RUNNER.to_owned()]),
-        false => (program, outfit.args.clone()),
+        false => (program, prepared.args.clone()),
     };
     let mut command = pty_process::Command::new(program)
         .args(&args)
@@ -67,7 +67,7 @@ pub(crate) fn spawn(
     for name in REMOVED_VARIABLES {
         command = command.env_remove(name);
     }
-    for (name, value) in [&outfit.env, &launch.env, &outfit.overriding_env]
+    for (name, value) in [&prepared.env, &launch.env, &prepared.overriding_env]
         .into_iter()
         .flatten()
     {
@@ -75,13 +75,13 @@ pub(crate) fn spawn(
     }
     command = command
         .env("PH_AGENT", launch.name.as_str())
-        .env("PH_HOME", told.home.path())
-        .env("PH_SOCKET", told.socket)
-        .env(hook_env::RUN_VARIABLE, told.run.to_string())
-        // By it hooks call us, whatever the path is made of.
+        .env("PH_HOME", context.home.path())
+        .env("PH_SOCKET", context.socket)
+        .env(hook_env::RUN_VARIABLE, context.run.to_string())
+        // Hooks call this program by it, whatever characters its path contains.
         .env("PH_PROGRAM", launch_files::ph_path());
-    // One that we give no hooks may be run by one that we do.
-    command = match outfit.has_hooks {
+    // A program without hooks of ours may be started by a program that has them.
+    command = match prepared.has_hooks {
         true => command.env(hook_env::HOOKS_VARIABLE, hook_env::HOOKS_INJECTED),
         false => command.env_remove(hook_env::HOOKS_VARIABLE),
     };
@@ -89,7 +89,7 @@ pub(crate) fn spawn(
     let command = unsafe { command.pre_exec(move || before_exec(files, orphaned)) };
     let child = command
         .spawn(pts)
-        .map_err(|error| not_started(launch, harness, &error))?;
+        .map_err(|error| not_started(program, &launch.cwd, harness, &error))?;
     let pty = register(pty.into(), Interest::READABLE).map_err(|error| no_terminal(&error))?;
     Ok((pty, child))
 }
@@ -143,19 +143,24 @@ fn before_exec(files: Rlimit, orphaned: Signal) -> std::io::Result<()> {
     Ok(())
 }
 
-fn not_started(launch: &Launch, harness: &Manifest, error: &pty_process::Error) -> Report {
-    let program = launch.command.first().map_or("", String::as_str);
+/// Explain why a program was not started.
+pub(crate) fn not_started(
+    program: &str,
+    cwd: &Path,
+    harness: &Manifest,
+    error: &pty_process::Error,
+) -> Report {
     let shown = text::one_line(program, 80);
     let kind = match error {
         pty_process::Error::Io(error) => Some(error.kind()),
         _ => None,
     };
     match kind {
-        _ if !launch.cwd.is_dir() => Report::usage(format!(
+        _ if !cwd.is_dir() => Report::usage(format!(
             "cannot start in {}: it is not a directory",
-            launch.cwd.display()
+            cwd.display()
         )),
-        Some(ErrorKind::NotFound) if program.contains('/') && launch.cwd.join(program).exists() => {
+        Some(ErrorKind::NotFound) if program.contains('/') && cwd.join(program).exists() => {
             Report::usage(format!(
                 "cannot start {shown}: its interpreter does not exist"
             ))
@@ -165,7 +170,7 @@ fn not_started(launch: &Launch, harness: &Manifest, error: &pty_process::Error) 
             let report = Report::usage(format!("no such command: {shown}"));
             install_hint(report, harness, program)
         }
-        Some(ErrorKind::PermissionDenied) if launch.cwd.join(program).is_dir() => {
+        Some(ErrorKind::PermissionDenied) if cwd.join(program).is_dir() => {
             Report::usage(format!("{shown} is a directory, not a command"))
                 .hint("name a program in it; --cwd DIR sets the directory to run it in")
         }

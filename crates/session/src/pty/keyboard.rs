@@ -27,10 +27,12 @@ const CLOSED_TERMINAL_DELAY: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
 pub(crate) enum KeyboardInput {
-    /// A person's keys.
-    Keys(Vec<u8>),
-    /// A person's text, typed by a client. A line feed at its end is an Enter.
-    Text(Vec<u8>),
+    /// A person's keys, or a person's text that a client types.
+    Typed {
+        bytes: Vec<u8>,
+        /// The effect of a line feed in these bytes, unless the terminal's mode decides it.
+        line_feed: LineFeed,
+    },
     /// The reply to a terminal query of the program.
     QueryReply(Vec<u8>),
     /// Keys of the session itself, such as an interrupt.
@@ -133,8 +135,7 @@ impl Keyboard {
     /// Queue an input. Waits while the queue is full, and does nothing if the terminal is closed.
     pub(crate) async fn type_in(&self, input: KeyboardInput) {
         let bytes = match &input {
-            KeyboardInput::Keys(bytes)
-            | KeyboardInput::Text(bytes)
+            KeyboardInput::Typed { bytes, .. }
             | KeyboardInput::QueryReply(bytes)
             | KeyboardInput::Bytes(bytes) => bytes.len(),
             KeyboardInput::Lease(_) | KeyboardInput::ResetDraft(_) => 0,
@@ -196,17 +197,11 @@ async fn write(
     };
     while let Some(QueuedInput { input, _bytes }) = inputs.recv().await {
         let written = match input {
-            KeyboardInput::Keys(keys) => {
-                draft.feed(&keys, line_feed(&pty, &keys, LineFeed::Breaks));
+            KeyboardInput::Typed { bytes, line_feed } => {
+                draft.feed(&bytes, effective_line_feed(&pty, &bytes, line_feed));
                 key_inputs += 1;
                 publish(&draft, key_inputs);
-                write_all(&pty, &keys).await
-            }
-            KeyboardInput::Text(text) => {
-                draft.feed(&text, line_feed(&pty, &text, LineFeed::SubmitsAtEnd));
-                key_inputs += 1;
-                publish(&draft, key_inputs);
-                write_all(&pty, &text).await
+                write_all(&pty, &bytes).await
             }
             KeyboardInput::ResetDraft(at) => {
                 if at == key_inputs {
@@ -228,7 +223,7 @@ async fn write(
 }
 
 /// Determine the effect of a line feed in `keys`. A terminal in canonical mode submits with it.
-fn line_feed(pty: &AsyncFd<OwnedFd>, keys: &[u8], otherwise: LineFeed) -> LineFeed {
+fn effective_line_feed(pty: &AsyncFd<OwnedFd>, keys: &[u8], otherwise: LineFeed) -> LineFeed {
     if !keys.contains(&b'\n') {
         return otherwise;
     }

@@ -2,18 +2,18 @@
 //! another process has its conversation. Never runs the program.
 
 use crate::harness::installed;
+use crate::host::launch_files::variable;
 use crate::host::start::find_program;
 use posthaste_core::harness::{Handover, Holder, Manifest};
+use posthaste_store::data_file;
 use posthaste_store::live::{Launch, process};
+use rustix::fs::OFlags;
 use std::cell::{Cell, RefCell};
-use std::ffi::OsString;
-use std::fs::File;
-use std::io::Read;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// How much of the program's own record is read. A longer one is not understood.
-const RECORD_BYTES: u64 = 64 << 10;
+/// A longer record of the program is ignored.
+const MAX_RECORD_BYTES: u64 = 64 << 10;
 /// How often the record of another process than the session's child is looked for.
 const SEARCH_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -63,9 +63,7 @@ impl ProgramFiles {
 impl HandoverRecord {
     fn read(&self) -> Option<String> {
         let read = self.find().and_then(|path| {
-            let file = File::open(path).ok()?;
-            let mut text = String::new();
-            file.take(RECORD_BYTES).read_to_string(&mut text).ok()?;
+            let text = data_file::read(&path, OFlags::empty(), MAX_RECORD_BYTES).ok()?;
             self.handover.read(&text)
         });
         match read {
@@ -97,11 +95,7 @@ impl HandoverRecord {
     }
 
     fn path(&self, pid: u32) -> Option<PathBuf> {
-        self.handover.path(pid, |name: &str| -> Option<OsString> {
-            let given = self.env.iter().rfind(|(other, _)| other == name);
-            given
-                .map(|(_, value)| value.into())
-                .or_else(|| std::env::var_os(name))
-        })
+        self.handover
+            .path(pid, |name: &str| variable(&self.env, name))
     }
 }

@@ -7,6 +7,7 @@
 
 use crate::host::clock;
 use crate::host::log;
+use crate::poll::resize_terminal;
 use crate::pty::child::trim_heap;
 use crate::pty::keyboard::{Keyboard, KeyboardInput};
 use crate::pty::output_activity::OutputActivity;
@@ -407,14 +408,8 @@ impl Task {
             return;
         }
         self.parts.screen_watch.changed(Instant::now());
-        let shape = rustix::termios::Winsize {
-            ws_row: size.rows,
-            ws_col: size.cols,
-            ws_xpixel: 0,
-            ws_ypixel: 0,
-        };
         // The kernel informs the program with SIGWINCH.
-        if let Err(error) = rustix::termios::tcsetwinsize(self.parts.pty.get_ref(), shape) {
+        if let Err(error) = resize_terminal(self.parts.pty.get_ref(), size.cols, size.rows) {
             warn!(target: log::SESSION, "cannot resize the terminal: {error}");
         }
         if let Some(recorder) = &mut self.parts.recorder {

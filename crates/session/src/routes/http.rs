@@ -5,6 +5,7 @@
 //! must name something that only this program knows: the title on the session's terminal.
 
 use crate::Shared;
+use crate::host::launch_files::variable;
 use crate::host::log;
 use crate::state::actions::tasks::{self, TaskReport};
 use base64::Engine;
@@ -71,15 +72,10 @@ impl HttpRoute {
         let (port, reservation) = reserve_port().map_err(|error| {
             Report::storage(format!("cannot reserve a port on loopback: {error}"))
         })?;
-        let user_value = |name: &String| {
-            let variable = launch.env.iter().rfind(|(known, _)| known == name);
-            let value = variable.map(|(_, value)| value.clone());
-            value.or_else(|| std::env::var(name).ok())
-        };
         let user_credential = |placeholder| {
             let mut variables = start.env.iter();
-            let variable = variables.find(|(_, template)| template.has(placeholder));
-            variable.and_then(|(name, _)| user_value(name))
+            let (name, _) = variables.find(|(_, template)| template.has(placeholder))?;
+            variable(&launch.env, name)?.into_string().ok()
         };
         let secret = user_credential(Placeholder::Secret).filter(|secret| !secret.is_empty());
         Ok(Some(Self {

@@ -7,6 +7,7 @@
 use crate::Shared;
 use crate::host::log;
 use crate::pty::child::unread_by_peer;
+use crate::pty::draft::LineFeed;
 use crate::pty::keyboard::KeyboardInput;
 use crate::pty::terminal::TerminalRequest;
 use crate::pty::viewer::{Framed, Viewer, ViewerId, ViewerWriter};
@@ -233,46 +234,34 @@ impl ViewerInput<'_> {
     }
 
     async fn take(&self, frame: Frame) {
-        match frame {
-            Frame::Data(keys) => {
-                let owner = *self.shared.watches.keyboard_owner.borrow();
-                let is_locked_out = owner.is_some_and(|owner| owner != self.id);
-                if !self.is_read_only && !is_locked_out && !keys.is_empty() {
-                    self.shared
-                        .keyboard
-                        .type_in(KeyboardInput::Keys(keys))
-                        .await;
+        let &Self { shared, id, .. } = self;
+        let message = match frame {
+            Frame::Data(bytes) => {
+                let owner = *shared.watches.keyboard_owner.borrow();
+                let is_locked_out = owner.is_some_and(|owner| owner != id);
+                if !self.is_read_only && !is_locked_out && !bytes.is_empty() {
+                    let line_feed = LineFeed::Breaks;
+                    let keys = KeyboardInput::Typed { bytes, line_feed };
+                    shared.keyboard.type_in(keys).await;
                 }
+                return;
             }
-            Frame::Control(message) => match serde_json::from_slice(&message) {
-                Ok(FromClient::Resize { cols, rows }) => {
-                    let size = size_of(cols, rows);
-                    self.shared
-                        .terminal
-                        .request(TerminalRequest::Resize(self.id, size))
-                        .await;
-                }
-                Ok(FromClient::Take) if !self.is_read_only => {
-                    self.shared
-                        .request(StateRequest::TakeKeyboard(self.id))
-                        .await;
-                }
-                Ok(FromClient::Take) => {}
-                Ok(FromClient::Release) => {
-                    self.shared
-                        .request(StateRequest::ReleaseKeyboard(self.id))
-                        .await;
-                }
-                Ok(FromClient::Redraw) => {
-                    self.shared
-                        .terminal
-                        .request(TerminalRequest::Redraw(self.id))
-                        .await;
-                }
-                // A message of a later version, or of another program.
-                Err(_) => {}
-            },
-            Frame::Unknown(_) => {}
+            Frame::Control(message) => serde_json::from_slice(&message),
+            Frame::Unknown(_) => return,
+        };
+        match message {
+            Ok(FromClient::Resize { cols, rows }) => {
+                let request = TerminalRequest::Resize(id, size_of(cols, rows));
+                shared.terminal.request(request).await;
+            }
+            Ok(FromClient::Take) if self.is_read_only => {}
+            Ok(FromClient::Take) => shared.request(StateRequest::TakeKeyboard(id)).await,
+            Ok(FromClient::Release) => shared.request(StateRequest::ReleaseKeyboard(id)).await,
+            Ok(FromClient::Redraw) => {
+                shared.terminal.request(TerminalRequest::Redraw(id)).await;
+            }
+            // A message of a later version, or of another program.
+            Err(_) => {}
         }
     }
 }

@@ -45,13 +45,11 @@ pub fn read_own(path: &Path, max_bytes: u64) -> Result<String> {
 }
 
 fn read_text(file: File, max_bytes: u64) -> Result<String> {
-    let mut text = String::new();
-    file.take(max_bytes + 1).read_to_string(&mut text)?;
-    match text.len() as u64 > max_bytes {
-        true => Err(Error::other(format!(
-            "it has more than {} KiB",
-            max_bytes >> 10
-        ))),
-        false => Ok(text),
+    let mut bytes = Vec::new();
+    file.take(max_bytes + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > max_bytes {
+        let max_kib = max_bytes >> 10;
+        return Err(Error::other(format!("it has more than {max_kib} KiB")));
     }
+    String::from_utf8(bytes).map_err(|_| Error::other("it is not UTF-8"))
 }

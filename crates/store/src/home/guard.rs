@@ -23,6 +23,7 @@ const WRITABLE_BY_GROUP: u32 = 0o020;
 const WRITABLE_BY_ALL: u32 = 0o002;
 const STICKY: u32 = 0o1000;
 const OPEN_TO_OTHERS: u32 = 0o077;
+const OWN_HOME_HINT: &str = "choose a home of your own with --home or PH_HOME";
 
 /// A directory of this user, open.
 pub(super) struct OwnDir {
@@ -234,14 +235,12 @@ fn check_ancestor(path: &Path, meta: &Metadata) -> Result<()> {
     check_ancestor_owner(path, meta.uid())?;
     let is_shared = is_writable_by_others(path, meta.mode(), meta.gid());
     if is_shared && meta.mode() & STICKY == 0 {
-        return Err(Error::Unsafe {
-            path: path.to_owned(),
-            why: "is writable by other users, who could replace the home below it".to_owned(),
-            hint: format!(
-                "run 'chmod go-w {}', or choose another home with --home or PH_HOME",
-                path.display()
-            ),
-        });
+        let shown = path.display();
+        return Err(refusal(
+            path,
+            "is writable by other users, who could replace the home below it",
+            format!("run 'chmod go-w {shown}', or choose another home with --home or PH_HOME"),
+        ));
     }
     Ok(())
 }
@@ -249,13 +248,11 @@ fn check_ancestor(path: &Path, meta: &Metadata) -> Result<()> {
 fn check_ancestor_owner(path: &Path, uid: u32) -> Result<()> {
     match is_this_user_or_root(uid) {
         true => Ok(()),
-        false => Err(Error::Unsafe {
-            path: path.to_owned(),
-            why: format!(
-                "belongs to another user (uid {uid}), who could replace the home below it"
-            ),
-            hint: "choose a home of your own with --home or PH_HOME".to_owned(),
-        }),
+        false => Err(refusal(
+            path,
+            format!("belongs to another user (uid {uid}), who could replace the home below it"),
+            OWN_HOME_HINT,
+        )),
     }
 }
 
@@ -292,47 +289,52 @@ fn has_access_list(_: &Path) -> bool {
 fn check_owner(path: &Path, uid: u32) -> Result<()> {
     match uid == this_user() {
         true => Ok(()),
-        false => Err(Error::Unsafe {
-            path: path.to_owned(),
-            why: format!("belongs to another user (uid {uid})"),
-            hint: "choose a home of your own with --home or PH_HOME".to_owned(),
-        }),
+        false => {
+            let why = format!("belongs to another user (uid {uid})");
+            Err(refusal(path, why, OWN_HOME_HINT))
+        }
     }
 }
 
 fn check_private(path: &Path, mode: u32) -> Result<()> {
     match mode & OPEN_TO_OTHERS {
         0 => Ok(()),
-        _ => Err(Error::Unsafe {
-            path: path.to_owned(),
-            why: format!("is open to other users (mode {:03o})", mode & 0o777),
-            hint: format!("make it private: run 'chmod 700 {}'", path.display()),
-        }),
+        _ => Err(refusal(
+            path,
+            format!("is open to other users (mode {:03o})", mode & 0o777),
+            format!("make it private: run 'chmod 700 {}'", path.display()),
+        )),
     }
 }
 
 fn shared_error(path: &Path) -> Error {
-    Error::Unsafe {
-        path: path.to_owned(),
-        why: "is writable by other users".to_owned(),
-        hint: format!("run 'chmod go-w {}'", path.display()),
-    }
+    let hint = format!("run 'chmod go-w {}'", path.display());
+    refusal(path, "is writable by other users", hint)
 }
 
 fn kind_error(path: &Path) -> Error {
-    Error::Unsafe {
-        path: path.to_owned(),
-        why: "is neither a regular file nor a directory".to_owned(),
-        hint: "remove it, or choose another home with --home or PH_HOME".to_owned(),
-    }
+    refusal(
+        path,
+        "is neither a regular file nor a directory",
+        "remove it, or choose another home with --home or PH_HOME",
+    )
 }
 
 fn link_error(path: &Path) -> Error {
+    refusal(
+        path,
+        "is a symbolic link, which a home must not be or contain",
+        "replace the link with the directory or file that it points to, or choose another home with \
+         --home or PH_HOME",
+    )
+}
+
+/// Return the error for a path that is not safe.
+pub(super) fn refusal(path: &Path, why: impl Into<String>, hint: impl Into<String>) -> Error {
     Error::Unsafe {
         path: path.to_owned(),
-        why: "is a symbolic link, which a home must not be or contain".to_owned(),
-        hint: "replace the link with the directory or file that it points to, or choose another home with \
-               --home or PH_HOME".to_owned(),
+        why: why.into(),
+        hint: hint.into(),
     }
 }
 

@@ -63,11 +63,9 @@ impl Home {
     pub fn trust(path: &Path, state: Option<&Path>) -> Result<Self> {
         let path = super::plain_path(path)?;
         if !is_project_dir(&path) {
-            return Err(Error::Unsafe {
-                path,
-                why: format!("is not called {PROJECT_DIR}; only a project's home needs trust"),
-                hint: format!("ph trust --home PROJECT/{PROJECT_DIR}"),
-            });
+            let why = format!("is not called {PROJECT_DIR}; only a project's home needs trust");
+            let hint = format!("ph trust --home PROJECT/{PROJECT_DIR}");
+            return Err(guard::refusal(&path, why, hint));
         }
         let state = known(state, &path)?;
         guard::check_above(&path.join(HOME_PREFIX))?;
@@ -91,11 +89,7 @@ impl Home {
             }
             homes => {
                 let why = format!("contains {} homes", homes.len());
-                return Err(Error::Unsafe {
-                    path,
-                    why,
-                    hint: "remove all but one".to_owned(),
-                });
+                return Err(guard::refusal(&path, why, "remove all but one"));
             }
         }
         let home = Self::at(root, Some(state))?;
@@ -213,12 +207,11 @@ fn key(state: &Path) -> Result<[u8; 32]> {
     let path = state.join(KEY_FILE);
     guard::check_above(&path)?;
     match read_key(&path) {
-        Ok((meta, _)) if !guard::is_secret(&meta) => Err(Error::Unsafe {
-            path,
-            why: "is not secret: it belongs to another user or is open to other users".to_owned(),
-            hint: "remove it; a new key is created, and homes that are recorded stay trusted"
-                .to_owned(),
-        }),
+        Ok((meta, _)) if !guard::is_secret(&meta) => Err(guard::refusal(
+            &path,
+            "is not secret: it belongs to another user or is open to other users",
+            "remove it; a new key is created, and homes that are recorded stay trusted",
+        )),
         Ok((_, bytes)) => bytes
             .try_into()
             .map_err(|_| io("read", &path)(std::io::Error::other("not 32 bytes"))),
@@ -291,12 +284,7 @@ fn write_new(path: &Path, bytes: &[u8]) -> Result<PathBuf> {
 }
 
 fn untrusted(path: &Path, why: &str) -> Error {
-    Error::Unsafe {
-        path: path.to_owned(),
-        why: why.to_owned(),
-        hint: format!(
-            "if you trust its mail, run 'ph trust --home {}'",
-            path.display()
-        ),
-    }
+    let shown = path.display();
+    let hint = format!("if you trust its mail, run 'ph trust --home {shown}'");
+    guard::refusal(path, why, hint)
 }

@@ -9,7 +9,7 @@ use posthaste_core::AgentName;
 use rustix::fs::OFlags;
 use std::fs::{File, TryLockError};
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -57,12 +57,8 @@ impl WritersLock {
 
     /// Acquire the lock only if it is free.
     pub(crate) fn try_acquire(&self) -> Result<Option<LockGuard>> {
-        let file = private_file(&self.path)?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(LockGuard::new(file))),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(io("lock", &self.path)(error)),
-        }
+        let locked = lock_within(private_file(&self.path)?, Duration::ZERO);
+        Ok(locked.map_err(io("lock", &self.path))?.map(LockGuard::new))
     }
 
     fn holder(&self) -> String {
@@ -90,26 +86,16 @@ impl InjectLock {
     /// Take the lock, or return `None` if another hook keeps it for longer than `patience`.
     pub fn acquire(home: &Home, agent: &AgentName, patience: Duration) -> Result<Option<Self>> {
         let path = home.inject_lock(agent);
-        let locked = lock_within(Self::open(home, &path)?, patience).map_err(io("lock", &path))?;
+        if let Some(dir) = path.parent() {
+            guard::make_dirs(home.path(), dir)?;
+        }
+        let locked = lock_within(private_file(&path)?, patience).map_err(io("lock", &path))?;
         Ok(locked.map(|file| Self { _file: file }))
     }
 
     /// Take the lock only if no hook has it.
     pub fn try_acquire(home: &Home, agent: &AgentName) -> Result<Option<Self>> {
-        let path = home.inject_lock(agent);
-        let file = Self::open(home, &path)?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(Self { _file: file })),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(io("lock", &path)(error)),
-        }
-    }
-
-    fn open(home: &Home, path: &Path) -> Result<File> {
-        if let Some(dir) = path.parent() {
-            guard::make_dirs(home.path(), dir)?;
-        }
-        private_file(path)
+        Self::acquire(home, agent, Duration::ZERO)
     }
 }
 
@@ -118,6 +104,7 @@ impl InjectLock {
 pub(crate) fn lock_within(file: File, patience: Duration) -> std::io::Result<Option<File>> {
     match file.try_lock() {
         Ok(()) => return Ok(Some(file)),
+        Err(TryLockError::WouldBlock) if patience.is_zero() => return Ok(None),
         Err(TryLockError::WouldBlock) => {}
         Err(TryLockError::Error(error)) => return Err(error),
     }

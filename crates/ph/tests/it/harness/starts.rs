@@ -168,7 +168,7 @@ fn settings_that_cannot_be_merged_are_reported_before_the_start() {
         start.call(&["--cwd", &cwd], &["--settings", value]).run()
     };
     run("none.json").fails(2, "cannot read");
-    run(".").fails(2, "it is not a file");
+    run(".").fails(2, "it is not a regular file");
     run("odd.json").fails(2, "is not a JSON object");
     run("list.json").fails(2, "is not a JSON object");
     run("{").fails(2, "--settings is not a JSON object");

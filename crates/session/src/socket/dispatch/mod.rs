@@ -11,6 +11,7 @@ mod sink;
 pub(crate) use sink::Sink;
 
 use crate::Shared;
+use crate::pty::draft::LineFeed;
 use crate::pty::keyboard::KeyboardInput;
 use crate::socket::output::outbox::Outbox;
 use crate::socket::peer::Peer;
@@ -193,8 +194,12 @@ async fn write_pty(shared: &Shared, keys: String, sink: Sink) {
     } else if shared.is_loop && !loop_control::has_agent(shared).await {
         method::Written::to_nobody()
     } else {
-        let keys = KeyboardInput::Text(keys.into_bytes());
-        shared.keyboard.type_in(keys).await;
+        // A line feed at the end of the text is an Enter.
+        let text = KeyboardInput::Typed {
+            bytes: keys.into_bytes(),
+            line_feed: LineFeed::SubmitsAtEnd,
+        };
+        shared.keyboard.type_in(text).await;
         method::Written::Forwarded
     };
     sink.answer::<method::WritePty>(&answer);
