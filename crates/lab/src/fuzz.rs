@@ -11,7 +11,7 @@
 )]
 
 use crate::TempHome;
-use crate::samples::{at, draft, post};
+use crate::journal::{at, draft, post};
 use posthaste_core::delivery::{Delivery, DeliveryConfig, DeliveryEvent, Effect, proven_by};
 use posthaste_core::harness::{Manifest, transcript};
 use posthaste_core::{Draft, MessageId, MessageState, Moment, text};

@@ -4,21 +4,20 @@
 //! For tests only: errors panic. Never touches a person's own home.
 
 pub mod agents;
-mod agree;
 pub mod bench;
 pub mod fuzz;
-mod home;
+mod journal;
 pub mod model;
 mod program;
 mod provider;
-pub mod pty;
-mod samples;
 mod skip;
-pub mod tty;
+mod terminal;
 
-pub use agree::{assert_intact, assert_views_agree, moments, records};
-pub use home::TempHome;
+pub use journal::{
+    TempHome, assert_intact, assert_views_agree, at, denied, draft, id, moments, name, order, post,
+    records, started, stored, text_of,
+};
 pub use program::{ph, program};
 pub use provider::{CallResult, MemoryProvider};
-pub use samples::{at, denied, draft, id, name, order, post, started, stored, text_of};
 pub use skip::skip_or_fail;
+pub use terminal::{pty, tty};

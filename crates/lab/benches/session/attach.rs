@@ -1,10 +1,10 @@
 //! Time to attach until the screen is complete, and from key to echo.
 
-use super::bare::{self, Pty, Server};
-use super::cores::Placement;
-use super::peer::Tmux;
-use super::stage::{Player, Stage, mark};
-use super::window::{COLS, ROWS, Window};
+use super::setup::limit::{self, Pty, Server};
+use super::setup::peer::Tmux;
+use super::setup::placement::Placement;
+use super::setup::stage::{Player, Stage, mark};
+use super::setup::window::{COLS, ROWS, Window};
 use posthaste_lab::bench::{Goal, Table, Unit};
 use posthaste_wire::frames::{self, Decoder, Frame};
 use posthaste_wire::plain::{Attach, Request};
@@ -176,7 +176,7 @@ impl Relayed {
     fn start(stage: &mut Stage) -> Self {
         let (script, cue) = stage.script();
         let script: Vec<_> = script.iter().map(Path::new).collect();
-        let server = Server::start(stage, bare::RELAY, &script);
+        let server = Server::start(stage, limit::RELAY, &script);
         let stream = server.connect();
         let mut player = cue.player();
         player.play("echo");

@@ -2,8 +2,8 @@
 //! the state that releases it. The program reports its input over a socket; a bare terminal is
 //! written to directly.
 
-use super::bare::Pty;
-use super::stage::{Connection, Player, Stage};
+use super::setup::limit::Pty;
+use super::setup::stage::{Connection, Player, Stage};
 use posthaste_core::{AgentName, Evidence, Priority};
 use posthaste_lab::bench::{BODY, Goal, Table, Unit, middle};
 use posthaste_wire::method::{Pause, Resume, Send, Subscribe};

@@ -1,7 +1,7 @@
 //! Output events to a hundred subscribers.
 
-use super::bare::{self, Server};
-use super::stage::{PATIENCE, Stage, mark};
+use super::setup::limit::{self, Server};
+use super::setup::stage::{PATIENCE, Stage, mark};
 use memchr::{memchr_iter, memmem};
 use posthaste_lab::bench::{Goal, Table, Unit, middle};
 use posthaste_wire::method::Subscribe;
@@ -37,7 +37,7 @@ pub(crate) fn measure(table: &mut Table, stage: &mut Stage) {
     let whole = usize::from(LISTENERS) * memchr_iter(b'\n', &events).count();
     let file = stage.dir().join("events");
     std::fs::write(&file, events).unwrap();
-    let mut server = Server::start(stage, bare::FAN, &[&file]);
+    let mut server = Server::start(stage, limit::FAN, &[&file]);
     server.send(LISTENERS);
     let mut readers: Vec<_> = (0..LISTENERS)
         .map(|_| Listener::new(server.connect()))

@@ -1,7 +1,7 @@
 //! Cost of a hook: `ph hook` with a session and without one, compared with a process that opens the
 //! journal.
 
-use super::stage::Stage;
+use super::setup::stage::Stage;
 use posthaste_lab::bench::{Goal, Table, median, time};
 use std::io::Write;
 use std::process::{Command, Stdio};

@@ -1,6 +1,6 @@
 //! A hundred sessions in one home.
 
-use super::stage::{Player, Stage};
+use super::setup::stage::{Player, Stage};
 use posthaste_lab::bench::{Goal, Table, Unit, middle, time};
 
 const SESSIONS: usize = 100;

@@ -10,31 +10,28 @@
 )]
 
 mod attach;
-mod bare;
-mod cores;
 mod delivery;
 mod fanout;
 mod hook;
 mod hundred;
 mod memory;
 mod output;
-mod peer;
 mod rpc;
 mod send;
-mod stage;
-mod window;
+mod setup;
 
 use posthaste_lab::bench::{Programs, Table};
-use stage::Stage;
+use setup::limit;
+use setup::stage::Stage;
 
 fn main() {
     // This program is also its own limit server, in another process.
     let args: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     match words.as_slice() {
-        [bare::ECHO, socket] => return bare::echo(socket),
-        [bare::FAN, socket, file] => return bare::fan(socket, file),
-        [bare::RELAY, socket, program @ ..] => return bare::relay(socket, program),
+        [limit::ECHO, socket] => return limit::echo(socket),
+        [limit::FAN, socket, file] => return limit::fan(socket, file),
+        [limit::RELAY, socket, program @ ..] => return limit::relay(socket, program),
         _ => {}
     }
     // An argument selects one part; cargo adds a flag of its own.

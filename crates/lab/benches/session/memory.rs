@@ -1,7 +1,7 @@
 //! Memory of an idle session.
 
 use super::attach::Attached;
-use super::stage::{Stage, mark};
+use super::setup::stage::{Stage, mark};
 use posthaste_lab::bench::{Goal, Table, Unit};
 use std::process::Stdio;
 use std::time::Duration;

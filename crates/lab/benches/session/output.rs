@@ -1,9 +1,9 @@
 //! Output: from the program's first byte to the last on a client's screen, and without a client.
 
-use super::bare::{Model, Pty};
-use super::peer::{Dtach, Tmux};
-use super::stage::{Player, Stage, mark};
-use super::window::Window;
+use super::setup::limit::{Model, Pty};
+use super::setup::peer::{Dtach, Tmux};
+use super::setup::stage::{Player, Stage, mark};
+use super::setup::window::Window;
 use posthaste_lab::bench::{Goal, Table, Unit, middle};
 use std::time::Instant;
 

@@ -1,8 +1,8 @@
 //! A request and its reply on an open connection.
 
-use super::bare::{self, Server};
-use super::cores::Placement;
-use super::stage::{Connection, Player, Stage, mark};
+use super::setup::limit::{self, Server};
+use super::setup::placement::Placement;
+use super::setup::stage::{Connection, Player, Stage, mark};
 use posthaste_lab::bench::{Goal, Table, Unit, time};
 use posthaste_wire::client;
 use posthaste_wire::method::{GetStatus, Method, Session, Unsubscribe};
@@ -30,7 +30,7 @@ impl Answering {
         let name = format!("bot-{}", placement.label());
         let mut player = stage.session(&name);
         player.play(&format!("screen {}", mark(1)));
-        let server = Server::start(stage, bare::ECHO, &[]);
+        let server = Server::start(stage, limit::ECHO, &[]);
         Self {
             ours: stage.connect(&name),
             echo: server.connection(),

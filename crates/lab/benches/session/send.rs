@@ -1,8 +1,8 @@
 //! Mail to a live session: by a command, on an open connection, and on many.
 
-use super::bare::{self, Server};
-use super::peer::Tmux;
-use super::stage::{Connection, Player, Stage};
+use super::setup::limit::{self, Server};
+use super::setup::peer::Tmux;
+use super::setup::stage::{Connection, Player, Stage};
 use posthaste_core::{AgentName, Evidence};
 use posthaste_lab::bench::{BODY, Goal, SyncedCommit, Table, Unit, time};
 use posthaste_wire::client;
@@ -97,7 +97,7 @@ fn message() -> Send {
 }
 
 fn open_connection(table: &mut Table, stage: &Stage) {
-    let server = Server::start(stage, bare::ECHO, &[]);
+    let server = Server::start(stage, limit::ECHO, &[]);
     let mut echo = server.connection();
     let mut commit = SyncedCommit::new(&stage.dir().join("limit.db"));
     let mut quiet = stage.connect("quiet");
