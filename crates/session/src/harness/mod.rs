@@ -2,12 +2,10 @@
 //!
 //! The contents of a manifest, and the recognition of screens by it, are in the core.
 
-#[cfg(test)]
-mod altered_screens;
 pub mod catalogue;
 pub mod installed;
 #[cfg(test)]
-mod recorded_screens;
+mod tests;
 pub mod trial;
 
 pub use catalogue::{Catalogue, GENERIC, StatusRows};

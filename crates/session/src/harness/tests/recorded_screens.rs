@@ -1,112 +1,18 @@
 //! Tests of the built-in manifests on screens of the real programs. The lab recorded the screens;
 //! the expected results are here.
 
-use super::Catalogue;
+use super::{FOLDERS, SIZES, at, delivery, manifest, screen, states};
 use crate::pty::screen_watch::read_screen;
 use posthaste_core::activity::Activity;
-use posthaste_core::delivery::{Delivery, DeliveryConfig, DeliveryEvent};
+use posthaste_core::delivery::DeliveryEvent;
 use posthaste_core::harness::{BoxState, Glance, Manifest, Says, Sighting};
-use posthaste_core::moment::Moment;
 use posthaste_core::text;
 use posthaste_lab::agents::{Agent, BoxKind};
-use posthaste_screen::{Screen, Size};
-use serde_json::Value;
-use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
-
-const fn size(cols: u16, rows: u16) -> Size {
-    Size { cols, rows }
-}
-
-pub(super) const SIZES: [(&str, Size); 4] = [
-    ("40x24", size(40, 24)),
-    ("80x24", size(80, 24)),
-    ("120x40", size(120, 40)),
-    ("200x50", size(200, 50)),
-];
-
-/// The folders of recorded screens, and the manifest for each.
-pub(super) const FOLDERS: [(&str, &str); 6] = [
-    ("claude", "claude"),
-    ("claude-2.1.197", "claude"),
-    ("codex", "codex"),
-    ("codex-0.166.0", "codex"),
-    ("gemini", "gemini"),
-    ("opencode", "opencode"),
-];
-
-pub(super) fn manifest(name: &str) -> Arc<Manifest> {
-    Arc::new(Catalogue::built_in().take(name).unwrap())
-}
-
-pub(super) fn dir(agent: &str, size: &str) -> PathBuf {
-    let lab = concat!(env!("CARGO_MANIFEST_DIR"), "/../lab/fixtures/agents");
-    PathBuf::from(lab).join(agent).join(size)
-}
-
-/// Return the states that were recorded at a size.
-pub(super) fn states(agent: &str, size: &str) -> BTreeSet<String> {
-    let Ok(files) = std::fs::read_dir(dir(agent, size)) else {
-        return BTreeSet::new();
-    };
-    let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
-    let states = names.filter_map(|name| name.strip_suffix(".txt").map(str::to_owned));
-    states.collect()
-}
-
-/// Draw a recorded screen.
-pub(super) fn screen(
-    harness: &Manifest,
-    agent: &str,
-    (named, size): (&str, Size),
-    state: &str,
-) -> Screen {
-    let read = |ending: &str| {
-        let path = dir(agent, named).join(format!("{state}.{ending}"));
-        std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
-    };
-    let metadata: Value = serde_json::from_str(&read("json")).unwrap();
-    let mut screen = Screen::new(size, 0);
-    if let Some(osc) = &harness.activity.osc {
-        screen.listen(osc.number);
-    }
-    let mut feed = |text: String| screen.feed(text.as_bytes());
-    for (row, line) in read("txt").lines().enumerate() {
-        feed(format!("\x1b[{};1H{line}", row + 1));
-    }
-    let position = |at: usize| metadata["cursor"][at].as_u64().unwrap() + 1;
-    feed(format!("\x1b[{};{}H", position(0), position(1)));
-    if metadata["cursor_shown"] == false {
-        feed("\x1b[?25l".to_owned());
-    }
-    feed(format!(
-        "\x1b]0;{}\x07",
-        metadata["title"].as_str().unwrap()
-    ));
-    if let Some(note) = metadata["osc_7501"].as_str() {
-        feed(format!("\x1b]7501;{note}\x07"));
-    }
-    screen
-}
-
-fn at(millis: u64) -> Moment {
-    Moment {
-        wall: jiff::Timestamp::UNIX_EPOCH,
-        mono: Duration::from_millis(millis),
-    }
-}
 
 /// Return the activity of a program that shows these screens one after the other from its start.
 fn judged(harness: &Arc<Manifest>, sightings: impl IntoIterator<Item = Sighting>) -> String {
-    let manner = DeliveryConfig {
-        harness: harness.clone(),
-        path_bytes: 0,
-        reach: posthaste_core::delivery::Reach::Terminal,
-        has_hooks: false,
-    };
-    let mut delivery = Delivery::new(manner, at(0));
+    let mut delivery = delivery(harness);
     for (n, sighting) in (1..).zip(sightings) {
         delivery.on(at(n), DeliveryEvent::Output);
         delivery.on(at(n), DeliveryEvent::ScreenChanged(sighting));
@@ -455,90 +361,3 @@ const BOXES: [(&str, [&str; 3]); 3] = [
         ],
     ),
 ];
-
-/// Feed recorded hook events of the real programs, and check the activity after the last one.
-#[test]
-fn hooks_alone_determine_the_activity() {
-    let check = |agent: &str, events: &[(&str, &str)], want: &str| {
-        let harness = manifest(agent);
-        let manner = DeliveryConfig {
-            harness: harness.clone(),
-            path_bytes: 0,
-            reach: posthaste_core::delivery::Reach::Terminal,
-            has_hooks: false,
-        };
-        let mut delivery = Delivery::new(manner, at(0));
-        let idle = screen(&harness, agent, SIZES[1], "idle");
-        let sighting = read_screen(&harness, &idle, 0);
-        delivery.on(at(1), DeliveryEvent::Output);
-        // The program is ready. From here on, only hooks report its activity.
-        let claims = Vec::new();
-        delivery.on(
-            at(2),
-            DeliveryEvent::ScreenChanged(Sighting { claims, ..sighting }),
-        );
-        for (n, (event, payload)) in (1..).zip(events) {
-            let report = harness.hook.read(event, payload);
-            delivery.on(at(n * 1_000), DeliveryEvent::HookCalled(Box::new(report)));
-        }
-        let judged = delivery.activity();
-        let got = format!("{}: {}", judged.activity, judged.evidence);
-        assert_eq!(got, want, "{agent} {events:?}");
-    };
-    let prompt = r#"{"session_id":"a","prompt":"hi"}"#;
-    let bash = r#"{"session_id":"a","tool_name":"Bash"}"#;
-    for (agent, ends) in [
-        ("claude", "Stop"),
-        ("codex", "Stop"),
-        ("codex", "Interrupt"),
-    ] {
-        let turn = [
-            ("SessionStart", r#"{"session_id":"a","source":"startup"}"#),
-            ("UserPromptSubmit", prompt),
-            ("PreToolUse", bash),
-            ("PermissionRequest", bash),
-            ("PostToolUse", bash),
-            (ends, r#"{"session_id":"a"}"#),
-        ];
-        check(agent, &turn[..2], "working: hook UserPromptSubmit");
-        check(agent, &turn[..4], "blocked: hook PermissionRequest");
-        check(agent, &turn[..5], "working: hook PostToolUse");
-        check(agent, &turn, &format!("idle: hook {ends}"));
-        // Events of another conversation are ignored.
-        let other = [turn[1], ("Stop", r#"{"session_id":"b"}"#)];
-        check(agent, &other, "working: hook UserPromptSubmit");
-        let cleared = [
-            turn[1],
-            ("SessionEnd", r#"{"session_id":"a","reason":"clear"}"#),
-            ("SessionStart", r#"{"session_id":"b","source":"clear"}"#),
-            ("UserPromptSubmit", r#"{"session_id":"b","prompt":"hi"}"#),
-        ];
-        check(agent, &cleared, "working: hook UserPromptSubmit");
-    }
-    let asks = r#"{"session_id":"a","notification_type":"ToolPermission","message":"Shell"}"#;
-    let turn = [
-        ("BeforeAgent", prompt),
-        ("BeforeTool", bash),
-        ("Notification", asks),
-        ("AfterAgent", prompt),
-    ];
-    check("gemini", &turn[..1], "working: hook BeforeAgent");
-    check("gemini", &turn[..3], "blocked: hook Notification");
-    check("gemini", &turn, "idle: hook AfterAgent");
-    let status = |status: &str| format!(r#"{{"session_id":"a","status":"{status}"}}"#);
-    let (busy, idle) = (status("busy"), status("idle"));
-    let asks = r#"{"session_id":"a","tool_name":"bash touch x"}"#;
-    let turn = [
-        ("chat.message", prompt),
-        ("session.status", &*busy),
-        ("permission.asked", asks),
-        ("permission.replied", asks),
-        ("session.status", &*idle),
-        ("chat.message", r#"{"session_id":"b","prompt":"hi"}"#),
-    ];
-    check("opencode", &turn[..2], "working: hook session.status");
-    check("opencode", &turn[..3], "blocked: hook permission.asked");
-    check("opencode", &turn[..4], "working: hook permission.replied");
-    check("opencode", &turn[..5], "idle: hook session.status");
-    check("opencode", &turn, "working: hook chat.message");
-}

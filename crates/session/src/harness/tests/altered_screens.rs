@@ -1,7 +1,7 @@
 //! Tests that altered screens never show an empty input box. The screens are recorded ones with an
 //! empty box, altered in every way in which a dialog or an unknown view could alter them.
 
-use super::recorded_screens::{FOLDERS, SIZES, dir, manifest, screen, states};
+use super::{FOLDERS, SIZES, dir, manifest, screen, states};
 use posthaste_core::harness::{Below, BoxState, Glance, Manifest};
 use posthaste_lab::agents::{Agent, BoxKind};
 use std::cell::RefCell;
