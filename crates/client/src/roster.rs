@@ -27,13 +27,13 @@ const MAX_NUDGE_BYTES: usize = 1_000;
 
 #[derive(Debug, Clone, Default)]
 pub struct Roster {
-    aliases: BTreeMap<AgentName, Entry<Address>>,
-    groups: BTreeMap<AgentName, Entry<Vec<Address>>>,
-    nudges: BTreeMap<AgentName, Entry<String>>,
+    aliases: BTreeMap<AgentName, Sourced<Address>>,
+    groups: BTreeMap<AgentName, Sourced<Vec<Address>>>,
+    nudges: BTreeMap<AgentName, Sourced<String>>,
 }
 
 #[derive(Debug, Clone)]
-struct Entry<T> {
+struct Sourced<T> {
     value: T,
     source: SettingSource,
 }
@@ -79,7 +79,7 @@ impl Roster {
                 "aliases" => {
                     let value = member(path, &key, value)?;
                     self.groups.remove(&name);
-                    self.aliases.insert(name, Entry { value, source });
+                    self.aliases.insert(name, Sourced { value, source });
                 }
                 _ => {
                     let members = value.as_array().filter(|members| !members.is_empty());
@@ -89,7 +89,7 @@ impl Roster {
                     let members = members.iter().map(|value| member(path, &key, value));
                     let value = members.collect::<Result<Vec<_>>>()?;
                     self.aliases.remove(&name);
-                    self.groups.insert(name, Entry { value, source });
+                    self.groups.insert(name, Sourced { value, source });
                 }
             }
         }
@@ -121,7 +121,7 @@ impl Roster {
                 .ok_or_else(|| wrong(path, &key, "must be a text of one line"))?
                 .to_owned();
             let source = SettingSource::File(path.to_owned());
-            self.nudges.insert(name.clone(), Entry { value, source });
+            self.nudges.insert(name.clone(), Sourced { value, source });
         }
         Ok(())
     }
@@ -272,11 +272,11 @@ impl Roster {
 }
 
 fn member(path: &Path, key: &str, value: &toml::Value) -> Result<Address> {
-    let said = value
+    let text = value
         .as_str()
         .ok_or_else(|| wrong(path, key, "must name agents"))?;
-    let listed = said.strip_prefix('@');
-    let name = AgentName::parse(listed.unwrap_or(said));
+    let listed = text.strip_prefix('@');
+    let name = AgentName::parse(listed.unwrap_or(text));
     let name = name.map_err(|error| wrong(path, key, &format!("is invalid: {error}")))?;
     Ok(Address {
         name,

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use posthaste_core::{AgentName, Draft, IdPrefix, MessageId};
 use posthaste_lab::bench::{BODY, Goal, Programs, SyncedCommit, Table, median, middle, time};
 use posthaste_store::operation::Post;
-use posthaste_store::search::{Order, Query};
+use posthaste_store::search::{Query, ResultOrder};
 use posthaste_store::{Home, Journal, Listing, Patience, Writer, transfer};
 use std::io::{BufReader, Read};
 use std::path::Path;
@@ -377,7 +377,7 @@ impl Filled {
             words: words.to_owned(),
             from: None,
             to: None,
-            order: Order::NewestFirst,
+            order: ResultOrder::NewestFirst,
             limit: 20,
         };
         self.journal.search(&query, |_| {}).unwrap();

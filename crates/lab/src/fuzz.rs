@@ -63,8 +63,8 @@ static MANIFESTS: LazyLock<Vec<Arc<Manifest>>> = LazyLock::new(|| {
 /// Lines of a session's socket in both dialects, and replies as a client reads them.
 pub fn socket_line(bytes: &[u8]) {
     for line in bytes.split(|byte| *byte == b'\n') {
-        for said in [rpc::read(line), rpc::read_on(line)] {
-            let requests = match said {
+        for read in [rpc::read(line), rpc::read_on(line)] {
+            let requests = match read {
                 Said::Blank | Said::Plain(Ok(_)) => Vec::new(),
                 Said::Plain(Err(refusal)) => {
                     assert_one_json_line(&plain::Reply::from(refusal).line());
@@ -156,8 +156,8 @@ pub fn hook_payload(bytes: &[u8]) {
         let effects = delivery.on(now, DeliveryEvent::HookCalled(Box::new(report)));
         let is_accepted = |effect: &Effect| matches!(effect, Effect::Accepted { .. });
         assert!(!effects.iter().any(is_accepted), "no message was offered");
-        let told = format!("{:?}", delivery.activity());
-        assert_eq!(text::visible(&told), told);
+        let activity = format!("{:?}", delivery.activity());
+        assert_eq!(text::visible(&activity), activity);
     }
 }
 

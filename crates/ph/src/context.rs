@@ -6,7 +6,7 @@ use etcetera::BaseStrategy;
 use jiff::Timestamp;
 use posthaste_client::roster::Address;
 use posthaste_core::{AgentName, Evidence, IdPrefix, MessageState};
-use posthaste_store::home::find::{self as home, Found, HomeSource};
+use posthaste_store::home::find::{self as home, FoundHome, HomeSource};
 use posthaste_store::live::process_notes;
 use posthaste_store::report::{Report, Result};
 use posthaste_store::times;
@@ -46,7 +46,7 @@ impl Context {
 
     /// Like `new`, but with the default settings if the settings are invalid.
     pub(crate) fn with_any_settings(said: &GlobalOptions) -> Result<Self> {
-        let Found {
+        let FoundHome {
             home,
             source: home_source,
             project_settings_dir,

@@ -76,8 +76,8 @@ fn key_of(script: &Path, message: &Message) -> String {
 /// Hash the script, the sender, the subject and the body.
 fn content_hash(script: &Path, message: &Message) -> String {
     let mut mark = [0; 8];
-    let said = [&message.from, &message.subject, &message.body].map(String::as_bytes);
-    let [from, subject, body] = said;
+    let [from, subject, body] =
+        [&message.from, &message.subject, &message.body].map(String::as_bytes);
     let script = script.as_os_str().as_encoded_bytes();
     hash([script, from, subject, body], &mut mark);
     format!("{:016x}", u64::from_be_bytes(mark))
@@ -128,8 +128,8 @@ pub fn find<E>(
     };
     let mark = content_hash(script, message);
     let is_same = |message_state: &MessageState| {
-        let said = key(message_state).and_then(parts).map(|(said, _, _)| said);
-        said == Some(&mark)
+        let stored = key(message_state).and_then(parts);
+        stored.is_some_and(|(stored, _, _)| stored == mark)
     };
     let message_state = if is_same(&message_state) {
         message_state
@@ -217,8 +217,8 @@ pub fn plan<E>(
 
 /// Return whether a draft has this content.
 fn is_of(draft: &Draft, mark: &str) -> bool {
-    let said = draft.key.as_deref().and_then(parts);
-    said.is_some_and(|(said, _, _)| said == mark)
+    let own = draft.key.as_deref().and_then(parts);
+    own.is_some_and(|(own, _, _)| own == mark)
 }
 
 fn check(id: &str) -> Result<(), &'static str> {

@@ -37,7 +37,7 @@ const CHILDREN_GRACE: Duration = Duration::from_millis(100);
 pub type Prepare = fn(&mut Command);
 
 #[derive(Debug)]
-pub(crate) struct Call<'a> {
+pub(crate) struct ScriptCall<'a> {
     pub(crate) script: &'a Path,
     pub(crate) op: &'a str,
     pub(crate) arg: Option<&'a OsStr>,
@@ -142,10 +142,10 @@ impl From<Errno> for CallFailure {
     }
 }
 
-impl Call<'_> {
+impl ScriptCall<'_> {
     pub(crate) fn run(&self) -> Result<CallOutput, FailedCall> {
         let deadline = Instant::now() + self.timeout.min(MAX_TIMEOUT);
-        let mut running = Running::start(self)?;
+        let mut running = RunningScript::start(self)?;
         running
             .finish(deadline, self.cancel)
             .map_err(|failure| FailedCall {
@@ -181,7 +181,7 @@ impl Call<'_> {
 }
 
 /// A running script. Dropping this kills the script and its children.
-struct Running<'a> {
+struct RunningScript<'a> {
     child: Child,
     pid: u32,
     children: Children,
@@ -196,8 +196,8 @@ struct Running<'a> {
     stderr: OutputPipe,
 }
 
-impl<'a> Running<'a> {
-    fn start(call: &Call<'a>) -> Result<Self, CallFailure> {
+impl<'a> RunningScript<'a> {
+    fn start(call: &ScriptCall<'a>) -> Result<Self, CallFailure> {
         check_executable(call.script).map_err(CallFailure::NotStarted)?;
         let (stdin, reader) = InputPipe::new(call.stdin)?;
         let give_up = Instant::now() + TEXT_BUSY_TIMEOUT;
@@ -412,7 +412,7 @@ impl<'a> Running<'a> {
     }
 }
 
-impl Drop for Running<'_> {
+impl Drop for RunningScript<'_> {
     fn drop(&mut self) {
         if !self.is_closed {
             self.end();

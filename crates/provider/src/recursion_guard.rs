@@ -31,8 +31,8 @@ pub fn refuse(home: &Home) -> Result<()> {
 }
 
 fn calling_homes() -> Vec<String> {
-    let said = std::env::var(CALLERS_VARIABLE).unwrap_or_default();
-    let marks = said.split(',').filter(|mark| !mark.is_empty());
+    let callers = std::env::var(CALLERS_VARIABLE).unwrap_or_default();
+    let marks = callers.split(',').filter(|mark| !mark.is_empty());
     marks.map(str::to_owned).collect()
 }
 

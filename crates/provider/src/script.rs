@@ -5,11 +5,11 @@
 
 use super::error::{MAX_QUOTED_CHARS, ScriptError, ScriptErrorKind};
 use super::process::{
-    Call, CallFailure, CallOutput, Children, Environment, FailedCall, LeftGroup, Prepare,
+    CallFailure, CallOutput, Children, Environment, FailedCall, LeftGroup, Prepare, ScriptCall,
     describe_exit,
 };
 use super::recursion_guard;
-use super::signals::Signals;
+use super::signals::EndSignals;
 use posthaste_core::text;
 use posthaste_store::Home;
 use posthaste_wire::Count;
@@ -274,7 +274,7 @@ impl Script {
         match &self.stop {
             Some(stop) if is_cancelled(stop) => Err(self.failed(op, CallFailure::Cancelled.into())),
             Some(stop) => run(Some(stop.as_fd())),
-            None => match Signals::installed() {
+            None => match EndSignals::installed() {
                 Some(signals) => {
                     let output = signals.redirect_during(|cancel| run(Some(cancel)));
                     if output.as_ref().is_err_and(ScriptError::is_cancelled) {
@@ -296,7 +296,7 @@ impl Script {
         cancel: Option<BorrowedFd<'_>>,
     ) -> std::result::Result<CallOutput, FailedCall> {
         let is_first = op == Op::EnsureRunning.as_str();
-        let call = Call {
+        let call = ScriptCall {
             script: &self.path,
             op,
             arg,

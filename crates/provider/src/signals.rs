@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 /// Handlers for the signals that end a command.
 #[derive(Debug)]
-pub(crate) struct Signals {
+pub(crate) struct EndSignals {
     pipe: UnixStream,
     /// Whether a signal has its default effect, as it has while no script runs.
     is_default: Arc<AtomicBool>,
@@ -19,11 +19,11 @@ pub(crate) struct Signals {
     last_signal: Arc<AtomicUsize>,
 }
 
-impl Signals {
+impl EndSignals {
     /// Install the handlers once per process. Return `None` if that fails: signals then keep their
     /// default effect.
     pub(crate) fn installed() -> Option<&'static Self> {
-        static INSTALLED: OnceLock<Option<Signals>> = OnceLock::new();
+        static INSTALLED: OnceLock<Option<EndSignals>> = OnceLock::new();
         INSTALLED.get_or_init(|| Self::install().ok()).as_ref()
     }
 

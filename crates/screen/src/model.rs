@@ -50,7 +50,7 @@ impl Screen {
     /// the program.
     pub fn take_replies(&mut self) -> Vec<u8> {
         let mut replies = Vec::new();
-        for event in self.emulator.asked() {
+        for event in self.emulator.waiting_replies() {
             match event {
                 Event::PtyWrite(answer) => replies.extend_from_slice(answer.as_bytes()),
                 Event::ColorRequest(index, answer) => {

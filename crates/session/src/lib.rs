@@ -21,7 +21,7 @@ use posthaste_store::Home;
 use pty::keyboard::Keyboard;
 use pty::terminal::Terminal;
 use pty::viewer::ViewerId;
-use routes::http::HttpRoute;
+use routes::http::HttpApi;
 use socket::lines::BufferedBytes;
 use socket::output::hub::Hub;
 use state::{LoopView, StateRequest};
@@ -45,7 +45,7 @@ struct Shared {
     child: (u32, u64),
     journal: JournalHandle,
     /// The program's HTTP API, if the session has given it one.
-    http: Option<HttpRoute>,
+    http: Option<HttpApi>,
     terminal: Terminal,
     keyboard: Keyboard,
     hub: Rc<Hub>,

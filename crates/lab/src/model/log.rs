@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", tag = "kind")]
-pub enum Record {
+pub enum LogEntry {
     /// A request to a model.
     Asked {
         at: Timestamp,
@@ -47,7 +47,7 @@ impl LogWriter {
         Ok(Self(Arc::new(file)))
     }
 
-    pub(super) fn write(&self, record: &Record) -> std::io::Result<()> {
+    pub(super) fn write(&self, record: &LogEntry) -> std::io::Result<()> {
         let mut line = serde_json::to_vec(record)?;
         line.push(b'\n');
         (&*self.0).write_all(&line)
@@ -64,13 +64,13 @@ impl Log {
     }
 
     /// Return all entries. A line that is being written is omitted.
-    pub fn records(&self) -> Vec<Record> {
+    pub fn records(&self) -> Vec<LogEntry> {
         self.records_from(0).0
     }
 
     /// Return the entries after this offset, and the new offset. A line that is being written is
     /// left for the next call.
-    pub(super) fn records_from(&self, from: u64) -> (Vec<Record>, u64) {
+    pub(super) fn records_from(&self, from: u64) -> (Vec<LogEntry>, u64) {
         let mut text = Vec::new();
         // A missing file counts as empty.
         let _ = File::open(&self.0).and_then(|mut file| {
@@ -89,8 +89,8 @@ impl Log {
     /// Return the requests of the conversation: with tools, without titles and the like.
     pub fn turns(&self) -> Vec<ModelRequest> {
         let turn = |record| match record {
-            Record::Asked { asked, .. } => asked.is_turn().then_some(asked),
-            Record::Cut { .. } | Record::Other { .. } | Record::Malformed { .. } => None,
+            LogEntry::Asked { asked, .. } => asked.is_turn().then_some(asked),
+            LogEntry::Cut { .. } | LogEntry::Other { .. } | LogEntry::Malformed { .. } => None,
         };
         self.records().into_iter().filter_map(turn).collect()
     }
@@ -114,7 +114,7 @@ impl Log {
 
     /// Return the number of replies whose client closed the connection.
     pub fn cuts(&self) -> usize {
-        let cut = |record: &Record| matches!(record, Record::Cut { .. });
+        let cut = |record: &LogEntry| matches!(record, LogEntry::Cut { .. });
         self.records().iter().filter(|record| cut(record)).count()
     }
 }
@@ -124,13 +124,13 @@ mod tests {
     use super::super::request::{Author, claude_request};
     use super::*;
 
-    fn turn(number: u64, tools: &[&str], pieces: &[(Author, &str)]) -> Record {
+    fn turn(number: u64, tools: &[&str], pieces: &[(Author, &str)]) -> LogEntry {
         let asked = ModelRequest {
             tools: tools.iter().map(|&tool| tool.to_owned()).collect(),
             ..claude_request(pieces)
         };
         let at = Timestamp::UNIX_EPOCH;
-        Record::Asked { at, number, asked }
+        LogEntry::Asked { at, number, asked }
     }
 
     #[test]
@@ -154,7 +154,7 @@ mod tests {
         let twice = turn(5, &tools, &[(User, "id1"), (User, "id2"), (User, "id2")]);
         let cleared = turn(6, &tools, &[(User, "hello")]);
         let anew = turn(7, &tools, &[(User, "hello"), (User, "id1")]);
-        let cut = Record::Cut {
+        let cut = LogEntry::Cut {
             at: Timestamp::UNIX_EPOCH,
             number: 7,
         };

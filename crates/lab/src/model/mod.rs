@@ -26,7 +26,7 @@ mod responses;
 mod serve;
 mod tally;
 
-pub use log::{Log, Record};
+pub use log::{Log, LogEntry};
 pub use request::{Author, Dialect, ModelRequest, Piece};
 pub use serve::serve;
 pub use tally::Tally;

@@ -2,7 +2,7 @@
 //!
 //! The content of replies is decided elsewhere.
 
-use super::log::{LogWriter, Record};
+use super::log::{LogEntry, LogWriter};
 use super::plan::{self, plan};
 use super::reply::{Beat, Kind, ModelReply};
 use super::request::{Dialect, Malformed, ModelRequest};
@@ -166,7 +166,7 @@ impl ModelServer {
         answer: &ModelReply,
     ) -> Response<Beats> {
         let status = answer.status;
-        let record = Record::Other {
+        let record = LogEntry::Other {
             at,
             number,
             request,
@@ -187,7 +187,7 @@ impl ModelServer {
             Ok(asked) => asked,
             Err(reason) => {
                 let answer = refusal(dialect, 400, &reason);
-                let record = Record::Malformed {
+                let record = LogEntry::Malformed {
                     at,
                     number,
                     request,
@@ -211,7 +211,7 @@ impl ModelServer {
             number,
             answered: false,
         };
-        let record = Record::Asked { at, number, asked };
+        let record = LogEntry::Asked { at, number, asked };
         let response = self.noted(&record, answer, Some(open));
         // If the client closes the connection meanwhile, the response is dropped, and its body logs
         // that.
@@ -225,7 +225,7 @@ impl ModelServer {
     /// Return the reply after logging its request.
     fn noted(
         &self,
-        record: &Record,
+        record: &LogEntry,
         answer: ModelReply,
         open: Option<Unanswered>,
     ) -> Response<Beats> {
@@ -297,7 +297,7 @@ impl Drop for Unanswered {
         if self.answered {
             return;
         }
-        let record = Record::Cut {
+        let record = LogEntry::Cut {
             at: Timestamp::now(),
             number: self.number,
         };

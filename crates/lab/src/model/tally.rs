@@ -1,6 +1,6 @@
 //! Incremental counts of the model's log, which do not read the whole log again.
 
-use super::log::{Log, Record};
+use super::log::{Log, LogEntry};
 use super::request::{Author, ModelRequest};
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -56,7 +56,7 @@ impl Tally {
         self.read = read;
         for record in records {
             match record {
-                Record::Asked { at, asked, .. } if asked.is_turn() => {
+                LogEntry::Asked { at, asked, .. } if asked.is_turn() => {
                     for (text, count) in &mut self.counts {
                         count.add(asked.count(text));
                     }
@@ -68,9 +68,9 @@ impl Tally {
                     self.turns.push(asked);
                     self.times.push(at);
                 }
-                Record::Asked { .. } | Record::Other { .. } => {}
-                Record::Cut { .. } => self.cuts += 1,
-                Record::Malformed { reason, .. } => self.malformed.push(reason),
+                LogEntry::Asked { .. } | LogEntry::Other { .. } => {}
+                LogEntry::Cut { .. } => self.cuts += 1,
+                LogEntry::Malformed { reason, .. } => self.malformed.push(reason),
             }
         }
     }
@@ -142,11 +142,11 @@ mod tests {
     use super::super::request::claude_request;
     use super::*;
 
-    fn turn(number: u64, said: &[&str]) -> Record {
-        let pieces: Vec<_> = said.iter().map(|text| (Author::User, *text)).collect();
+    fn turn(number: u64, texts: &[&str]) -> LogEntry {
+        let pieces: Vec<_> = texts.iter().map(|text| (Author::User, *text)).collect();
         let asked = claude_request(&pieces);
         let at = Timestamp::UNIX_EPOCH;
-        Record::Asked { at, number, asked }
+        LogEntry::Asked { at, number, asked }
     }
 
     #[test]
@@ -155,8 +155,8 @@ mod tests {
             let dir = tempfile::tempdir().unwrap();
             let path = dir.path().join("log");
             let writer = LogWriter::open(&path).unwrap();
-            for (second, (conversation, said)) in (1..).zip(requests) {
-                let Record::Asked { number, asked, .. } = turn(second, said) else {
+            for (second, (conversation, texts)) in (1..).zip(requests) {
+                let LogEntry::Asked { number, asked, .. } = turn(second, texts) else {
                     unreachable!("a turn was asked");
                 };
                 let at = Timestamp::from_second(second.cast_signed()).unwrap();
@@ -165,7 +165,9 @@ mod tests {
                     conversation: named,
                     ..asked
                 };
-                writer.write(&Record::Asked { at, number, asked }).unwrap();
+                writer
+                    .write(&LogEntry::Asked { at, number, asked })
+                    .unwrap();
             }
             let mut tally = Tally::of(&Log::at(&path));
             tally.look();
@@ -206,15 +208,15 @@ mod tests {
         let mut tally = Tally::of(&log);
         tally.look();
         assert_eq!(tally.seen("id1"), 0);
-        let said: [&[&str]; 5] = [
+        let turns: [&[&str]; 5] = [
             &["id1"],
             &["id1", "id2"],
             &["hello"],
             &["hello", "id1"],
             &["hello", "id1", "id2 id2"],
         ];
-        for (number, said) in (1..).zip(said) {
-            writer.write(&turn(number, said)).unwrap();
+        for (number, texts) in (1..).zip(turns) {
+            writer.write(&turn(number, texts)).unwrap();
             tally.look();
             for text in ["id1", "id2"] {
                 assert_eq!(tally.seen(text), log.seen(text), "{text} at {number}");

@@ -1,7 +1,7 @@
 //! Cases of one agent without `ph`: the actions and the checks of each.
 
 use posthaste_lab::agents::{self, Agent, Release, Shot, Sign, Stage, State, Trust};
-use posthaste_lab::model::{Model, Record};
+use posthaste_lab::model::{LogEntry, Model};
 use posthaste_lab::pty::{Size, Terminal};
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
@@ -229,8 +229,8 @@ impl Play {
             assert_eq!(log.seen(&format!("lab-{marker}:")), 1, "{marker}");
         }
         assert_eq!(log.seen("lab-paste"), 0);
-        let malformed = |record: &Record| matches!(record, Record::Malformed { .. });
-        let odd: Vec<Record> = log.records().into_iter().filter(malformed).collect();
+        let malformed = |record: &LogEntry| matches!(record, LogEntry::Malformed { .. });
+        let odd: Vec<LogEntry> = log.records().into_iter().filter(malformed).collect();
         assert!(odd.is_empty(), "{odd:?}");
     }
 

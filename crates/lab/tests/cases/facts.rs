@@ -92,9 +92,9 @@ impl Facts {
     pub(crate) fn sessions(&self) -> String {
         let kinds = ["session_started", "session_ended", "conversation"];
         let of = |fact: &&Value| kinds.iter().any(|kind| fact["kind"] == *kind);
-        let told = self.all.iter().rev().filter(of).take(6);
-        let told = told.map(|fact| format!("{} {} {}", fact["at"], fact["kind"], fact["data"]));
-        told.collect::<Vec<_>>().join("\n")
+        let last = self.all.iter().rev().filter(of).take(6);
+        let last = last.map(|fact| format!("{} {} {}", fact["at"], fact["kind"], fact["data"]));
+        last.collect::<Vec<_>>().join("\n")
     }
 
     /// Return all facts of a message, one per line.

@@ -47,19 +47,20 @@ impl Verdict {
     }
 
     pub(crate) fn summary(&self) -> String {
-        let mut told = String::new();
+        let mut summary = String::new();
         for (what, found) in self.rows() {
-            told += &format!("{what}: {}\n", found.len());
+            summary += &format!("{what}: {}\n", found.len());
             for one in found.iter().take(5) {
-                told += &format!("  {one}\n");
+                summary += &format!("  {one}\n");
             }
         }
         let Self {
             repeats, unread, ..
         } = self;
-        told + &format!(
-            "shown again, marked: {repeats}\noffered to a program that was killed then: {unread}"
-        )
+        summary
+            + &format!(
+                "shown again, marked: {repeats}\noffered to a program that was killed then: {unread}"
+            )
     }
 }
 
@@ -204,10 +205,11 @@ fn stop_and_check_leaks(world: &mut World, verdict: &mut Verdict) {
     verdict.memory = world.samples.too_much_memory();
     let doctor = world.ph(&["doctor"]).output().unwrap();
     if !doctor.status.success() {
-        let said = String::from_utf8_lossy(&doctor.stdout).into_owned();
+        let findings = String::from_utf8_lossy(&doctor.stdout).into_owned();
         verdict.damage.push("ph doctor fails".to_owned());
         verdict.damage.extend(
-            said.lines()
+            findings
+                .lines()
                 .filter(|line| line.contains("WRONG"))
                 .map(str::to_owned),
         );

@@ -173,9 +173,9 @@ impl World {
         let args = ["run", "--name", agent, "--detach", "--", &program];
         let args = [&args[..], &["--raw", "--paste", "--log", &log]].concat();
         let done = self.ph(&args).output().unwrap();
-        let said = String::from_utf8_lossy(&done.stderr);
-        let runs = done.status.success() || said.contains("is already running");
-        assert!(runs, "{agent} does not start: {said}");
+        let stderr = String::from_utf8_lossy(&done.stderr);
+        let runs = done.status.success() || stderr.contains("is already running");
+        assert!(runs, "{agent} does not start: {stderr}");
     }
 
     /// Note the descriptors and the memory of every session.

@@ -263,7 +263,7 @@ impl Handler for Emulator {
 
     fn report_modify_other_keys(&mut self) {
         let answer = format!("\x1b[>4;{}m", self.other_keys as u8);
-        self.asks.send_event(Event::PtyWrite(answer));
+        self.reply_queue.send_event(Event::PtyWrite(answer));
     }
 
     fn reset_state(&mut self) {

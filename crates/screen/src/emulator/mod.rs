@@ -28,9 +28,9 @@ const MAX_COMBINING_MARKS: usize = 16;
 
 /// Receives the library's replies to the program.
 #[derive(Clone)]
-pub(crate) struct Asked(SyncSender<Event>);
+pub(crate) struct ReplyQueue(SyncSender<Event>);
 
-impl EventListener for Asked {
+impl EventListener for ReplyQueue {
     fn send_event(&self, event: Event) {
         match event {
             // If the channel is full, the reply is dropped.
@@ -63,9 +63,9 @@ pub(crate) struct Extra {
 }
 
 pub(crate) struct Emulator {
-    pub(crate) term: Term<Asked>,
-    asked: Receiver<Event>,
-    asks: Asked,
+    pub(crate) term: Term<ReplyQueue>,
+    replies: Receiver<Event>,
+    reply_queue: ReplyQueue,
     /// Rows that scroll.
     pub(crate) region: Range<usize>,
     pub(crate) charset: CharsetIndex,
@@ -89,8 +89,8 @@ pub(crate) struct Emulator {
 
 impl Emulator {
     pub(crate) fn new(size: Size, scrollback: usize) -> Self {
-        let (sender, asked) = sync_channel(MAX_WAITING_REPLIES);
-        let asks = Asked(sender);
+        let (sender, replies) = sync_channel(MAX_WAITING_REPLIES);
+        let reply_queue = ReplyQueue(sender);
         let config = Config {
             scrolling_history: scrollback,
             kitty_keyboard: true,
@@ -98,9 +98,9 @@ impl Emulator {
             ..Config::default()
         };
         Self {
-            term: Term::new(config, &size, asks.clone()),
-            asked,
-            asks,
+            term: Term::new(config, &size, reply_queue.clone()),
+            replies,
+            reply_queue,
             region: 0..usize::from(size.rows),
             charset: CharsetIndex::G0,
             tabs: None,
@@ -147,8 +147,8 @@ impl Emulator {
         KeyboardModes::from_bits_truncate((bits >> shift) as u8)
     }
 
-    pub(crate) fn asked(&self) -> impl Iterator<Item = Event> + '_ {
-        self.asked.try_iter()
+    pub(crate) fn waiting_replies(&self) -> impl Iterator<Item = Event> + '_ {
+        self.replies.try_iter()
     }
 
     pub(crate) fn resize(&mut self, size: Size) {

@@ -73,16 +73,16 @@ impl Painter {
         let top = (cursor + 1).saturating_sub(height);
         let below = usize::from(screen.size().rows) - top;
         let mut fresh = Vec::new();
-        for (at, told) in self.rows.iter_mut().enumerate() {
+        for (at, painted) in self.rows.iter_mut().enumerate() {
             fresh.clear();
             if at < below {
                 let row = &grid[Line::from(top + at)][..];
                 clipped(&mut fresh, row, usize::from(self.size.cols));
             }
-            if fresh != *told {
+            if fresh != *painted {
                 goto(out, at, 0);
                 out.extend_from_slice(&fresh);
-                std::mem::swap(told, &mut fresh);
+                std::mem::swap(painted, &mut fresh);
             }
         }
         top

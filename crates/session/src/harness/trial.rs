@@ -9,7 +9,7 @@ use crate::poll::{TerminalRead, read_terminal};
 use crate::pty::child;
 use crate::pty::program::ProgramFiles;
 use crate::pty::screen_watch::ScreenWatch;
-use crate::routes::http::HttpRoute;
+use crate::routes::http::HttpApi;
 use posthaste_core::activity::Activity;
 use posthaste_core::delivery::{Delivery, DeliveryConfig, DeliveryEvent};
 use posthaste_core::harness::{BoxState, Manifest, Sighting};
@@ -91,7 +91,7 @@ pub fn run(
         .build()
         .map_err(cannot_try)?;
     runtime.block_on(async {
-        let http = HttpRoute::for_program(&harness, launch)?;
+        let http = HttpApi::for_program(&harness, launch)?;
         let context = LaunchContext {
             resume: None,
             home: &home,

@@ -89,15 +89,15 @@ pub(crate) async fn settle_unproven(
         Some(path) => proven_in(path, &unproven).await,
         None => Vec::new(),
     };
-    for (id, said) in recovery::settle(&unproven, &proven) {
+    for (id, report) in recovery::settle(&unproven, &proven) {
         let record = RecordDelivery {
             now: posthaste_store::times::now(),
             agent: name.clone(),
             ids: vec![id],
-            said: said.clone(),
+            report: report.clone(),
         };
         let done = journal.commit(record).await?;
-        match said {
+        match report {
             OfferReport::Accepted { evidence, .. } => {
                 info!(target: log::DELIVERY, messages = %log::Ids(&[id]), proof = evidence, "accepted");
             }

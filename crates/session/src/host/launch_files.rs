@@ -2,7 +2,7 @@
 //! directory that is removed with the session. Merges the user's own settings into these files. Never
 //! writes to a file of the user.
 
-use crate::routes::http::{HttpRoute, sets_port};
+use crate::routes::http::{HttpApi, sets_port};
 use posthaste_core::harness::{Placeholder, Start, StartFile, Template, add, take_flag, take_out};
 use posthaste_core::text;
 use posthaste_store::error::io;
@@ -31,7 +31,7 @@ pub(crate) struct LaunchContext<'a> {
     /// Identifies the hooks of this run.
     pub(crate) run: Uuid,
     /// The HTTP API that the program is to open, if it has one.
-    pub(crate) http: Option<&'a HttpRoute>,
+    pub(crate) http: Option<&'a HttpApi>,
     /// Arguments that resume a conversation. They replace the user's arguments.
     pub(crate) resume: Option<&'a [String]>,
 }

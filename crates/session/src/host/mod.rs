@@ -11,7 +11,7 @@ mod running;
 pub mod start;
 
 use crate::pty::child;
-use crate::routes::http::HttpRoute;
+use crate::routes::http::HttpApi;
 use crate::socket::listen::{self, SessionSocket};
 use journal_handle::JournalHandle;
 use launch_files::{LaunchContext, PreparedLaunch};
@@ -26,7 +26,7 @@ use posthaste_store::report::{Report, Result};
 use posthaste_store::{Home, Patience, Writer, times};
 use resume::ResumeDecision;
 pub(crate) use running::ending;
-use running::{CLOSE_TIMEOUT, Running};
+use running::{CLOSE_TIMEOUT, RunningSession};
 use rustix::process::{Resource, Rlimit, Signal};
 use start::{StartReply, StartRequest};
 use std::fs::File;
@@ -135,7 +135,7 @@ async fn run(request: StartRequest, log: Arc<Log>) -> Result<()> {
     let note = joined([recovery.note, decision.note(&launch.name)]);
     let socket = session_dir.socket()?;
     let sockets = listen_on(&socket, &name, launch)?;
-    let http = HttpRoute::for_program(&harness, launch)?;
+    let http = HttpApi::for_program(&harness, launch)?;
     let context = LaunchContext {
         home: &home,
         session_dir: &session_dir,
@@ -157,7 +157,7 @@ async fn run(request: StartRequest, log: Arc<Log>) -> Result<()> {
         ProcessNote::write(&home, &launch.name, record.child_pid, record.child_started)?;
     record_start(&journal, &record, decision.recorded(record.run)).await?;
     session_dir.write_record(&record)?;
-    let running = Running {
+    let running = RunningSession {
         record,
         harness,
         has_hooks: prepared.has_hooks || request.has_installed_hooks,
@@ -182,7 +182,7 @@ async fn run(request: StartRequest, log: Arc<Log>) -> Result<()> {
     Ok(())
 }
 
-fn log_start(running: &Running, note: Option<&str>) {
+fn log_start(running: &RunningSession, note: Option<&str>) {
     let record = &running.record;
     info!(
         target: log::SESSION,

@@ -5,7 +5,7 @@ use super::journal_handle::JournalHandle;
 use super::log;
 use super::program_io::ProgramIo;
 use super::start::Audience;
-use crate::routes::http::HttpRoute;
+use crate::routes::http::HttpApi;
 use crate::routes::script_mail::ScriptMail;
 use crate::socket::listen::{self, SessionSocket};
 use crate::state::{Publishers, SessionState, Setup};
@@ -37,7 +37,7 @@ pub(super) const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How often to check whether connections have ended.
 const CLOSE_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-pub(super) struct Running {
+pub(super) struct RunningSession {
     pub(super) record: SessionRecord,
     pub(super) harness: Arc<Manifest>,
     pub(super) has_hooks: bool,
@@ -46,7 +46,7 @@ pub(super) struct Running {
     pub(super) journal: JournalHandle,
     /// The script that keeps the mail, if the journal does not keep it.
     pub(super) script: Option<ScriptSettings>,
-    pub(super) http: Option<HttpRoute>,
+    pub(super) http: Option<HttpApi>,
     /// The conversation that the program was told to resume.
     pub(super) resumed: Option<Conversation>,
     pub(super) sockets: Vec<SessionSocket>,
@@ -54,7 +54,7 @@ pub(super) struct Running {
     pub(super) _name: NameLock,
 }
 
-impl Running {
+impl RunningSession {
     /// Run until the program has ended, the end is recorded, and connections are closed.
     pub(super) async fn run(
         mut self,

@@ -17,9 +17,9 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// The text of a spec, which is never empty.
 #[derive(Debug)]
-pub(super) struct Spec(pub(super) String);
+pub(super) struct SpecFile(pub(super) String);
 
-impl Spec {
+impl SpecFile {
     pub(super) fn read(path: &Path) -> Result<Self> {
         let text = read("spec", path)?;
         if text::one_line(&text, 1).is_empty() {
@@ -93,7 +93,7 @@ mod tests {
             if let Some(bytes) = bytes {
                 std::fs::write(&path, bytes).unwrap();
             }
-            let report = Spec::read(&path).expect_err("it is invalid");
+            let report = SpecFile::read(&path).expect_err("it is invalid");
             assert!(report.message().contains(want), "{}", report.message());
         };
         check(None, "does not exist");
@@ -102,8 +102,11 @@ mod tests {
         check(Some(b"\xff\xfe"), "not UTF-8");
         check(Some(&vec![b'x'; MAX_FILE_BYTES as usize + 1]), "1024 KiB");
         std::fs::write(&path, vec![b'x'; MAX_FILE_BYTES as usize]).unwrap();
-        assert_eq!(Spec::read(&path).unwrap().0.len() as u64, MAX_FILE_BYTES);
-        let report = Spec::read(dir.path()).expect_err("a directory is not a file");
+        assert_eq!(
+            SpecFile::read(&path).unwrap().0.len() as u64,
+            MAX_FILE_BYTES
+        );
+        let report = SpecFile::read(dir.path()).expect_err("a directory is not a file");
         assert!(report.message().contains("directory"));
         let fifo = dir.path().join("fifo");
         let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;

@@ -5,8 +5,8 @@ use super::agent::{Agent, AgentStart, PROMPT_PLACEHOLDER};
 use super::io::{AgentIo, RunEnd, RunEvent, RunnerReply, StopReason};
 use super::json_output::JsonRenderer;
 use super::plan;
-use super::prompt::{self, Prompt, Stories};
-use super::runner::{Runner, Step};
+use super::prompt::{self, ComposedPrompt, Stories};
+use super::runner::Runner;
 use crate::harness::{Catalogue, StatusRows};
 use crate::host::ending;
 use crate::host::launch_files::{LaunchContext, PreparedLaunch};
@@ -24,6 +24,7 @@ use posthaste_store::report::{Report, Result};
 use posthaste_store::times;
 use posthaste_store::{Home, Journal, Operation};
 use posthaste_wire::time;
+use std::ops::ControlFlow;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
@@ -42,12 +43,13 @@ struct PreparedAgent {
 }
 
 impl Runner {
-    pub(super) fn iterate(&mut self, state: &LoopState) -> Result<Step> {
+    /// Run one iteration. Break if the session is gone.
+    pub(super) fn iterate(&mut self, state: &LoopState) -> Result<ControlFlow<()>> {
         let stories = Stories::of(state);
         if stories.are_complete() {
             let how = LoopEnding::Complete(CompletionProof::Stories);
             self.order(LoopOrder::End { how })?;
-            return Ok(Step::Continue);
+            return Ok(ControlFlow::Continue(()));
         }
         let now = times::now();
         let max_bytes = max_prompt_bytes(&self.home, &state.settings);
@@ -66,10 +68,10 @@ impl Runner {
             Err(report) => Some(Attempt::not_started(&report)),
         };
         let Some(attempt) = attempt else {
-            return Ok(Step::Exit);
+            return Ok(ControlFlow::Break(()));
         };
         self.close(state, attempt, began.elapsed())?;
-        Ok(Step::Continue)
+        Ok(ControlFlow::Continue(()))
     }
 
     /// Print the start of the iteration.
@@ -102,7 +104,7 @@ impl Runner {
     }
 
     /// Run the agent. Return `None` if the session is gone.
-    fn attempt(&mut self, state: &LoopState, prompt: &Prompt) -> Result<Option<Attempt>> {
+    fn attempt(&mut self, state: &LoopState, prompt: &ComposedPrompt) -> Result<Option<Attempt>> {
         let prepared = match prepare(self, state) {
             Ok(prepared) => prepared,
             Err(report) => return Ok(Some(Attempt::not_started(&report))),
@@ -220,7 +222,7 @@ impl Runner {
     }
 
     /// Record offers of the prompt's mail. Return the messages that were not offered before.
-    fn offer(&mut self, prompt: &Prompt) -> Result<Vec<MessageId>> {
+    fn offer(&mut self, prompt: &ComposedPrompt) -> Result<Vec<MessageId>> {
         if prompt.mail.is_empty() {
             return Ok(Vec::new());
         }
@@ -326,13 +328,13 @@ impl PromptMail<'_> {
 fn record_delivery(
     agent: &AgentName,
     ids: Vec<MessageId>,
-    said: offer::OfferReport,
+    report: offer::OfferReport,
 ) -> RecordDelivery {
     RecordDelivery {
         now: times::now(),
         agent: agent.clone(),
         ids,
-        said,
+        report,
     }
 }
 

@@ -216,13 +216,14 @@ mod tests {
 
     #[test]
     fn messages_tools_and_status_are_shown() {
-        let said = |content: Value| json!({"type": "assistant", "message": {"content": content}});
+        let assistant =
+            |content: Value| json!({"type": "assistant", "message": {"content": content}});
         let gave = |content: Value| json!({"type": "user", "message": {"content": content}});
         let events = [
             json!({"type": "system", "subtype": "init", "model": "m-1", "tools": ["Bash"]}),
             json!({"type": "system", "subtype": "hook_started"}),
-            said(json!([{"type": "thinking", "thinking": "hm"}])),
-            said(json!([{"type": "text", "text": "I look.\nThen I build.\n"},
+            assistant(json!([{"type": "thinking", "thinking": "hm"}])),
+            assistant(json!([{"type": "text", "text": "I look.\nThen I build.\n"},
                 {"type": "tool_use", "name": "Bash", "input": {"command": "ls\n-l"}}])),
             gave(json!([{"type": "tool_result", "content": "a\nb\nc"}])),
             gave(json!([{"type": "tool_result", "is_error": true,

@@ -2,7 +2,7 @@
 //! anything is started.
 
 use super::agent::{MAX_ARGUMENT_BYTES, PROMPT_PLACEHOLDER};
-use super::files::{self, Spec};
+use super::files::{self, SpecFile};
 use super::prompt;
 use crate::harness::{Catalogue, StatusRows, install_hint};
 use crate::host::start;
@@ -45,7 +45,7 @@ pub fn loop_settings(
     arguments: BuildArguments<'_>,
 ) -> Result<Settings> {
     if let Some(path) = &arguments.spec {
-        Spec::read(path)?;
+        SpecFile::read(path)?;
     }
     if let Some(path) = &arguments.prd {
         files::read_prd(path)?;

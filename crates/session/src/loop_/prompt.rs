@@ -1,7 +1,7 @@
 //! Collects the parts of a prompt: state, files, mail, tasks and notes. `core::loop_::prompt`
 //! formats them.
 
-use super::files::{self, Spec};
+use super::files::{self, SpecFile};
 use jiff::tz::TimeZone;
 use posthaste_core::loop_::prd::Prd;
 use posthaste_core::loop_::prompt::template::PromptTemplate;
@@ -26,7 +26,7 @@ const RESERVED_BYTES: usize = 32 << 10;
 
 /// A prompt and its contents.
 #[derive(Debug)]
-pub(super) struct Prompt {
+pub(super) struct ComposedPrompt {
     pub(super) text: String,
     pub(super) mail: Vec<MessageId>,
     /// Messages that the prompt marks as repeats, if it includes them.
@@ -153,7 +153,7 @@ pub(super) fn compose(
     (state, stories): (&LoopState, &Stories),
     now: Timestamp,
     max_bytes: usize,
-) -> Result<Prompt> {
+) -> Result<ComposedPrompt> {
     let own = PersonsTexts::read(&state.settings)?;
     let journal_parts = JournalParts::read(home, journal, state, now)?;
     let past = state
@@ -181,7 +181,7 @@ pub(super) fn compose(
         own.render(&Parts { inbox, ..parts })
     });
     let injected = bounds.injected(&state.prompts);
-    Ok(Prompt {
+    Ok(ComposedPrompt {
         text,
         mail,
         repeats: journal_parts
@@ -224,7 +224,7 @@ pub(super) fn check_size(settings: &Settings, max_bytes: usize) -> Result<()> {
 
 /// The person's texts for a loop.
 struct PersonsTexts {
-    spec: Option<Spec>,
+    spec: Option<SpecFile>,
     template: Option<PromptTemplate>,
 }
 
@@ -233,7 +233,7 @@ impl PersonsTexts {
         let spec = settings.spec.as_deref().map(Path::new);
         let template = settings.template.as_deref().map(Path::new);
         Ok(Self {
-            spec: spec.map(Spec::read).transpose()?,
+            spec: spec.map(SpecFile::read).transpose()?,
             template: template.map(files::read_template).transpose()?,
         })
     }
@@ -251,7 +251,7 @@ impl PersonsTexts {
             session,
             iteration: 1,
             last: 0,
-            spec: spec.map(|(path, Spec(text))| prompt::Spec { path, text }),
+            spec: spec.map(|(path, SpecFile(text))| prompt::Spec { path, text }),
             prd: settings.prd.as_deref().map(|path| PrdFile {
                 path,
                 prd: stories.prd(),

@@ -19,6 +19,7 @@ use posthaste_store::{Home, Journal, Patience};
 use posthaste_wire::client::{self, Heard};
 use posthaste_wire::{method, time};
 use std::io::{BufRead, BufReader, Write};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -60,13 +61,6 @@ pub(super) struct Runner {
     pub(super) terminal: TerminalOutput,
     /// The last line about a wait, so that it is not printed again.
     pub(super) last_line: Option<String>,
-}
-
-/// The next action of [`Runner::run`].
-pub(super) enum Step {
-    Continue,
-    /// Exit, because the session is gone.
-    Exit,
 }
 
 impl Runner {
@@ -134,11 +128,11 @@ impl Runner {
                         outcome,
                         is_unread,
                     })?;
-                    Step::Continue
+                    ControlFlow::Continue(())
                 }
                 NextStep::End(how) => return self.end(&state, &how),
             };
-            if let Step::Exit = step {
+            if step.is_break() {
                 return Ok(ExitCode::FAILURE);
             }
         }
@@ -187,27 +181,27 @@ impl Runner {
         }
     }
 
-    /// Wait for `deadline` or a change.
-    fn wait(&mut self, deadline: Option<Instant>) -> Result<Step> {
+    /// Wait for `deadline` or a change. Break if the session is gone.
+    fn wait(&mut self, deadline: Option<Instant>) -> Result<ControlFlow<()>> {
         match io::wait_without_agent(&mut self.wakeups, deadline) {
-            None => Ok(Step::Continue),
-            Some(StopReason::SessionGone) => Ok(Step::Exit),
+            None => Ok(ControlFlow::Continue(())),
+            Some(StopReason::SessionGone) => Ok(ControlFlow::Break(())),
             Some(StopReason::EndRequested | StopReason::Interrupt) => {
                 let how = LoopEnding::Stopped;
                 self.order(LoopOrder::End { how })?;
-                Ok(Step::Continue)
+                Ok(ControlFlow::Continue(()))
             }
         }
     }
 
-    fn checkpoint(&mut self, state: &LoopState) -> Result<Step> {
+    fn checkpoint(&mut self, state: &LoopState) -> Result<ControlFlow<()>> {
         self.order(LoopOrder::Checkpoint)?;
         let stories = Stories::of(state);
         let counts = stories.prd().map(|prd| (prd.done(), prd.total()));
         self.append_progress(state, |entry| {
             progress::checkpoint(entry, counts, "it was asked for")
         });
-        Ok(Step::Continue)
+        Ok(ControlFlow::Continue(()))
     }
 
     fn end(&mut self, state: &LoopState, how: &LoopEnding) -> Result<ExitCode> {

@@ -17,7 +17,7 @@ pub(super) const CHECK_INTERVAL: Duration = bell::TICK;
 
 /// The signals that have arrived since the last call of [`WakeupSources::take_signals`].
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Signals {
+pub(super) struct ArrivedSignals {
     pub(super) resize: bool,
     pub(super) end: bool,
 }
@@ -57,8 +57,8 @@ impl WakeupSources {
         self.bell.as_fd()
     }
 
-    pub(super) fn take_signals(&mut self) -> Signals {
-        let mut signals = Signals::default();
+    pub(super) fn take_signals(&mut self) -> ArrivedSignals {
+        let mut signals = ArrivedSignals::default();
         for signal in self.signals.pending() {
             match signal {
                 SIGWINCH => signals.resize = true,

@@ -14,7 +14,7 @@ const EVENT_OVERHEAD_BYTES: usize = 128;
 const MIN_READ_BYTES: usize = 1024;
 
 /// The result of reading the terminal.
-pub(crate) enum Read {
+pub(crate) enum OutputRead {
     /// So many bytes; no more are available.
     Drained(usize),
     /// So many bytes, as many as a batch may have.
@@ -30,20 +30,20 @@ pub(crate) enum Read {
 /// The kernel returns output in small pieces. The screen processes each piece before the next read,
 /// while the kernel prepares the next one: reading sooner would find nothing and sleep once per
 /// piece.
-pub(crate) async fn read(parts: &mut TerminalParts, buffer: &mut [u8]) -> Read {
+pub(crate) async fn read(parts: &mut TerminalParts, buffer: &mut [u8]) -> OutputRead {
     let pty = parts.pty.clone();
     let Ok(mut ready) = pty.readable().await else {
-        return Read::End;
+        return OutputRead::End;
     };
     let read = read_now(parts, buffer);
-    if let Read::Drained(_) | Read::Nothing = read {
+    if let OutputRead::Drained(_) | OutputRead::Nothing = read {
         ready.clear_ready();
     }
     read
 }
 
 /// Like [`read`], but without waiting.
-pub(crate) fn read_now(parts: &mut TerminalParts, buffer: &mut [u8]) -> Read {
+pub(crate) fn read_now(parts: &mut TerminalParts, buffer: &mut [u8]) -> OutputRead {
     let TerminalParts {
         pty, screen, hub, ..
     } = parts;
@@ -53,7 +53,7 @@ pub(crate) fn read_now(parts: &mut TerminalParts, buffer: &mut [u8]) -> Read {
         let limit = event_room.map_or(BATCH_BYTES, |room| room / EVENT_OVERHEAD_BYTES);
         let limit = limit.min(buffer.len() - filled);
         if limit < MIN_READ_BYTES {
-            return Read::Batch(filled);
+            return OutputRead::Batch(filled);
         }
         match rustix::io::read(pty.get_ref(), &mut buffer[filled..filled + limit]) {
             Ok(count @ 1..) => {
@@ -64,16 +64,16 @@ pub(crate) fn read_now(parts: &mut TerminalParts, buffer: &mut [u8]) -> Read {
             }
             Err(Errno::AGAIN) => {
                 return match filled {
-                    0 => Read::Nothing,
-                    filled => Read::Drained(filled),
+                    0 => OutputRead::Nothing,
+                    filled => OutputRead::Drained(filled),
                 };
             }
             Err(Errno::INTR) => {}
             // Linux reports a closed terminal as an error.
             Ok(_) | Err(_) => {
                 return match filled {
-                    0 => Read::End,
-                    filled => Read::Batch(filled),
+                    0 => OutputRead::End,
+                    filled => OutputRead::Batch(filled),
                 };
             }
         }

@@ -11,7 +11,7 @@ use crate::poll::resize_terminal;
 use crate::pty::child::trim_heap;
 use crate::pty::keyboard::{Keyboard, KeyboardInput};
 use crate::pty::output_activity::OutputActivity;
-use crate::pty::read_output::{BATCH_BYTES, Read, read, read_now};
+use crate::pty::read_output::{BATCH_BYTES, OutputRead, read, read_now};
 use crate::pty::screen_watch::ScreenWatch;
 use crate::pty::viewer::{Viewer, ViewerId};
 use crate::socket::output::hub::Hub;
@@ -128,7 +128,7 @@ pub(crate) struct TerminalParts {
 /// Create the terminal, and the task that runs it until the program's output ends.
 pub(crate) fn open(parts: TerminalParts) -> (Terminal, impl Future<Output = ()>) {
     let (requests, queue) = mpsc::channel(REQUEST_QUEUE_LENGTH);
-    let task = Task {
+    let task = TerminalTask {
         parts,
         filter: QueryFilter::default(),
         lines: Lines::default(),
@@ -146,7 +146,7 @@ pub(crate) fn open(parts: TerminalParts) -> (Terminal, impl Future<Output = ()>)
     (Terminal { requests }, task.run(queue))
 }
 
-struct Task {
+struct TerminalTask {
     parts: TerminalParts,
     filter: QueryFilter,
     lines: Lines,
@@ -167,7 +167,7 @@ struct Task {
     events: Vec<u8>,
 }
 
-impl Task {
+impl TerminalTask {
     async fn run(mut self, mut requests: mpsc::Receiver<TerminalRequest>) {
         let mut buffer = vec![0; BATCH_BYTES];
         let mut ends_at: Option<Instant> = None;
@@ -186,7 +186,7 @@ impl Task {
                     Some(TerminalRequest::Recognise(reply)) => {
                         // The screen must show all output that is already written.
                         let read = read_now(&mut self.parts, &mut buffer);
-                        if let Read::Drained(count) | Read::Batch(count) = read {
+                        if let OutputRead::Drained(count) | OutputRead::Batch(count) = read {
                             self.output(&buffer[..count]);
                         }
                         self.parts.screen_watch.request(reply, &self.parts.screen);
@@ -202,14 +202,14 @@ impl Task {
                     self.tick(now);
                 }
                 read = self.read(&mut buffer) => match read {
-                    Read::Drained(count) => self.output(&buffer[..count]),
-                    Read::Batch(count) => {
+                    OutputRead::Drained(count) => self.output(&buffer[..count]),
+                    OutputRead::Batch(count) => {
                         self.output(&buffer[..count]);
                         // More output is available, so other tasks would not run otherwise.
                         tokio::task::yield_now().await;
                     }
-                    Read::Nothing => {}
-                    Read::End => break,
+                    OutputRead::Nothing => {}
+                    OutputRead::End => break,
                 },
             }
         }
@@ -217,7 +217,7 @@ impl Task {
     }
 
     /// Read the next output. If no person watches, wait first for subscribers that are behind.
-    async fn read(&mut self, buffer: &mut [u8]) -> Read {
+    async fn read(&mut self, buffer: &mut [u8]) -> OutputRead {
         if self.publishes_lines && self.viewers.is_empty() {
             self.parts.hub.wait_for_readers().await;
         }

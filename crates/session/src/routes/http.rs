@@ -41,7 +41,7 @@ const ELLIPSIS: &str = "...";
 
 /// Address and credentials of the program's HTTP API.
 #[derive(Clone)]
-pub(crate) struct HttpRoute {
+pub(crate) struct HttpApi {
     pub(crate) port: u16,
     pub(crate) user: String,
     pub(crate) secret: String,
@@ -50,13 +50,13 @@ pub(crate) struct HttpRoute {
     _reservation: Option<Rc<TcpSocket>>,
 }
 
-impl std::fmt::Debug for HttpRoute {
+impl std::fmt::Debug for HttpApi {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "HttpRoute({:?}, {})", self.api, self.port)
     }
 }
 
-impl HttpRoute {
+impl HttpApi {
     /// Prepare the HTTP API of a program, if its harness has one. A user name or password that the user
     /// has set is kept.
     pub(crate) fn for_program(harness: &Manifest, launch: &Launch) -> Result<Option<Self>> {
@@ -305,7 +305,7 @@ async fn call(
 }
 
 fn request(
-    route: &HttpRoute,
+    route: &HttpApi,
     method: Method,
     path: &str,
     body: &str,

@@ -42,7 +42,7 @@ const END_TIMEOUT: Duration = Duration::from_secs(5);
 type Listed = (Vec<Message>, Vec<String>);
 
 /// A call of the script, and the sender of its result.
-enum ScriptCall {
+enum MailCall {
     Check(oneshot::Sender<Result<Listed, ScriptError>>),
     MarkRead(String, oneshot::Sender<Result<(), ScriptError>>),
 }
@@ -63,7 +63,7 @@ struct MailSync {
     script: PathBuf,
     tick: Duration,
     /// At most one call waits: this task is the only sender, and awaits each result.
-    calls: SyncSender<ScriptCall>,
+    calls: SyncSender<MailCall>,
     /// Number of attempts to mark each listed message as read; [`MARK_READ_ATTEMPTS`] if it is marked,
     /// or cannot be.
     mark_attempts: BTreeMap<MessageId, u32>,
@@ -141,12 +141,12 @@ impl ScriptMail {
 }
 
 /// Call the script for every request until the sender is dropped.
-fn call_script(script: &Script, agent: &str, calls: &Receiver<ScriptCall>) {
+fn call_script(script: &Script, agent: &str, calls: &Receiver<MailCall>) {
     while let Ok(call) = calls.recv() {
         // The receiver of the result may be gone.
         match call {
-            ScriptCall::Check(result) => drop(result.send(script.each(Op::Check, agent))),
-            ScriptCall::MarkRead(id, result) => {
+            MailCall::Check(result) => drop(result.send(script.each(Op::Check, agent))),
+            MailCall::MarkRead(id, result) => {
                 drop(result.send(script.order(Op::MarkRead, &id)));
             }
         }
@@ -205,7 +205,7 @@ impl MailSync {
 
     /// Check for mail once, and process all of it.
     async fn check(&mut self) -> Checked {
-        let (listed, odd) = match self.call(ScriptCall::Check).await {
+        let (listed, odd) = match self.call(MailCall::Check).await {
             Some(Ok(listed)) => listed,
             Some(Err(trouble)) => return Checked::Failed(trouble.to_string()),
             None => {
@@ -260,7 +260,7 @@ impl MailSync {
     /// Call the script on the caller's thread. Return `None` if that thread has ended.
     async fn call<T>(
         &self,
-        call: impl FnOnce(oneshot::Sender<Result<T, ScriptError>>) -> ScriptCall,
+        call: impl FnOnce(oneshot::Sender<Result<T, ScriptError>>) -> MailCall,
     ) -> Option<Result<T, ScriptError>> {
         let (sender, receiver) = oneshot::channel();
         self.calls.try_send(call(sender)).ok()?;
@@ -300,7 +300,7 @@ impl MailSync {
             if previous >= MARK_READ_ATTEMPTS {
                 continue;
             }
-            let call = self.call(|result| ScriptCall::MarkRead(outside_id, result));
+            let call = self.call(|result| MailCall::MarkRead(outside_id, result));
             let attempts = match call.await {
                 Some(Ok(())) => MARK_READ_ATTEMPTS,
                 Some(Err(trouble)) => {

@@ -8,7 +8,7 @@ use crate::host::log;
 use crate::socket::attached;
 use crate::socket::dispatch;
 use crate::socket::dispatch::plain_dialect::{self, Next};
-use crate::socket::lines::{Line, Lines};
+use crate::socket::lines::{InputLine, LineReader};
 use crate::socket::output::outbox::Outbox;
 use crate::socket::peer::Peer;
 use crate::socket::{NO_DESCRIPTORS_DELAY, Socket};
@@ -98,7 +98,7 @@ async fn serve(shared: Rc<Shared>, stream: UnixStream) {
         outbox.close();
         return outbox.write_to(&socket).await;
     }
-    let mut lines = Lines::new(&socket, shared.connections.buffered_bytes.clone());
+    let mut lines = LineReader::new(&socket, shared.connections.buffered_bytes.clone());
     let ended = {
         let mut writing = std::pin::pin!(outbox.write_to(&socket));
         let ended = tokio::select! {
@@ -126,7 +126,7 @@ async fn serve_requests(
     shared: &Rc<Shared>,
     outbox: &Rc<Outbox>,
     peer: &Peer,
-    lines: &mut Lines<'_>,
+    lines: &mut LineReader<'_>,
 ) -> RequestsEnd {
     let mut first_line = Some(FirstLineWait::start(shared));
     loop {
@@ -144,18 +144,18 @@ async fn serve_requests(
         };
         let is_first = first_line.is_some();
         let requests = match line {
-            Line::Whole(line) if is_first => rpc::read(&line),
-            Line::Whole(line) => rpc::read_on(&line),
-            Line::TooLong => {
+            InputLine::Whole(line) if is_first => rpc::read(&line),
+            InputLine::Whole(line) => rpc::read_on(&line),
+            InputLine::TooLong => {
                 outbox.push(&rpc::refusal(&Id::null(), &Failure::line_too_long()));
                 continue;
             }
-            Line::NoRoom => {
+            InputLine::NoRoom => {
                 let busy = Failure::internal("too much is being sent to this session at once");
                 outbox.push(&rpc::refusal(&Id::null(), &busy));
                 return RequestsEnd::Closed;
             }
-            Line::End => return RequestsEnd::Closed,
+            InputLine::End => return RequestsEnd::Closed,
         };
         match requests {
             Said::Blank => continue,
@@ -194,7 +194,7 @@ impl<'a> FirstLineWait<'a> {
     }
 
     /// Return the first line, or why the connection is not to wait for it any longer.
-    async fn next(&self, lines: &mut Lines<'_>) -> Result<Line, &'static str> {
+    async fn next(&self, lines: &mut LineReader<'_>) -> Result<InputLine, &'static str> {
         tokio::select! {
             // A line that has arrived counts, even if the connection is to be closed now.
             biased;

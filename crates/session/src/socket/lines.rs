@@ -16,7 +16,7 @@ const UNCOUNTED_BYTES: usize = 4 * READ_BYTES;
 pub(crate) type BufferedBytes = Rc<Cell<usize>>;
 
 #[derive(Debug)]
-pub(crate) enum Line {
+pub(crate) enum InputLine {
     /// A line without its line feed. The last line may have had none.
     Whole(Vec<u8>),
     /// A line that was skipped.
@@ -27,7 +27,7 @@ pub(crate) enum Line {
 }
 
 #[derive(Debug)]
-pub(crate) struct Lines<'a> {
+pub(crate) struct LineReader<'a> {
     socket: &'a Socket,
     buffer: Vec<u8>,
     /// The end of the last line that was returned.
@@ -39,7 +39,7 @@ pub(crate) struct Lines<'a> {
     share: BufferShare,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> LineReader<'a> {
     pub(crate) fn new(socket: &'a Socket, total: BufferedBytes) -> Self {
         Self {
             socket,
@@ -52,7 +52,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    pub(crate) async fn next(&mut self) -> Line {
+    pub(crate) async fn next(&mut self) -> InputLine {
         loop {
             if let Some(end) = memchr::memchr(b'\n', &self.buffer[self.scanned..]) {
                 let end = self.scanned + end;
@@ -60,9 +60,9 @@ impl<'a> Lines<'a> {
                 (self.consumed, self.scanned) = (end + 1, end + 1);
                 let is_too_long = line.len() > MAX_LINE;
                 return if std::mem::take(&mut self.is_skipping) || is_too_long {
-                    Line::TooLong
+                    InputLine::TooLong
                 } else {
-                    Line::Whole(line)
+                    InputLine::Whole(line)
                 };
             }
             self.drop_consumed();
@@ -72,15 +72,15 @@ impl<'a> Lines<'a> {
             }
             self.scanned = self.buffer.len();
             if !self.share.resize(self.buffer.len()) {
-                return Line::NoRoom;
+                return InputLine::NoRoom;
             }
             if self.is_at_end {
                 let line = std::mem::take(&mut self.buffer);
                 self.scanned = 0;
                 return match line.is_empty() {
-                    _ if std::mem::take(&mut self.is_skipping) => Line::TooLong,
-                    true => Line::End,
-                    false => Line::Whole(line),
+                    _ if std::mem::take(&mut self.is_skipping) => InputLine::TooLong,
+                    true => InputLine::End,
+                    false => InputLine::Whole(line),
                 };
             }
             self.buffer.reserve(READ_BYTES);

@@ -26,7 +26,7 @@ impl std::fmt::Display for HomeSource {
 }
 
 #[derive(Debug)]
-pub struct Found {
+pub struct FoundHome {
     pub home: Home,
     pub source: HomeSource,
     /// A `.posthaste` directory that is not a home and only has settings, such as that of a clone.
@@ -34,9 +34,9 @@ pub struct Found {
 }
 
 /// Find the home: `flag`, else `PH_HOME`, else the nearest project's, else the default one.
-pub fn find(flag: Option<&Path>) -> Result<Found> {
+pub fn find(flag: Option<&Path>) -> Result<FoundHome> {
     let named = |path: &Path, source| {
-        Ok(Found {
+        Ok(FoundHome {
             home: open(path)?,
             source,
             project_settings_dir: None,
@@ -56,7 +56,7 @@ pub fn find(flag: Option<&Path>) -> Result<Found> {
         for dir in here.ancestors() {
             match Home::discover(dir, state_dir().as_deref())? {
                 Discovered::Home(home) => {
-                    return Ok(Found {
+                    return Ok(FoundHome {
                         home,
                         source: HomeSource::Project,
                         project_settings_dir: project,
@@ -73,7 +73,7 @@ pub fn find(flag: Option<&Path>) -> Result<Found> {
         Report::storage("cannot choose a home: HOME is not set")
             .hint("set HOME or PH_HOME, or name a home with --home")
     })?;
-    Ok(Found {
+    Ok(FoundHome {
         home: open(&dirs.data_dir().join("posthaste"))?,
         source: HomeSource::Default,
         project_settings_dir: project,

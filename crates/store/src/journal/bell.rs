@@ -77,12 +77,12 @@ impl Watch {
 
 /// Waits for rings of one bell.
 #[derive(Debug)]
-pub struct Ear {
+pub struct BellListener {
     _watch: Watch,
     rings: Receiver<()>,
 }
 
-impl Ear {
+impl BellListener {
     /// Listen for all facts of a home, or for one agent's.
     pub fn on(home: &Home, agent: Option<&AgentName>) -> Result<Self> {
         // One ring in the channel is enough: when it is full, a ring is dropped.

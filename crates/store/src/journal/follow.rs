@@ -4,7 +4,7 @@
 
 use crate::error::Result;
 use crate::journal::Journal;
-use crate::journal::bell::{Ear, TICK};
+use crate::journal::bell::{BellListener, TICK};
 use posthaste_core::{AgentName, Record};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ pub enum Followed {
 #[derive(Debug)]
 pub struct Follower {
     journal: Journal,
-    ear: Ear,
+    listener: BellListener,
     agent: Option<AgentName>,
     last: u64,
     /// One page at most: the next is read when this is empty.
@@ -34,10 +34,10 @@ impl Follower {
     /// Follow all facts after `after`, or one agent's.
     pub fn new(journal: Journal, after: u64, agent: Option<AgentName>) -> Result<Self> {
         // Listen before the first read, so that no fact is missed in between.
-        let ear = Ear::on(journal.home(), agent.as_ref())?;
+        let listener = BellListener::on(journal.home(), agent.as_ref())?;
         Ok(Self {
             journal,
-            ear,
+            listener,
             agent,
             last: after,
             ready: VecDeque::new(),
@@ -70,7 +70,7 @@ impl Follower {
                     Some(left) => left.min(TICK),
                 },
             };
-            self.ear.wait(patience);
+            self.listener.wait(patience);
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::error::{Result, sqlite};
 use crate::files;
 use crate::journal::Journal;
-use crate::views::marks::Kind;
+use crate::views::marks::MarkKind;
 use crate::views::schema;
 use posthaste_core::{Body, IdPrefix, MessageId};
 
@@ -46,11 +46,11 @@ impl Journal {
                 .prepare(&format!(
                     "SELECT seq, whose FROM v#_marks WHERE kind = ?1 ORDER BY seq LIMIT {UNKNOWN_FACTS_LISTED}"
                 ))?
-                .query_map([Kind::Unknown as u8], |row| Ok((row.get(0)?, row.get(1)?)))?
+                .query_map([MarkKind::Unknown as u8], |row| Ok((row.get(0)?, row.get(1)?)))?
                 .collect::<rusqlite::Result<Vec<_>>>()?;
             let unknown_count = views
                 .prepare("SELECT count(*) FROM v#_marks WHERE kind = ?1")?
-                .query_row([Kind::Unknown as u8], |row| row.get(0))?;
+                .query_row([MarkKind::Unknown as u8], |row| row.get(0))?;
             Ok(Health {
                 facts,
                 damage,

@@ -2,7 +2,7 @@
 
 use super::{Decided, Durability, Operation};
 use crate::journal::transaction::Transaction;
-use crate::views::marks::Kind;
+use crate::views::marks::MarkKind;
 use crate::views::pending::Pending;
 use jiff::Timestamp;
 use posthaste_core::offer::{self, OfferReport, StepRefusal};
@@ -19,7 +19,7 @@ pub struct RecordDelivery {
     pub now: Timestamp,
     pub agent: AgentName,
     pub ids: Vec<MessageId>,
-    pub said: OfferReport,
+    pub report: OfferReport,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,14 +71,14 @@ impl Operation for RecordDelivery {
     type Output = RecordedDelivery;
 
     fn run(&self, tx: &mut Transaction<'_>) -> rusqlite::Result<Decided<RecordedDelivery>> {
-        tx.record_delivery(self.now, &self.agent, &self.ids, &self.said)
+        tx.record_delivery(self.now, &self.agent, &self.ids, &self.report)
             .map(Ok)
     }
 
     /// A commit is not synced if what it announces does not survive a power cut either. Showing a
     /// message again after a power cut is better than delaying every prompt.
     fn durability(&self) -> Durability {
-        match &self.said {
+        match &self.report {
             OfferReport::Offering { .. } | OfferReport::Reminded { .. } => Durability::Unsynced,
             OfferReport::Offered { route, .. } if route == inject::ROUTE => Durability::Unsynced,
             OfferReport::Offered { .. }
@@ -143,12 +143,12 @@ impl Transaction<'_> {
         now: Timestamp,
         agent: &AgentName,
         ids: &[MessageId],
-        said: &OfferReport,
+        report: &OfferReport,
     ) -> rusqlite::Result<RecordedDelivery> {
         let (mut moved, mut kept) = (Vec::new(), Vec::new());
         for id in ids {
             let decided = match self.views.message(*id)? {
-                Some(message) => offer::decide(now, agent, &message, said),
+                Some(message) => offer::decide(now, agent, &message, report),
                 None => Err(StepRefusal::NotFound),
             };
             match decided {
@@ -172,9 +172,9 @@ impl Transaction<'_> {
         let ids = match offers {
             OpenOffers::These(ids) => ids.clone(),
             OpenOffers::All | OpenOffers::Injected => {
-                self.views.marked_ids(Kind::Offering, agent)?
+                self.views.marked_ids(MarkKind::Offering, agent)?
             }
-            OpenOffers::Unproven => self.views.marked_ids(Kind::Unproven, agent)?,
+            OpenOffers::Unproven => self.views.marked_ids(MarkKind::Unproven, agent)?,
         };
         let mut included = Vec::new();
         for id in ids {

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::files::{self, Prewrite, StoredBodies};
 use crate::home::Home;
 use crate::journal::transaction::Transaction;
-use crate::views::marks::{Kind, sender_recipient_and_key};
+use crate::views::marks::{MarkKind, sender_recipient_and_key};
 use jiff::Timestamp;
 use posthaste_core::post::{self, Correspondence};
 use posthaste_core::{
@@ -158,7 +158,7 @@ impl Transaction<'_> {
         }
         if let Some(key) = &draft.key {
             let owner = sender_recipient_and_key(draft.from.as_str(), draft.to.as_str(), key);
-            if let Some(last) = self.views.last_marked(Kind::Key, &owner)? {
+            if let Some(last) = self.views.last_marked(MarkKind::Key, &owner)? {
                 known.same_key = self.views.message_at(last)?;
             }
             // Nothing will be inserted that could fail because the id is taken.

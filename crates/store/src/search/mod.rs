@@ -14,7 +14,7 @@ use posthaste_core::{AgentName, MessageState};
 use rusqlite::Connection;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Order {
+pub enum ResultOrder {
     #[default]
     NewestFirst,
     BestFirst,
@@ -26,7 +26,7 @@ pub struct Query {
     pub words: String,
     pub from: Option<AgentName>,
     pub to: Option<AgentName>,
-    pub order: Order,
+    pub order: ResultOrder,
     pub limit: usize,
 }
 
@@ -57,8 +57,8 @@ impl Journal {
     fn look_up(&self, index: &Connection, words: &str, query: &Query) -> Result<Vec<MessageState>> {
         let path = self.home().search();
         let ranking = match query.order {
-            Order::NewestFirst => "rowid DESC",
-            Order::BestFirst => "rank",
+            ResultOrder::NewestFirst => "rowid DESC",
+            ResultOrder::BestFirst => "rank",
         };
         let sql = format!("SELECT rowid FROM letters WHERE letters MATCH ?1 ORDER BY {ranking}");
         let mut statement = index.prepare(&sql).map_err(sqlite(&path))?;

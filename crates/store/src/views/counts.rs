@@ -2,7 +2,7 @@
 //! a moment subtracts what is not due yet or has expired.
 
 use super::Views;
-use super::marks::Kind;
+use super::marks::MarkKind;
 use super::messages::{PROVEN_OFFERING, nanos};
 use crate::error::Result;
 use crate::journal::Journal;
@@ -119,7 +119,7 @@ impl Views<'_> {
                 "SELECT count(*), coalesce(sum(l.read = 0), 0), coalesce(sum(l.read = 0 AND l.handed = 0), 0)
                  FROM v#_marks m CROSS JOIN v#_letters l ON l.seq = m.seq
                  WHERE m.kind = {} AND m.whose = ?1 AND m.at > ?2",
-                Kind::NotDue as u8
+                MarkKind::NotDue as u8
             ))?
             .query_row(at_now, Counted::read)?;
         // An expired message was never seen, so it is also unread and not delivered.
@@ -128,7 +128,7 @@ impl Views<'_> {
                 "SELECT count(*) FROM v#_marks m CROSS JOIN v#_letters l ON l.seq = m.seq
                  WHERE m.kind = {} AND m.whose = ?1 AND m.at <= ?2 AND l.proven != {PROVEN_OFFERING}
                    AND (l.not_before IS NULL OR l.not_before <= ?2)",
-                Kind::Expiring as u8
+                MarkKind::Expiring as u8
             ))?
             .query_row(at_now, |row| row.get(0))?;
         Ok(Counted {

@@ -3,7 +3,7 @@
 //! Long lists are read in pages, each in a read transaction of its own, so that no reader keeps
 //! the WAL from being checkpointed for long.
 
-use super::marks::Kind;
+use super::marks::MarkKind;
 use super::messages::ENDED_DELETED;
 use super::{AMBIGUOUS_IDS_LISTED, PAGE_ROWS, Views, only};
 use crate::error::{Error, Result, sqlite};
@@ -137,7 +137,7 @@ impl Views<'_> {
             &format!(
                 "SELECT seq FROM v#_marks WHERE kind = {} AND whose = ?1 AND at = 0
                  ORDER BY seq DESC LIMIT {PAGE_ROWS}",
-                Kind::Failed as u8
+                MarkKind::Failed as u8
             ),
             [agent.as_str()],
         )
@@ -146,7 +146,7 @@ impl Views<'_> {
     /// Return the messages that may belong to a thread, oldest first. The message that the thread
     /// is named after has no mark, and may belong to another thread.
     fn thread(self, thread: MessageId) -> rusqlite::Result<Vec<u64>> {
-        let mut seqs = self.marked(Kind::Thread, &thread.to_string())?;
+        let mut seqs = self.marked(MarkKind::Thread, &thread.to_string())?;
         seqs.extend(self.message_seq(thread)?);
         seqs.sort_unstable();
         seqs.dedup();
@@ -160,7 +160,7 @@ impl Views<'_> {
                 "SELECT DISTINCT whose FROM v#_marks
                  WHERE kind = ?1 AND whose >= ?2 AND whose < ?3 ORDER BY whose LIMIT {AMBIGUOUS_IDS_LISTED}"
             ),
-            params![Kind::Thread as u8, prefix.as_str(), prefix.upper_bound()],
+            params![MarkKind::Thread as u8, prefix.as_str(), prefix.upper_bound()],
             |id| id.parse().ok(),
         )
     }

@@ -11,7 +11,7 @@ use rusqlite::{Result, Row, params};
 
 /// Purpose of a mark. Unless stated otherwise its owner is the recipient and it has no time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum MarkKind {
     /// An offer is open.
     Offering = 1,
     /// The message failed to reach the inbox.
@@ -46,13 +46,13 @@ pub(crate) enum Kind {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mark {
-    pub(crate) kind: Kind,
+    pub(crate) kind: MarkKind,
     pub(crate) owner: String,
     pub(crate) at: i64,
 }
 
 impl Mark {
-    pub(super) fn new(kind: Kind, owner: impl Into<String>) -> Self {
+    pub(super) fn new(kind: MarkKind, owner: impl Into<String>) -> Self {
         let owner = owner.into();
         Self { kind, owner, at: 0 }
     }
@@ -62,9 +62,10 @@ impl Mark {
         let envelope = &message.envelope;
         let (from, to) = (envelope.from.as_str(), message.to.as_str());
         let key = envelope.key.as_ref();
-        let key = key.map(|key| Self::new(Kind::Key, sender_recipient_and_key(from, to, key)));
+        let key = key.map(|key| Self::new(MarkKind::Key, sender_recipient_and_key(from, to, key)));
         let thread = envelope.thread_id;
-        let thread = (thread != message.id).then(|| Self::new(Kind::Thread, thread.to_string()));
+        let thread =
+            (thread != message.id).then(|| Self::new(MarkKind::Thread, thread.to_string()));
         key.into_iter().chain(thread)
     }
 }
@@ -120,30 +121,30 @@ impl IndexedFields {
             marks.push(Mark { kind, owner, at });
         };
         if status.proven == Proven::Offering {
-            add(Kind::Offering, &self.recipient, 0);
+            add(MarkKind::Offering, &self.recipient, 0);
         }
         if status.proven == Proven::Unproven {
-            add(Kind::Unproven, &self.recipient, 0);
+            add(MarkKind::Unproven, &self.recipient, 0);
         }
         if has_failed {
-            add(Kind::Failed, &self.recipient, 0);
+            add(MarkKind::Failed, &self.recipient, 0);
         }
         if let Some(at) = self.not_before.filter(|_| is_open) {
-            add(Kind::NotDue, &self.recipient, at);
+            add(MarkKind::NotDue, &self.recipient, at);
         }
         if let Some(at) = self.expires_at.filter(|_| is_open && !status.seen) {
-            add(Kind::Expiring, &self.recipient, at);
+            add(MarkKind::Expiring, &self.recipient, at);
         }
         if let Some(at) = self.deadline.filter(|_| is_pending) {
-            add(Kind::Deadline, &self.recipient, at);
+            add(MarkKind::Deadline, &self.recipient, at);
         }
         if expects_reply {
-            add(Kind::ReplyOwed, &self.recipient, 0);
-            add(Kind::ReplyAwaited, &self.sender, 0);
+            add(MarkKind::ReplyOwed, &self.recipient, 0);
+            add(MarkKind::ReplyAwaited, &self.sender, 0);
         }
         if let Some(at) = self.counts_at.filter(|_| !has_failed) {
             let owner = sender_and_recipient(&self.sender, &self.recipient);
-            add(Kind::RateLimited, &owner, at);
+            add(MarkKind::RateLimited, &owner, at);
         }
         marks
     }
@@ -174,16 +175,16 @@ impl Views<'_> {
 
     /// Keep a step of the message or task with this id.
     pub(super) fn add_step(self, id: &str, seq: u64) -> Result<()> {
-        self.mark(seq, &Mark::new(Kind::Step, id))
+        self.mark(seq, &Mark::new(MarkKind::Step, id))
     }
 
     /// Return the steps of the message or task with this id, oldest first.
     pub(super) fn steps(self, id: &str) -> Result<Vec<u64>> {
-        self.marked(Kind::Step, id)
+        self.marked(MarkKind::Step, id)
     }
 
     /// Return the facts that have a mark without a time, oldest first.
-    pub(super) fn marked(self, kind: Kind, owner: &str) -> Result<Vec<u64>> {
+    pub(super) fn marked(self, kind: MarkKind, owner: &str) -> Result<Vec<u64>> {
         self.seqs(
             "SELECT seq FROM v#_marks WHERE kind = ?1 AND whose = ?2 AND at = 0 ORDER BY seq",
             params![kind as u8, owner],
@@ -191,7 +192,7 @@ impl Views<'_> {
     }
 
     /// Return the last fact that has a mark without a time.
-    pub(crate) fn last_marked(self, kind: Kind, owner: &str) -> Result<Option<u64>> {
+    pub(crate) fn last_marked(self, kind: MarkKind, owner: &str) -> Result<Option<u64>> {
         self.row(
             "SELECT seq FROM v#_marks WHERE kind = ?1 AND whose = ?2 AND at = 0 ORDER BY seq DESC LIMIT 1",
             params![kind as u8, owner],
@@ -242,7 +243,7 @@ mod tests {
             answered: true,
             ..new
         };
-        let check = |fields: IndexedFields, status, want: &[(Kind, &str, i64)]| {
+        let check = |fields: IndexedFields, status, want: &[(MarkKind, &str, i64)]| {
             let marks = fields.marks(status);
             let marks: Vec<_> = marks
                 .iter()
@@ -252,22 +253,22 @@ mod tests {
         };
         // An ordinary message of the person has none.
         check(plain(), new, &[]);
-        check(plain(), offering, &[(Kind::Offering, "bob", 0)]);
-        check(plain(), ended(End::Failed), &[(Kind::Failed, "bob", 0)]);
-        let (due, gone) = ((Kind::NotDue, "bob", 1), (Kind::Expiring, "bob", 2));
-        let late = (Kind::Deadline, "bob", 3);
+        check(plain(), offering, &[(MarkKind::Offering, "bob", 0)]);
+        check(plain(), ended(End::Failed), &[(MarkKind::Failed, "bob", 0)]);
+        let (due, gone) = ((MarkKind::NotDue, "bob", 1), (MarkKind::Expiring, "bob", 2));
+        let late = (MarkKind::Deadline, "bob", 3);
         check(timed(), new, &[due, gone, late]);
         check(timed(), read, &[due, gone]);
         check(timed(), seen, &[due, late]);
         check(timed(), ended(End::Archived), &[]);
         let (owed, awaited) = (
-            (Kind::ReplyOwed, "bob", 0),
-            (Kind::ReplyAwaited, "alice", 0),
+            (MarkKind::ReplyOwed, "bob", 0),
+            (MarkKind::ReplyAwaited, "alice", 0),
         );
-        let counted = (Kind::RateLimited, "alice bob", 4);
+        let counted = (MarkKind::RateLimited, "alice bob", 4);
         check(asked(), new, &[owed, awaited, counted]);
         check(asked(), answered, &[counted]);
         check(asked(), ended(End::Deleted), &[counted]);
-        check(asked(), ended(End::Failed), &[(Kind::Failed, "bob", 0)]);
+        check(asked(), ended(End::Failed), &[(MarkKind::Failed, "bob", 0)]);
     }
 }

@@ -17,7 +17,7 @@ mod tasks;
 
 use crate::error::{Error, Result, sqlite};
 use crate::journal::Journal;
-use marks::{Kind, Mark};
+use marks::{Mark, MarkKind};
 use posthaste_core::{AgentName, Event, Fact, IdPrefix, Record};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Params, Row, params};
 use schema::versioned;
@@ -133,7 +133,10 @@ impl<'c> Views<'c> {
     pub(crate) fn apply_record(self, record: &Record) -> rusqlite::Result<()> {
         match record.read() {
             Ok(fact) => self.apply(record.seq, &fact),
-            Err(unknown) => self.mark(record.seq, &Mark::new(Kind::Unknown, unknown.to_string())),
+            Err(unknown) => self.mark(
+                record.seq,
+                &Mark::new(MarkKind::Unknown, unknown.to_string()),
+            ),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Look-ups for delivery: what waits to be shown to an agent, and which offers are open.
 
 use super::Views;
-use super::marks::Kind;
+use super::marks::MarkKind;
 use super::messages::{PROVEN_OFFERING, nanos};
 use crate::error::Result;
 use crate::journal::Journal;
@@ -62,7 +62,7 @@ impl Journal {
     /// Return the messages whose proof is awaited.
     pub fn unproven(&mut self, agent: &AgentName) -> Result<Vec<MessageState>> {
         self.read(|views| {
-            let ids = views.marked_ids(Kind::Unproven, agent)?;
+            let ids = views.marked_ids(MarkKind::Unproven, agent)?;
             views.messages_of(&ids)
         })
     }
@@ -96,7 +96,7 @@ impl Views<'_> {
             "SELECT {}, l.seq, l.seq FROM v#_marks m CROSS JOIN v#_letters l ON l.seq = m.seq
              WHERE m.kind = {} AND m.whose = ?1 AND m.at <= ?2 AND {is_open} ORDER BY l.seq LIMIT ?3",
             Priority::Normal.rank(),
-            Kind::Deadline as u8
+            MarkKind::Deadline as u8
         ))?;
         let mut all = [by_priority, promoted].concat();
         all.sort_unstable();
@@ -116,7 +116,7 @@ impl Views<'_> {
     /// Return the next time at which a waiting message becomes due or is promoted, or an unseen
     /// one expires.
     fn next_change(self, agent: &AgentName, now: Timestamp) -> rusqlite::Result<Option<Timestamp>> {
-        let first = |kind: Kind, condition: &str| -> rusqlite::Result<Option<i64>> {
+        let first = |kind: MarkKind, condition: &str| -> rusqlite::Result<Option<i64>> {
             self.row(
                 &format!(
                     "SELECT m.at FROM v#_marks m CROSS JOIN v#_letters l ON l.seq = m.seq
@@ -128,9 +128,12 @@ impl Views<'_> {
             )
         };
         let waits = "l.read = 0 AND l.handed = 0";
-        let due = first(Kind::NotDue, waits)?;
-        let expiry = first(Kind::Expiring, &format!("l.proven != {PROVEN_OFFERING}"))?;
-        let promotion = first(Kind::Deadline, waits)?;
+        let due = first(MarkKind::NotDue, waits)?;
+        let expiry = first(
+            MarkKind::Expiring,
+            &format!("l.proven != {PROVEN_OFFERING}"),
+        )?;
+        let promotion = first(MarkKind::Deadline, waits)?;
         let next = due.into_iter().chain(expiry).chain(promotion).min();
         Ok(next.and_then(|nanos| Timestamp::from_nanosecond(nanos.into()).ok()))
     }
@@ -138,7 +141,7 @@ impl Views<'_> {
     /// Return an agent's messages that have a mark without a time, oldest first.
     pub(crate) fn marked_ids(
         self,
-        kind: Kind,
+        kind: MarkKind,
         agent: &AgentName,
     ) -> rusqlite::Result<Vec<MessageId>> {
         self.parsed(
@@ -157,14 +160,14 @@ impl Views<'_> {
 
     pub(crate) fn open_offers(self, agent: &AgentName) -> rusqlite::Result<Vec<MessageId>> {
         let injecting = self.injecting(agent)?;
-        let mut ids = self.marked_ids(Kind::Offering, agent)?;
+        let mut ids = self.marked_ids(MarkKind::Offering, agent)?;
         ids.retain(|id| !injecting.contains(id));
         Ok(ids)
     }
 
     pub(crate) fn injecting(self, agent: &AgentName) -> rusqlite::Result<Vec<MessageId>> {
         let mut open = Vec::new();
-        for id in self.marked_ids(Kind::Offering, agent)? {
+        for id in self.marked_ids(MarkKind::Offering, agent)? {
             let message = self.message(id)?;
             open.extend(
                 message
@@ -187,7 +190,7 @@ impl Views<'_> {
                 "SELECT f.id FROM v#_marks m CROSS JOIN v#_letters l ON l.seq = m.seq
                  CROSS JOIN facts f ON f.seq = m.seq
                  WHERE m.kind = {} AND m.whose = ?1 AND m.at <= ?2 AND l.proven != {PROVEN_OFFERING} LIMIT {limit}",
-                Kind::Expiring as u8
+                MarkKind::Expiring as u8
             ),
             params![agent.as_str(), nanos(now)],
             |id| id.parse().ok(),

@@ -1,7 +1,7 @@
 //! Look-ups of how messages relate: expected replies, what an agent was shown last, and how often
 //! one agent writes to another.
 
-use super::marks::{Kind, sender_and_recipient};
+use super::marks::{MarkKind, sender_and_recipient};
 use super::messages::nanos;
 use super::{Latest, Views, records};
 use crate::error::Result;
@@ -20,17 +20,17 @@ impl Journal {
             pending_replies::REMINDERS
         );
         let limit = format!(" LIMIT {}", pending_replies::AT_ONCE);
-        self.expecting_reply(Kind::ReplyOwed, agent, now, &also, &limit)
+        self.expecting_reply(MarkKind::ReplyOwed, agent, now, &also, &limit)
     }
 
     /// Return the messages whose sender waits for a reply, oldest first.
     pub fn awaited(&mut self, sender: &AgentName, now: Timestamp) -> Result<Vec<MessageState>> {
-        self.expecting_reply(Kind::ReplyAwaited, sender, now, "", "")
+        self.expecting_reply(MarkKind::ReplyAwaited, sender, now, "", "")
     }
 
     fn expecting_reply(
         &mut self,
-        kind: Kind,
+        kind: MarkKind,
         agent: &AgentName,
         now: Timestamp,
         also: &str,
@@ -81,7 +81,7 @@ impl Views<'_> {
         )?
         .query_row(
             params![
-                Kind::RateLimited as u8,
+                MarkKind::RateLimited as u8,
                 sender_and_recipient(from.as_str(), to.as_str()),
                 nanos(now - MINUTE),
                 most,

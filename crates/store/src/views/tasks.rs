@@ -1,6 +1,6 @@
 //! Tasks, notes and completions of each agent.
 
-use super::marks::{Kind, Mark};
+use super::marks::{Mark, MarkKind};
 use super::{AMBIGUOUS_IDS_LISTED, Latest, Views, only, records};
 use crate::error::{Error, Result};
 use crate::journal::Journal;
@@ -58,8 +58,8 @@ impl Journal {
             let sql =
                 "SELECT seq FROM v#_marks WHERE kind = ?1 AND whose = ?2 AND at = ?3 ORDER BY seq";
             let each = which.iter().map(|kind| note_code(*kind));
-            let each =
-                each.map(|code| views.seqs(sql, params![Kind::Note as u8, agent.as_str(), code]));
+            let each = each
+                .map(|code| views.seqs(sql, params![MarkKind::Note as u8, agent.as_str(), code]));
             Ok(each.collect::<rusqlite::Result<Vec<_>>>()?.concat())
         })?;
         seqs.sort_unstable();
@@ -89,7 +89,7 @@ impl Views<'_> {
             Deed::Noted(noted) => self.mark(
                 seq,
                 &Mark {
-                    kind: Kind::Note,
+                    kind: MarkKind::Note,
                     owner: fact.agent.to_string(),
                     at: note_code(noted.kind),
                 },

@@ -1,10 +1,10 @@
 //! Full-text search, with an index that may be lost or damaged at any time.
 
-use posthaste_core::{Draft, MessageId, Order as Deed};
+use posthaste_core::{Draft, MessageId, Order};
 use posthaste_lab::{TempHome, at, draft, name, order, post};
 use posthaste_store::Journal;
 use posthaste_store::operation::Post;
-use posthaste_store::search::{Order, Query};
+use posthaste_store::search::{Query, ResultOrder};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
@@ -13,7 +13,7 @@ fn query(words: &str) -> Query {
         words: words.to_owned(),
         from: None,
         to: None,
-        order: Order::NewestFirst,
+        order: ResultOrder::NewestFirst,
         limit: 100,
     }
 }
@@ -107,7 +107,7 @@ fn the_best_matches_come_first_on_request_and_up_to_the_limit() {
         &["fish fish fish", "fish and a lot of chips", "bird"],
     );
     let best = Query {
-        order: Order::BestFirst,
+        order: ResultOrder::BestFirst,
         ..query("fish")
     };
     assert_eq!(found(&mut journal, &best), [ids[0], ids[1]]);
@@ -122,9 +122,9 @@ fn the_best_matches_come_first_on_request_and_up_to_the_limit() {
 fn archived_messages_are_found_and_deleted_ones_are_not() {
     let home = TempHome::new();
     let (mut journal, ids) = filled(&home, &["needle one", "needle two"]);
-    order(&mut journal, at(1), "bob", Deed::Archive, &ids[..1]);
+    order(&mut journal, at(1), "bob", Order::Archive, &ids[..1]);
     assert_eq!(found(&mut journal, &query("needle")), [ids[1], ids[0]]);
-    order(&mut journal, at(2), "bob", Deed::Delete, &ids[1..]);
+    order(&mut journal, at(2), "bob", Order::Delete, &ids[1..]);
     assert_eq!(found(&mut journal, &query("needle")), [ids[0]]);
 }
 

@@ -192,7 +192,7 @@ fn row_ahead(agent: Agent) -> SignedDuration {
 
 /// Describe the requests in which the number of a text differs from the request before.
 fn requests_with(play: &Play, text: &str) -> String {
-    let (mut told, mut before) = (String::new(), 0);
+    let (mut summary, mut before) = (String::new(), 0);
     for (number, turn) in play.tally.turns().iter().enumerate() {
         let count = turn.count(text);
         if count != before {
@@ -208,14 +208,14 @@ fn requests_with(play: &Play, text: &str) -> String {
                 .collect::<Vec<_>>()
                 .join(" | ");
             let last = heads.last().cloned().unwrap_or_default();
-            told += &format!(
+            summary += &format!(
                 "{number}: {before} to {count}, {} pieces: {first} … {last}\n",
                 heads.len()
             );
         }
         before = count;
     }
-    told
+    summary
 }
 
 fn head_of(text: &str) -> String {

@@ -5,7 +5,7 @@ use super::{
     opencode,
 };
 use insta::assert_snapshot;
-use posthaste_lab::model::Record;
+use posthaste_lab::model::LogEntry;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -112,7 +112,7 @@ fn refused(path: &str, body: &str, reason: &str) {
     let answer = stage.ask("POST", path, body);
     assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
     let record = stage.only();
-    let Record::Malformed { reason: noted, .. } = &record else {
+    let LogEntry::Malformed { reason: noted, .. } = &record else {
         panic!("it was taken: {record:?}");
     };
     assert!(noted.contains(reason), "{noted}");
@@ -200,7 +200,7 @@ fn requests_beside_turns_are_answered_and_logged() {
         .records()
         .into_iter()
         .map(|record| match record {
-            Record::Other {
+            LogEntry::Other {
                 request, status, ..
             } => format!("{status} {request}\n"),
             other => panic!("{other:?}"),

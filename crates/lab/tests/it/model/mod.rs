@@ -4,7 +4,7 @@ mod log;
 mod program;
 mod replies;
 
-use posthaste_lab::model::{Author, Log, Model, Record};
+use posthaste_lab::model::{Author, Log, LogEntry, Model};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -41,7 +41,7 @@ impl Stage {
 
     /// Return the only request so far.
     #[track_caller]
-    fn only(&self) -> Record {
+    fn only(&self) -> LogEntry {
         let mut records = self.log().records();
         assert_eq!(records.len(), 1, "{records:?}");
         records.remove(0)
@@ -141,8 +141,8 @@ const STREAM: &str = "/v1beta/models/gemini-lab:streamGenerateContent?alt=sse";
 const GENERATE: &str = "/v1beta/models/gemini-lab:generateContent";
 
 /// Return the parsed conversation of a request.
-fn conversation(record: Record) -> String {
-    let Record::Asked { asked, .. } = record else {
+fn conversation(record: LogEntry) -> String {
+    let LogEntry::Asked { asked, .. } = record else {
         panic!("no request: {record:?}");
     };
     let piece = |voice: Author, text: &str| format!("{voice:?}: {text}\n");

@@ -144,7 +144,7 @@ impl Reminder {
                     now: context.now,
                     agent,
                     ids,
-                    said,
+                    report: said,
                 };
                 journal.commit(record)??;
                 drop(lock);

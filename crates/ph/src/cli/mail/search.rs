@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::output::{progress, progress_done};
 use posthaste_core::AgentName;
 use posthaste_store::report::{Code, Report, Result};
-use posthaste_store::search::{Order, Query};
+use posthaste_store::search::{Query, ResultOrder};
 
 /// Search messages for words
 ///
@@ -40,9 +40,9 @@ pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         from: args.from.clone(),
         to: args.to.clone(),
         order: if args.ranked {
-            Order::BestFirst
+            ResultOrder::BestFirst
         } else {
-            Order::NewestFirst
+            ResultOrder::NewestFirst
         },
         limit: args.limit,
     };

@@ -105,7 +105,7 @@ fn an_accepted_message_is_marked_in_the_script() {
         now: Timestamp::now(),
         agent: AgentName::parse("bot").unwrap(),
         ids: vec![id.parse().unwrap()],
-        said: OfferReport::Accepted {
+        report: OfferReport::Accepted {
             route: "terminal".to_owned(),
             evidence: "its transcript shows it".to_owned(),
         },

@@ -182,13 +182,13 @@ pub(crate) async fn commit(
 async fn record_step(
     shared: &Shared,
     ids: Vec<MessageId>,
-    said: OfferReport,
+    report: OfferReport,
 ) -> Result<Recorded, NotRecorded> {
     let record = RecordDelivery {
         now: posthaste_store::times::now(),
         agent: shared.agent.clone(),
         ids,
-        said,
+        report,
     };
     let recorded = shared.journal.commit(record).await??;
     Ok(Recorded {

@@ -6,7 +6,7 @@ use posthaste_core::{
     Conversation, Draft, Ended, Ending, MessageId, Order, Priority, ReceiptState,
 };
 use posthaste_lab::{TempHome, assert_views_agree, at, draft, id, name, order, post, started};
-use posthaste_store::bell::Ear;
+use posthaste_store::bell::BellListener;
 use posthaste_store::operation::{
     ApplyOrder, EndRun, Expire, Inject, MarkUncertain, OpenOffers, RecordConversation,
     RecordDelivery, StartRun,
@@ -32,12 +32,12 @@ fn offer(now: Timestamp, ids: &[MessageId]) -> RecordDelivery {
     record(now, ids, OfferReport::Offering { route, repeats })
 }
 
-fn record(now: Timestamp, ids: &[MessageId], said: OfferReport) -> RecordDelivery {
+fn record(now: Timestamp, ids: &[MessageId], report: OfferReport) -> RecordDelivery {
     RecordDelivery {
         now,
         agent: name("bob"),
         ids: ids.to_vec(),
-        said,
+        report,
     }
 }
 
@@ -296,10 +296,10 @@ fn a_session_has_a_start_an_end_and_a_bell() {
         },
     };
     assert_eq!(journal.session(&bob).unwrap(), None);
-    let ear = Ear::on(&home.home(), Some(&bob)).unwrap();
+    let listener = BellListener::on(&home.home(), Some(&bob)).unwrap();
     assert_eq!(commit(&mut journal, start(1)), None);
     let before = Instant::now();
-    ear.wait(Duration::from_secs(30));
+    listener.wait(Duration::from_secs(30));
     assert!(before.elapsed() < Duration::from_secs(30), "no bell");
     let run = journal.session(&bob).unwrap().unwrap();
     assert_eq!((run.started, run.end), (started(Uuid::from_u128(1)), None));

@@ -286,11 +286,11 @@ impl DeliveryOperation {
             offers,
             reason,
         };
-        let report = |said, ids| RecordDelivery {
+        let record = |report, ids| RecordDelivery {
             now,
             agent: agent.clone(),
             ids,
-            said,
+            report,
         };
         let recorded = match self {
             Self::Expire => {
@@ -304,32 +304,32 @@ impl DeliveryOperation {
                 let repeats = ids.clone();
                 before.commit(
                     journal,
-                    report(OfferReport::Offering { route, repeats }, ids),
+                    record(OfferReport::Offering { route, repeats }, ids),
                 )
             }
             Self::Offered | Self::OfferedAwaitingProof => {
-                let said = OfferReport::Offered {
+                let offered = OfferReport::Offered {
                     route,
                     evidence: word("written"),
                     proof_awaited: self == Self::OfferedAwaitingProof,
                 };
-                before.commit(journal, report(said, ids))
+                before.commit(journal, record(offered, ids))
             }
             Self::Accepted => {
                 let evidence = word("hook");
                 before.commit(
                     journal,
-                    report(OfferReport::Accepted { route, evidence }, ids),
+                    record(OfferReport::Accepted { route, evidence }, ids),
                 )
             }
             Self::Withdraw => {
                 let reason = word("a draft");
-                before.commit(journal, report(OfferReport::Withdrawn { reason }, ids))
+                before.commit(journal, record(OfferReport::Withdrawn { reason }, ids))
             }
-            Self::Remind => before.commit(journal, report(OfferReport::Reminded { route }, ids)),
+            Self::Remind => before.commit(journal, record(OfferReport::Reminded { route }, ids)),
             Self::Fail => {
                 let reason = word("gone");
-                before.commit(journal, report(OfferReport::Failed { reason }, ids))
+                before.commit(journal, record(OfferReport::Failed { reason }, ids))
             }
         };
         if let Some(recorded) = recorded {

@@ -237,7 +237,7 @@ fn remind(journal: &mut Journal) {
         now,
         agent: name("carol"),
         ids,
-        said: OfferReport::Reminded {
+        report: OfferReport::Reminded {
             route: "terminal".to_owned(),
         },
     };
@@ -271,11 +271,11 @@ fn run_a_session(journal: &mut Journal) {
         agent: agent.clone(),
         started: started(n),
     };
-    let say = |said| RecordDelivery {
+    let record = |report| RecordDelivery {
         now,
         agent: agent.clone(),
         ids: vec![id(2)],
-        said,
+        report,
     };
     let end = EndRun {
         now,
@@ -295,8 +295,8 @@ fn run_a_session(journal: &mut Journal) {
         proof_awaited: false,
     };
     commit(journal, start(1));
-    commit(journal, say(offering));
-    commit(journal, say(offered));
+    commit(journal, record(offering));
+    commit(journal, record(offered));
     commit(journal, end);
     commit(journal, start(2));
 }
@@ -400,11 +400,11 @@ fn write_unproven(journal: &mut Journal) {
         };
         post(journal, now, &message);
     }
-    let say = |n, said| RecordDelivery {
+    let record = |n, report| RecordDelivery {
         now,
         agent: agent.clone(),
         ids: vec![id(n)],
-        said,
+        report,
     };
     let offering = |route: &str| OfferReport::Offering {
         route: route.to_owned(),
@@ -423,10 +423,10 @@ fn write_unproven(journal: &mut Journal) {
         transcript: Some("/home/erin/conv-1.jsonl".to_owned()),
         not_resumed: false,
     };
-    commit(journal, say(30, offering("terminal")));
-    commit(journal, say(30, offered("terminal", true)));
-    commit(journal, say(31, offering("inject")));
-    commit(journal, say(31, offered("inject", false)));
+    commit(journal, record(30, offering("terminal")));
+    commit(journal, record(30, offered("terminal", true)));
+    commit(journal, record(31, offering("inject")));
+    commit(journal, record(31, offered("inject", false)));
     let record = RecordConversation {
         now,
         agent: agent.clone(),

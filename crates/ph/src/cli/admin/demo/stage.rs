@@ -9,7 +9,7 @@ use anstyle::AnsiColor;
 use posthaste_client::session::client::{Client, REQUEST_TIMEOUT};
 use posthaste_core::receipt::End;
 use posthaste_core::{AgentName, IdPrefix, MessageState};
-use posthaste_store::bell::Ear;
+use posthaste_store::bell::BellListener;
 use posthaste_store::report::{Report, Result};
 use posthaste_store::times;
 use posthaste_store::{Journal, Listing, Patience};
@@ -172,7 +172,7 @@ impl<'a> Stage<'a> {
             posthaste_store::home::find::open(self.home)?,
             Patience::DEFAULT,
         )?;
-        let ear = Ear::on(journal.home(), None)?;
+        let listener = BellListener::on(journal.home(), None)?;
         loop {
             if let Some(found) = ask(&mut journal)? {
                 return Ok(found);
@@ -181,7 +181,7 @@ impl<'a> Stage<'a> {
                 return Err(Report::storage("the demo's agents did not respond in time"));
             }
             self.check_signal()?;
-            ear.wait(POLL_INTERVAL);
+            listener.wait(POLL_INTERVAL);
         }
     }
 

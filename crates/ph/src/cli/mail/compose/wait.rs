@@ -10,7 +10,7 @@ use posthaste_client::mail;
 use posthaste_core::goal::{Goal, Progress};
 use posthaste_core::{AgentName, MessageId, MessageState};
 use posthaste_store::Journal;
-use posthaste_store::bell::{Ear, TICK};
+use posthaste_store::bell::{BellListener, TICK};
 use posthaste_store::report::{Code, Result};
 use posthaste_store::times;
 use posthaste_wire as wire;
@@ -66,9 +66,9 @@ pub(crate) fn until(
     sent: &[(MessageId, AgentName)],
     is_list: bool,
 ) -> Result<Code> {
-    let ear = match sent {
-        [(_, to)] => Ear::on(&context.home, Some(to))?,
-        _ => Ear::on(&context.home, None)?,
+    let listener = match sent {
+        [(_, to)] => BellListener::on(&context.home, Some(to))?,
+        _ => BellListener::on(&context.home, None)?,
     };
     let mut journal = context.journal()?;
     let messages = loop {
@@ -88,7 +88,7 @@ pub(crate) fn until(
         }
         let runs_out = next.and_then(|at| Duration::try_from(at.duration_since(context.now)).ok());
         let patience = runs_out.unwrap_or(TICK).min(left).min(TICK);
-        ear.wait(patience.max(Duration::from_millis(1)));
+        listener.wait(patience.max(Duration::from_millis(1)));
     };
     tell(context, wait, &messages, is_list)
 }
