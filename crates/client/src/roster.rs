@@ -1,4 +1,5 @@
-//! The address book in the settings: aliases and groups of agents, and the text of each agent's nudge.
+//! The address book in the settings: aliases and groups of agents, and the text of each agent's
+//! nudge.
 //!
 //! ```toml
 //! [aliases]
@@ -9,8 +10,8 @@
 //! nudge = "Check your mail: ph inbox"
 //! ```
 //!
-//! Every name has an inbox, so a plain name need not be in the roster. A name written as `@name` must
-//! be an alias or a group.
+//! Every name has an inbox, so a plain name need not be in the roster. A name written as `@name`
+//! must be an alias or a group.
 
 use crate::settings::{NamedSetting, SettingSource};
 use posthaste_core::AgentName;

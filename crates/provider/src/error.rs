@@ -70,8 +70,8 @@ impl ScriptError {
         matches!(self.kind, ScriptErrorKind::AlreadyArchived)
     }
 
-    /// Return whether it is certain that the operation had no effect: the script refused it, or never
-    /// ran. A script that was cut off, or whose reply is invalid, may have carried it out.
+    /// Return whether it is certain that the operation had no effect: the script refused it, or
+    /// never ran. A script that was cut off, or whose reply is invalid, may have carried it out.
     pub fn is_denial(&self) -> bool {
         match &self.kind {
             ScriptErrorKind::Call(CallFailure::NotStarted(_))

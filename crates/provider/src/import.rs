@@ -1,9 +1,9 @@
 //! Plans the import of a script's mail: each message once, under an id that is derived from the
 //! script, the agent and the script's id.
 //!
-//! Decides only; the caller stores drafts and marks messages in the script. Two messages with one id
-//! are the same message if sender, subject and body are equal, because scripts reuse ids. Times are
-//! not compared, because some scripts invent one for each call.
+//! Decides only; the caller stores drafts and marks messages in the script. Two messages with one
+//! id are the same message if sender, subject and body are equal, because scripts reuse ids. Times
+//! are not compared, because some scripts invent one for each call.
 
 use posthaste_core::{AgentName, Draft, Evidence, MessageId, MessageState};
 use posthaste_wire::provider::Message;

@@ -1,10 +1,10 @@
-//! Mail provider scripts, which keep the mail instead of the journal: runs one, imports its mail, and
-//! tests one.
+//! Mail provider scripts, which keep the mail instead of the journal: runs one, imports its mail,
+//! and tests one.
 //!
-//! `process` runs a script once, `script` gives its operations types, `import` converts its messages
-//! to drafts, `recursion_guard` keeps a home from calling itself, and `suite` tests a script. The other
-//! side of the protocol, `ph provider`, is in `ph/cli/admin/provider/`. No shell is involved, and the
-//! output of a script is never executed, used as a path, or shown unfiltered.
+//! `process` runs a script once, `script` gives its operations types, `import` converts its
+//! messages to drafts, `recursion_guard` keeps a home from calling itself, and `suite` tests a
+//! script. The other side of the protocol, `ph provider`, is in `ph/cli/admin/provider/`. No shell
+//! is involved, and the output of a script is never executed, used as a path, or shown unfiltered.
 
 pub mod error;
 pub mod import;

@@ -1,4 +1,5 @@
-//! Pipes of a script: bounded, non-blocking reads of its output, and non-blocking writes of its input.
+//! Pipes of a script: bounded, non-blocking reads of its output, and non-blocking writes of its
+//! input.
 
 use rustix::io::Errno;
 use std::io::{ErrorKind, PipeReader, PipeWriter, Write};
@@ -74,8 +75,8 @@ pub(super) struct InputPipe<'a> {
 }
 
 impl<'a> InputPipe<'a> {
-    /// Create the pipe. Return also its read end, or `None` for empty input. The pipe is filled before
-    /// the script starts, so a script that ignores a short input has always received it.
+    /// Create the pipe. Return also its read end, or `None` for empty input. The pipe is filled
+    /// before the script starts, so a script that ignores a short input has always received it.
     pub(super) fn new(bytes: &'a [u8]) -> std::io::Result<(Self, Option<PipeReader>)> {
         let mut input = Self {
             to: None,

@@ -1,7 +1,7 @@
 //! Runs a script once, with a timeout and output limits, in its own process group.
 //!
-//! On return, no process of that group is left, and none that holds the output open. One thread polls
-//! everything. Knows nothing of mail.
+//! On return, no process of that group is left, and none that holds the output open. One thread
+//! polls everything. Knows nothing of mail.
 
 use super::pipes::{InputPipe, KeptEnd, OutputPipe};
 use super::recursion_guard::CALLERS_VARIABLE;
@@ -324,8 +324,8 @@ impl<'a> RunningScript<'a> {
         }
     }
 
-    /// Return whether nothing is left of a reaped script: no process in its group, and none that holds
-    /// its output open.
+    /// Return whether nothing is left of a reaped script: no process in its group, and none that
+    /// holds its output open.
     fn is_gone(&self) -> bool {
         self.is_output_closed() && self.group().is_empty()
     }

@@ -1,7 +1,7 @@
 //! A mail provider script: its operations with typed results.
 //!
-//! A result counts only with exit status 0 and a complete reply. Anything else is an error that names
-//! the script, the operation and the end of standard error.
+//! A result counts only with exit status 0 and a complete reply. Anything else is an error that
+//! names the script, the operation and the end of standard error.
 
 use super::error::{MAX_QUOTED_CHARS, ScriptError, ScriptErrorKind};
 use super::process::{
@@ -255,8 +255,8 @@ impl Script {
         Err(self.error(op.as_str(), kind, &output.stderr))
     }
 
-    /// Call `ensure-running` once, and return the processes that it leaves. Later calls show whether
-    /// it worked.
+    /// Call `ensure-running` once, and return the processes that it leaves. Later calls show
+    /// whether it worked.
     pub(crate) fn wake(&self) -> Option<LeftGroup> {
         if self.is_woken.replace(true) {
             return None;
@@ -379,8 +379,8 @@ fn is_id(id: &str, asked: &str) -> bool {
     id == asked || is_begun
 }
 
-/// Return whether `to` is the sender of `answered`, by name or address, or its recipient if the sender
-/// replies to itself.
+/// Return whether `to` is the sender of `answered`, by name or address, or its recipient if the
+/// sender replies to itself.
 fn is_answer(to: &str, from: &str, answered: &Message) -> bool {
     let sender = answered.from.as_str();
     let address = sender.rsplit_once('<').map_or(sender, |(_, end)| end);
@@ -390,8 +390,8 @@ fn is_answer(to: &str, from: &str, answered: &Message) -> bool {
     is_sender || (from == sender && to == answered.to)
 }
 
-/// Return whether standard error reports a missing message. A shell uses similar words for a missing
-/// command.
+/// Return whether standard error reports a missing message. A shell uses similar words for a
+/// missing command.
 fn is_not_found(op: Op, code: i32, stderr: &str) -> bool {
     let is_of_one = match op {
         Op::Reply | Op::Get | Op::Read | Op::MarkRead | Op::MarkUnread => true,

@@ -1,7 +1,7 @@
 //! Cancels a call on SIGINT, SIGTERM or SIGHUP.
 //!
-//! A script has its own process group and does not get the terminal's signals, so `ph` kills it, and
-//! then exits by the signal.
+//! A script has its own process group and does not get the terminal's signals, so `ph` kills it,
+//! and then exits by the signal.
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::os::fd::{AsFd, BorrowedFd};

@@ -1,6 +1,7 @@
 //! Blocking JSON-RPC client for one session's socket, for short-lived commands.
 //!
-//! Sends one request at a time. Never reconnects or retries: the caller decides what a timeout means.
+//! Sends one request at a time. Never reconnects or retries: the caller decides what a timeout
+//! means.
 
 use posthaste_core::AgentName;
 use posthaste_store::Home;

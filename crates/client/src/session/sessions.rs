@@ -121,8 +121,8 @@ pub fn latest(
     }
 }
 
-/// Return whether a run without a recorded end has crashed: its lock is free, and neither its end nor
-/// a newer run was recorded meanwhile.
+/// Return whether a run without a recorded end has crashed: its lock is free, and neither its end
+/// nor a newer run was recorded meanwhile.
 pub fn has_crashed(home: &Home, journal: &mut Journal, run: &Run) -> Result<bool> {
     if run.end.is_some() || SessionDir::of(home, &run.agent).is_held()? {
         return Ok(false);

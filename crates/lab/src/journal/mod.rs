@@ -1,4 +1,5 @@
-//! Journals in tests: temporary homes, short constructors of what is stored, and checks of the views.
+//! Journals in tests: temporary homes, short constructors of what is stored, and checks of the
+//! views.
 
 mod agree;
 mod home;

@@ -89,8 +89,8 @@ impl Tally {
     }
 
     /// Return when the model was first given a text, and how often: in each conversation, in
-    /// different prompts or repeatedly at once. The growth from one request to the next says nothing,
-    /// because Gemini CLI sends its first prompt after a resume without the history.
+    /// different prompts or repeatedly at once. The growth from one request to the next says
+    /// nothing, because Gemini CLI sends its first prompt after a resume without the history.
     /// `conversation_at` names the conversation of a request that does not name its own.
     pub fn given(
         &self,

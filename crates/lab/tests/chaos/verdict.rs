@@ -139,9 +139,9 @@ fn offers(state: &MessageState) -> Vec<Timestamp> {
     offers.map(|receipt| receipt.at).collect()
 }
 
-/// Return whether the program was killed before it read its last offer. A program reads its offers in
-/// order, so it must not have read a later one before it was killed. A hook is given its offer before
-/// the offer is recorded, so it has no excuse.
+/// Return whether the program was killed before it read its last offer. A program reads its offers
+/// in order, so it must not have read a later one before it was killed. A hook is given its offer
+/// before the offer is recorded, so it has no excuse.
 fn was_unread(
     world: &World,
     sent: &Sent,

@@ -3,7 +3,8 @@
 use super::split_char::SplitChar;
 use posthaste_core::text::escape::{Part, Scanner};
 
-/// Finds the places in one output that are neither inside an escape sequence nor inside a character.
+/// Finds the places in one output that are neither inside an escape sequence nor inside a
+/// character.
 #[derive(Debug, Default)]
 pub struct Boundary {
     scanner: Scanner,

@@ -1,8 +1,8 @@
 //! Filter for recorded output before it reaches a person's own terminal.
 //!
 //! A recording may come from anybody. It may draw on the screen, but never set the clipboard or the
-//! title, ring, print, move the window, make the terminal report keys or query it. Passes only known
-//! sequences and drops all others.
+//! title, ring, print, move the window, make the terminal report keys or query it. Passes only
+//! known sequences and drops all others.
 
 use posthaste_core::text::escape::{Kind, Part, Scanner};
 
@@ -11,8 +11,8 @@ const MAX_SEQUENCE_BYTES: usize = 4096;
 
 const ESC: char = '\x1b';
 
-/// Private modes that affect drawing: reverse video, origin, wrap, cursor, margins, alternate screen,
-/// synchronized updates.
+/// Private modes that affect drawing: reverse video, origin, wrap, cursor, margins, alternate
+/// screen, synchronized updates.
 const DRAWING_MODES: [&str; 13] = [
     "5", "6", "7", "12", "25", "45", "47", "69", "1047", "1048", "1049", "2026", "2027",
 ];
@@ -124,8 +124,8 @@ impl Drawing {
     }
 }
 
-/// Return whether a control character moves the cursor or selects a character set. C1 controls, which
-/// begin a sequence in some terminals, do not.
+/// Return whether a control character moves the cursor or selects a character set. C1 controls,
+/// which begin a sequence in some terminals, do not.
 fn moves(c: char) -> bool {
     matches!(c, '\x08'..='\x0f')
 }

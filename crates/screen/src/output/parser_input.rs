@@ -1,8 +1,8 @@
 //! Prepares raw output for the parser of escape sequences.
 //!
 //! Covers two weak points of the parser: it can lose a character after one that the end of a read
-//! cuts, and it collects endless strings without a bound. Never interprets a sequence; all other bytes
-//! pass unchanged and in order.
+//! cuts, and it collects endless strings without a bound. Never interprets a sequence; all other
+//! bytes pass unchanged and in order.
 
 use super::split_char::SplitChar;
 use posthaste_core::text::escape::{Kind, Part, Scanner};

@@ -1,9 +1,9 @@
 //! Removes a program's terminal queries from the output that attached terminals get.
 //!
 //! The session's own model answers the program; a person's terminal would answer again, into the
-//! program's input. All other bytes pass unchanged and in order. The result never ends within an escape
-//! sequence or a character, so that a redraw may follow, and no two parts of the output are joined to
-//! a sequence that the program did not write.
+//! program's input. All other bytes pass unchanged and in order. The result never ends within an
+//! escape sequence or a character, so that a redraw may follow, and no two parts of the output are
+//! joined to a sequence that the program did not write.
 
 use super::query::is_query;
 use super::split_char::SplitChar;
@@ -25,8 +25,8 @@ pub struct QueryFilter {
     /// Beginning of the unfinished sequence; empty if that is too long.
     held: Vec<u8>,
     is_too_long: bool,
-    /// Kind of the string that ends with the ESC before: either the ESC belongs to its terminator, or
-    /// it begins another sequence.
+    /// Kind of the string that ends with the ESC before: either the ESC belongs to its terminator,
+    /// or it begins another sequence.
     escaped_string: Option<Kind>,
     /// Whether an unfinished sequence was passed on directly before this sequence.
     follows_unfinished: bool,
@@ -120,9 +120,9 @@ impl QueryFilter {
 
     /// Pass the held sequence on unless it is a query. Return whether it was passed on.
     ///
-    /// A terminal that still waits for the end of the sequence before a query would join that sequence
-    /// to the output after the query, maybe to a new query. A terminator in place of the query ends
-    /// it, as the ESC of the query would have done.
+    /// A terminal that still waits for the end of the sequence before a query would join that
+    /// sequence to the output after the query, maybe to a new query. A terminator in place of the
+    /// query ends it, as the ESC of the query would have done.
     fn close(&mut self, kind: Kind, out: &mut Vec<u8>) -> bool {
         if self.is_too_long || !is_query(&self.held) {
             out.append(&mut self.held);

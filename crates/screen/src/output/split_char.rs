@@ -26,8 +26,8 @@ impl SplitChar {
         self.len == 0
     }
 
-    /// Take the rest of the cut character from the beginning of `bytes`. Return the character once it
-    /// is complete, or the bytes that are there once it is known to be invalid.
+    /// Take the rest of the cut character from the beginning of `bytes`. Return the character once
+    /// it is complete, or the bytes that are there once it is known to be invalid.
     pub(crate) fn complete(&mut self, bytes: &mut &[u8]) -> Option<([u8; 4], usize)> {
         while self.len > 0 {
             let (&next, rest) = bytes.split_first()?;

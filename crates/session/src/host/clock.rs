@@ -1,5 +1,5 @@
-//! The session's wall clock, for times that are shown or sent. Durations are measured by a monotonic
-//! clock, because the wall clock may step.
+//! The session's wall clock, for times that are shown or sent. Durations are measured by a
+//! monotonic clock, because the wall clock may step.
 
 use jiff::civil::DateTime;
 use posthaste_core::Timestamp;

@@ -1,5 +1,5 @@
-//! Recovery from a crashed session, by the next session of the agent: ends its processes and settles
-//! its offers. Identifies processes by pid and start time, never by name.
+//! Recovery from a crashed session, by the next session of the agent: ends its processes and
+//! settles its offers. Identifies processes by pid and start time, never by name.
 
 use crate::host::journal_handle::JournalHandle;
 use crate::host::log;
@@ -73,9 +73,9 @@ pub(crate) async fn recover(
     Ok(Recovery { has_crashed, note })
 }
 
-/// Settle the offers of earlier sessions whose proof is still awaited. A message that the transcript
-/// of the resumed conversation shows is accepted; any other message is uncertain, and is offered
-/// again, marked as a repeat.
+/// Settle the offers of earlier sessions whose proof is still awaited. A message that the
+/// transcript of the resumed conversation shows is accepted; any other message is uncertain, and is
+/// offered again, marked as a repeat.
 pub(crate) async fn settle_unproven(
     journal: &JournalHandle,
     name: &AgentName,
@@ -128,8 +128,9 @@ async fn proven_in(path: &str, messages: &[MessageState]) -> Vec<MessageId> {
     proven
 }
 
-/// End the noted processes of this agent and their descendants, except the process `except` and this
-/// one. The agents of a loop lead process sessions of their own, so only their notes find them.
+/// End the noted processes of this agent and their descendants, except the process `except` and
+/// this one. The agents of a loop lead process sessions of their own, so only their notes find
+/// them.
 pub(crate) fn end_noted_processes(home: &Home, name: &AgentName, except: u32) {
     for (pid, began) in process_notes::processes_of(home, name) {
         if pid == except || pid == std::process::id() {

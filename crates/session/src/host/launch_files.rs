@@ -1,6 +1,6 @@
 //! Prepares the launch of a session's program: arguments, environment variables, and files in a
-//! directory that is removed with the session. Merges the user's own settings into these files. Never
-//! writes to a file of the user.
+//! directory that is removed with the session. Merges the user's own settings into these files.
+//! Never writes to a file of the user.
 
 use crate::routes::http::{HttpApi, sets_port};
 use posthaste_core::harness::{Placeholder, Start, StartFile, Template, add, take_flag, take_out};

@@ -1,8 +1,9 @@
 //! The log of a session: one line per decision, so that a person can see why the session acted.
 //!
 //! The log file is the standard error of the session's process, so a panic is in it too. Only the
-//! session that holds the agent's name rotates the file. Lines that cannot be written are dropped: a
-//! full disk or a home that is gone never stops a session. Output, keys and frames are never logged.
+//! session that holds the agent's name rotates the file. Lines that cannot be written are dropped:
+//! a full disk or a home that is gone never stops a session. Output, keys and frames are never
+//! logged.
 
 use posthaste_core::{MessageId, text};
 use posthaste_store::home::private as private_file;
@@ -147,8 +148,8 @@ where
 /// Writes the log's lines to standard error, and rotates the file behind it.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
-    /// `None` until this session holds the agent's name: before that, the file may belong to another
-    /// session.
+    /// `None` until this session holds the agent's name: before that, the file may belong to
+    /// another session.
     file: Mutex<Option<LogFile>>,
 }
 

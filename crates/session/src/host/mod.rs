@@ -1,4 +1,5 @@
-//! The session's own process: from the start request on its standard input to the record of its end.
+//! The session's own process: from the start request on its standard input to the record of its
+//! end.
 
 pub(crate) mod clock;
 pub(crate) mod crash_recovery;
@@ -59,8 +60,8 @@ pub fn main() -> Result<ExitCode> {
             "this command is internal to ph; see 'ph run'",
         ));
     };
-    // Leave the starter's terminal, so that its signals do not reach this process, and the starter's
-    // directory, so that it can be unmounted.
+    // Leave the starter's terminal, so that its signals do not reach this process, and the
+    // starter's directory, so that it can be unmounted.
     let _ = rustix::process::setsid();
     let _ = std::env::set_current_dir("/");
     crash_on_panic();
@@ -90,8 +91,8 @@ async fn as_task(session: impl Future<Output = Result<()>> + 'static) -> Result<
         .unwrap_or_else(|error| Err(Report::storage(format!("the session crashed: {error}"))))
 }
 
-/// Abort the process if a task panics: without that task, the session would report a false state. The
-/// next session recovers from the crash.
+/// Abort the process if a task panics: without that task, the session would report a false state.
+/// The next session recovers from the crash.
 fn crash_on_panic() {
     let report_panic = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -212,8 +213,8 @@ fn listen_on(socket: &Path, name: &NameLock, launch: &Launch) -> Result<Vec<Sess
     Ok(sockets)
 }
 
-/// Record that the session has started, its conversation, and that its loop begins or continues. The
-/// runner of a loop waits for this.
+/// Record that the session has started, its conversation, and that its loop begins or continues.
+/// The runner of a loop waits for this.
 async fn record_start(
     journal: &JournalHandle,
     record: &SessionRecord,

@@ -52,8 +52,8 @@ pub(crate) struct StartRequest {
     pub(crate) resumption: Resumption,
 }
 
-/// When to resume the agent's last conversation. Only a conversation of the same harness in the same
-/// directory is resumed.
+/// When to resume the agent's last conversation. Only a conversation of the same harness in the
+/// same directory is resumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Resumption {
     /// Resume the last conversation, if one is on record.

@@ -16,8 +16,8 @@ use posthaste_store::report::{Report, Result};
 use posthaste_store::{Home, Journal, Listing, files as bodies};
 use std::path::Path;
 
-/// Limits for each message in a prompt, in bytes. The first one with which all messages fit applies;
-/// the prompt names the file with the rest of a message.
+/// Limits for each message in a prompt, in bytes. The first one with which all messages fit
+/// applies; the prompt names the file with the rest of a message.
 const MESSAGE_BYTES: [usize; 4] = [MAX_MESSAGE_BYTES, 4 << 10, 1 << 10, MIN_MESSAGE_BYTES];
 const MAX_MESSAGE_BYTES: usize = 16 << 10;
 const MIN_MESSAGE_BYTES: usize = 200;
@@ -307,8 +307,8 @@ fn current(tasks: &[Task]) -> Option<&Task> {
     of(TaskStatus::InProgress).or_else(|| of(TaskStatus::Remaining))
 }
 
-/// Return the unread mail that is due, urgent messages first. Raw messages are excluded: they answer
-/// a question on a screen.
+/// Return the unread mail that is due, urgent messages first. Raw messages are excluded: they
+/// answer a question on a screen.
 fn unread_mail(
     home: &Home,
     journal: &mut Journal,
@@ -336,8 +336,8 @@ fn is_urgent(message_state: &MessageState) -> bool {
     message_state.message.envelope.priority == Priority::Interrupt
 }
 
-/// Format a message for a prompt, with its urgency, repeat mark, sender, subject and the path of the
-/// file with the rest.
+/// Format a message for a prompt, with its urgency, repeat mark, sender, subject and the path of
+/// the file with the rest.
 fn format_message(
     home: &Home,
     message_state: &MessageState,

@@ -1,8 +1,8 @@
-//! The program's HTTP API on loopback: chooses its port and credentials, checks that it belongs to this
-//! program, and sends requests. Does not decide what is sent, or when.
+//! The program's HTTP API on loopback: chooses its port and credentials, checks that it belongs to
+//! this program, and sends requests. Does not decide what is sent, or when.
 //!
-//! Once its owner has ended, any process can listen on a port. So before the API is sent anything, it
-//! must name something that only this program knows: the title on the session's terminal.
+//! Once its owner has ended, any process can listen on a port. So before the API is sent anything,
+//! it must name something that only this program knows: the title on the session's terminal.
 
 use crate::Shared;
 use crate::host::launch_files::variable;
@@ -57,8 +57,8 @@ impl std::fmt::Debug for HttpApi {
 }
 
 impl HttpApi {
-    /// Prepare the HTTP API of a program, if its harness has one. A user name or password that the user
-    /// has set is kept.
+    /// Prepare the HTTP API of a program, if its harness has one. A user name or password that the
+    /// user has set is kept.
     pub(crate) fn for_program(harness: &Manifest, launch: &Launch) -> Result<Option<Self>> {
         let (Some(api), true) = (harness.http.api, harness.routes.contains(&Route::Http)) else {
             return Ok(None);
@@ -88,9 +88,9 @@ impl HttpApi {
     }
 }
 
-/// Choose a free port, and reserve it by a socket that is bound and does not listen. Linux then gives
-/// the port only to a process that asks for this port, as the program does. Other systems would refuse
-/// it to the program too, so it is not reserved there.
+/// Choose a free port, and reserve it by a socket that is bound and does not listen. Linux then
+/// gives the port only to a process that asks for this port, as the program does. Other systems
+/// would refuse it to the program too, so it is not reserved there.
 fn reserve_port() -> std::io::Result<(u16, Option<Rc<TcpSocket>>)> {
     let socket = TcpSocket::new_v4()?;
     socket.set_reuseaddr(true)?;
@@ -100,7 +100,8 @@ fn reserve_port() -> std::io::Result<(u16, Option<Rc<TcpSocket>>)> {
     Ok((port, is_reserved.then(|| Rc::new(socket))))
 }
 
-/// Whether an argument of the manifest sets the port of the API, and an argument of the user does too.
+/// Whether an argument of the manifest sets the port of the API, and an argument of the user does
+/// too.
 pub(crate) fn sets_port(arg: &Template, user_args: &[String]) -> bool {
     let filled = arg.fill(|_| String::new());
     let flag = filled.split('=').next().unwrap_or_default();
@@ -168,8 +169,8 @@ pub(crate) async fn interrupt(shared: Rc<Shared>, conversation: String) -> TaskR
     }
 }
 
-/// Have the agent answer the last message of its conversation, if the user wrote it. An empty prompt
-/// adds nothing to the conversation.
+/// Have the agent answer the last message of its conversation, if the user wrote it. An empty
+/// prompt adds nothing to the conversation.
 pub(crate) async fn resume_conversation(shared: Rc<Shared>, conversation: String) -> TaskReport {
     TaskReport::Input(match try_resume(&shared, &conversation).await {
         Ok(()) => Input::ApiDone,

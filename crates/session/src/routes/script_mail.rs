@@ -1,8 +1,8 @@
-//! Exchanges mail with the script that keeps it: new messages become facts of this session's journal,
-//! and messages that the agent has accepted or read are marked in the script.
+//! Exchanges mail with the script that keeps it: new messages become facts of this session's
+//! journal, and messages that the agent has accepted or read are marked in the script.
 //!
-//! A separate thread calls the script, one call at a time, so no task of the session waits for a call.
-//! When the session ends, a running call is ended with all processes that it has started.
+//! A separate thread calls the script, one call at a time, so no task of the session waits for a
+//! call. When the session ends, a running call is ended with all processes that it has started.
 
 use crate::Shared;
 use crate::host::log;
@@ -64,8 +64,8 @@ struct MailSync {
     tick: Duration,
     /// At most one call waits: this task is the only sender, and awaits each result.
     calls: SyncSender<MailCall>,
-    /// Number of attempts to mark each listed message as read; [`MARK_READ_ATTEMPTS`] if it is marked,
-    /// or cannot be.
+    /// Number of attempts to mark each listed message as read; [`MARK_READ_ATTEMPTS`] if it is
+    /// marked, or cannot be.
     mark_attempts: BTreeMap<MessageId, u32>,
     /// The last remark about listed mail that is not a failure. It is logged once.
     remark: Option<String>,
@@ -124,8 +124,8 @@ impl ScriptMail {
         })
     }
 
-    /// End the exchange, and a call that is running. A call that does not end in time is left: it ends
-    /// with this process.
+    /// End the exchange, and a call that is running. A call that does not end in time is left: it
+    /// ends with this process.
     pub(crate) async fn end(self) {
         self.sync.abort();
         // The sender of calls is dropped with the task, so that the caller's thread finishes.
@@ -234,7 +234,8 @@ impl MailSync {
         self.log_remark(remark);
         self.mark_attempts
             .retain(|id, _| done.iter().any(|(own, _)| own == id));
-        // Mark messages last, so that new mail does not wait. A failure does not delay the next check.
+        // Mark messages last, so that new mail does not wait. A failure does not delay the next
+        // check.
         if let Err(why) = self.mark_read(done).await {
             return Checked::DoneWithTrouble(why);
         }
@@ -291,8 +292,8 @@ impl MailSync {
         }
     }
 
-    /// Mark messages as read in the script. After a call that timed out, the other messages wait for the
-    /// next check.
+    /// Mark messages as read in the script. After a call that timed out, the other messages wait
+    /// for the next check.
     async fn mark_read(&mut self, done: Vec<(MessageId, String)>) -> Result<(), String> {
         let mut failed = None;
         for (id, outside_id) in done {
@@ -306,7 +307,8 @@ impl MailSync {
                 Some(Err(trouble)) => {
                     failed.get_or_insert_with(|| trouble.to_string());
                     if trouble.is_timeout() {
-                        // Count it as an attempt: otherwise new mail would wait for it in every check.
+                        // Count it as an attempt: otherwise new mail would wait for it in every
+                        // check.
                         self.mark_attempts.insert(id, previous + 1);
                         break;
                     }

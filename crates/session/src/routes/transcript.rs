@@ -149,8 +149,8 @@ fn read_files(mut files: Vec<FollowedFile>) -> TranscriptRead {
     }
 }
 
-/// Read complete lines after the offset, and advance the offset past them. Return `None` at the end;
-/// an incomplete last line is left for the next read.
+/// Read complete lines after the offset, and advance the offset past them. Return `None` at the
+/// end; an incomplete last line is left for the next read.
 fn read_lines(followed: &mut FollowedFile) -> std::io::Result<Option<String>> {
     let mut file = open(&followed.path)?;
     let meta = file.metadata()?;

@@ -1,8 +1,8 @@
 //! Message files: each message's body in a file that its agent can read.
 //!
-//! A small body is in the journal, and its file is a copy that is written after the commit and again
-//! when it is lost. A body over [`INLINE_LIMIT`] is written and synced first, and the fact has its
-//! length and hash. File names are derived from the fact, never read from it.
+//! A small body is in the journal, and its file is a copy that is written after the commit and
+//! again when it is lost. A body over [`INLINE_LIMIT`] is written and synced first, and the fact
+//! has its length and hash. File names are derived from the fact, never read from it.
 
 mod prewrite;
 
@@ -20,8 +20,8 @@ use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Return the names that a message's file may have: the usual one, and one that is used if the first
-/// is taken.
+/// Return the names that a message's file may have: the usual one, and one that is used if the
+/// first is taken.
 fn names(home: &Home, to: &AgentName, at: Timestamp, id: MessageId) -> [PathBuf; 2] {
     let dir = home.messages(to);
     let time = at.strftime("%Y%m%d-%H%M%S").to_string();

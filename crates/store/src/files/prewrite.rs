@@ -75,8 +75,8 @@ mod unnamed {
     use std::os::fd::{AsRawFd, OwnedFd};
     use std::path::Path;
 
-    /// A file without a name, and the directory in which it can get one. The directory is kept open,
-    /// because its path may lead elsewhere by then.
+    /// A file without a name, and the directory in which it can get one. The directory is kept
+    /// open, because its path may lead elsewhere by then.
     #[derive(Debug)]
     pub(super) struct UnnamedFile {
         dir: OwnedFd,

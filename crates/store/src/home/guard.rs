@@ -1,11 +1,11 @@
 //! The rule for every directory of a home: it belongs to this user, is private, and is not a link.
-//! The directories above a home belong to this user or to root, and no other user can replace what is
-//! in them.
+//! The directories above a home belong to this user or to root, and no other user can replace what
+//! is in them.
 //!
-//! Because of this rule, no other user can change a path of a home between a check and its use. Paths
-//! are checked from the root of the file system downwards: once a directory is checked, no other user
-//! can replace it or what this user has in it. A path that does not exist is not checked, so it is
-//! checked when it is created, and nothing is read from it before.
+//! Because of this rule, no other user can change a path of a home between a check and its use.
+//! Paths are checked from the root of the file system downwards: once a directory is checked, no
+//! other user can replace it or what this user has in it. A path that does not exist is not
+//! checked, so it is checked when it is created, and nothing is read from it before.
 
 use crate::error::{Error, Result, io};
 use rustix::fs::{Mode, OFlags, Stat};
@@ -59,8 +59,8 @@ impl OwnDir {
     }
 }
 
-/// Open a directory that must belong to this user and must not be a link. Return `None` if it does not
-/// exist.
+/// Open a directory that must belong to this user and must not be a link. Return `None` if it does
+/// not exist.
 pub(super) fn open_own(path: &Path) -> Result<Option<OwnDir>> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let fd = match rustix::fs::open(path, flags, Mode::empty()) {
@@ -104,8 +104,8 @@ pub fn make_dirs(top: &Path, dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Make a directory and everything below it private. Refuse links, pipes, devices and files of other
-/// users, before anything is changed.
+/// Make a directory and everything below it private. Refuse links, pipes, devices and files of
+/// other users, before anything is changed.
 pub(super) fn make_tree_private(dir: &Path) -> Result<()> {
     for_each_dir(dir, &mut |_, _| Ok(()))?;
     for_each_dir(dir, &mut |path, opened| opened.make_private(path))
@@ -132,7 +132,8 @@ fn for_each_dir(dir: &Path, act: &mut dyn FnMut(&Path, &OwnDir) -> Result<()>) -
 }
 
 /// Check the parts of a home that exist: each belongs to this user and is not a link, and each
-/// directory is private. If the home itself is not private yet, no other user can write to its files.
+/// directory is private. If the home itself is not private yet, no other user can write to its
+/// files.
 pub(super) fn check_parts(root: &Path, opened: &OwnDir, names: &[&str]) -> Result<()> {
     for name in names {
         let path = root.join(name);
@@ -156,8 +157,8 @@ pub(super) fn check_parts(root: &Path, opened: &OwnDir, names: &[&str]) -> Resul
     Ok(())
 }
 
-/// Check the directories above `path`, as far as they exist. Links among them are followed, and must
-/// belong to this user or to root.
+/// Check the directories above `path`, as far as they exist. Links among them are followed, and
+/// must belong to this user or to root.
 pub(crate) fn check_above(path: &Path) -> Result<()> {
     walk_above(path, &mut |_| Ok(Walk::Stop))
 }
@@ -266,9 +267,9 @@ pub(super) fn is_secret(meta: &Metadata) -> bool {
     meta.uid() == this_user() && meta.mode() & OPEN_TO_OTHERS == 0
 }
 
-/// Return whether a user other than this one and root can write to a file or directory that is not a
-/// link. If it has an access control list, the mode's group bits are the list's mask: they say that a
-/// user or group in the list may write, not which one.
+/// Return whether a user other than this one and root can write to a file or directory that is not
+/// a link. If it has an access control list, the mode's group bits are the list's mask: they say
+/// that a user or group in the list may write, not which one.
 fn is_writable_by_others(path: &Path, mode: u32, gid: u32) -> bool {
     mode & WRITABLE_BY_ALL != 0
         || (mode & WRITABLE_BY_GROUP != 0 && (has_access_list(path) || !is_group_of_one(gid)))
@@ -350,8 +351,9 @@ fn mode_of(stat: &Stat) -> u32 {
     stat.st_mode.into()
 }
 
-/// Return the uid that root's files show in this process's user namespace. In an agent's sandbox root may
-/// be unmapped; its files then show the overflow uid, as do the files of every other unmapped user.
+/// Return the uid that root's files show in this process's user namespace. In an agent's sandbox
+/// root may be unmapped; its files then show the overflow uid, as do the files of every other
+/// unmapped user.
 fn root_uid() -> Option<u32> {
     // The kernel gives this directory to root, in every namespace.
     let proc = Path::new("/proc").metadata();

@@ -1,7 +1,7 @@
 //! Homes: directories with a journal and all its files.
 //!
-//! Owns the layout, and creates it private to its user. Checks every home that is opened, see `guard`
-//! and `origin`; never chooses which directory is the home.
+//! Owns the layout, and creates it private to its user. Checks every home that is opened, see
+//! `guard` and `origin`; never chooses which directory is the home.
 
 pub mod data_file;
 pub(crate) mod file_id;
@@ -61,8 +61,8 @@ pub struct Home {
 }
 
 impl Home {
-    /// Open a home that the person has named, or the default one. The directory need not exist; if it
-    /// does, it must be safe to use.
+    /// Open a home that the person has named, or the default one. The directory need not exist; if
+    /// it does, it must be safe to use.
     pub fn open(path: impl Into<PathBuf>, state: Option<&Path>) -> Result<Self> {
         let path = plain_path(&path.into())?;
         if !origin::is_project_dir(&path) {
@@ -90,8 +90,8 @@ impl Home {
         let Some(opened) = guard::open_own(&self.root)? else {
             return Ok(false);
         };
-        // Before it has a journal, others may read the directory. It becomes private when the home is
-        // created in it.
+        // Before it has a journal, others may read the directory. It becomes private when the home
+        // is created in it.
         match self.has_journal()? {
             true => opened.check_private(&self.root)?,
             false => opened.check_unshared(&self.root)?,

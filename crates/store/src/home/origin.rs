@@ -119,7 +119,8 @@ impl Home {
         id_in(self.root.file_name()?).map(|_| parent)
     }
 
-    /// Record the path of a project's home, so that the home is found again if the project is moved.
+    /// Record the path of a project's home, so that the home is found again if the project is
+    /// moved.
     pub(super) fn record(&self) -> Result<()> {
         let id = self.root.file_name().and_then(id_in);
         if let (Some(id), Some(dir), Some(state)) = (id, self.project_dir(), &self.state) {

@@ -1,7 +1,8 @@
 //! Bells: files that a writer touches after a commit, and that followers watch.
 //!
-//! A ring carries no data. Followers do not watch the database itself, because they would wake before
-//! the commit is visible. A lost ring delays a follower by one [`TICK`], and never costs a fact.
+//! A ring carries no data. Followers do not watch the database itself, because they would wake
+//! before the commit is visible. A lost ring delays a follower by one [`TICK`], and never costs a
+//! fact.
 
 use crate::error::{Error, Result, io};
 use crate::home::{Home, private_file};

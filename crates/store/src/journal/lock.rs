@@ -13,7 +13,8 @@ use std::path::PathBuf;
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// Length of the holder's record. It is fixed, so that a short record leaves nothing of a longer one.
+/// Length of the holder's record. It is fixed, so that a short record leaves nothing of a longer
+/// one.
 const HOLDER_RECORD_BYTES: usize = 64;
 /// Longest name of a command in the holder's record.
 const HOLDER_COMMAND_CHARS: usize = 32;

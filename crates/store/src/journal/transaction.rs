@@ -46,8 +46,8 @@ impl<'a> Transaction<'a> {
         self.head
     }
 
-    /// Run `decide`, which decides about `items` one by one, each on what those before it have left.
-    /// If one is denied, take back what was appended for the others.
+    /// Run `decide`, which decides about `items` one by one, each on what those before it have
+    /// left. If one is denied, take back what was appended for the others.
     pub(crate) fn undo_if_denied<T>(
         &mut self,
         items: usize,

@@ -1,7 +1,7 @@
 //! The write-ahead log of a journal: turned on, kept short, and extended before it is needed.
 //!
-//! SQLite maintains its WAL for processes that live on; most of ours end after one message. All work
-//! here is done before the first commit or after the acknowledgement, never in between.
+//! SQLite maintains its WAL for processes that live on; most of ours end after one message. All
+//! work here is done before the first commit or after the acknowledgement, never in between.
 
 use crate::error::{Error, Result, sqlite};
 use crate::home::{private, sync_dir};
@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Pages in the WAL after which a process that ends checkpoints it. The next process reads the whole
-/// WAL, and a message takes six pages.
+/// Pages in the WAL after which a process that ends checkpoints it. The next process reads the
+/// whole WAL, and a message takes six pages.
 const SHORT_WAL_FRAMES: u32 = 30;
 /// Pages in the WAL after which a process that goes on checkpoints it.
 const LONG_WAL_FRAMES: u32 = 2_000;
@@ -31,8 +31,8 @@ const EXTENSION_FRAMES: u32 = 64;
 const FRAME_BYTES: u64 = 4_120;
 
 impl Journal {
-    /// Turn the WAL on. SQLite needs a new database to itself for that and does not wait, but another
-    /// process may be opening it: retry until the timeout.
+    /// Turn the WAL on. SQLite needs a new database to itself for that and does not wait, but
+    /// another process may be opening it: retry until the timeout.
     pub(super) fn use_wal(&self) -> Result<()> {
         let path = self.home.journal();
         let deadline = Instant::now() + self.patience.0;
@@ -129,8 +129,8 @@ impl Journal {
             let length = wal.metadata().map_or(0, |meta| meta.len() / FRAME_BYTES);
             self.wal_frames_ready = u32::try_from(length).unwrap_or(u32::MAX);
             if self.wal_frames_ready < needed {
-                // No lock is needed, because zeros at the end disturb no process. A failure counts as
-                // done, so that a full disk is not tried again with every commit.
+                // No lock is needed, because zeros at the end disturb no process. A failure counts
+                // as done, so that a full disk is not tried again with every commit.
                 self.wal_frames_ready = frames + EXTENSION_FRAMES;
                 self.extend_wal_to(self.wal_frames_ready);
             }
@@ -138,9 +138,9 @@ impl Journal {
         Ok(())
     }
 
-    /// Overwrite the start of a WAL that is checkpointed completely, by changing a row. Otherwise the
-    /// next process could not tell, and would read all of it. The new value must differ from the old
-    /// one, or SQLite writes nothing.
+    /// Overwrite the start of a WAL that is checkpointed completely, by changing a row. Otherwise
+    /// the next process could not tell, and would read all of it. The new value must differ from
+    /// the old one, or SQLite writes nothing.
     fn restart_wal(&self) -> rusqlite::Result<()> {
         self.conn.execute_batch(
             "INSERT INTO home VALUES ('tidied', '1')
@@ -153,8 +153,9 @@ impl Journal {
         self.extend_wal_to(SHORT_WAL_FRAMES + SHORT_WAL_SPARE_FRAMES);
     }
 
-    /// Extend the WAL to a length with zeros, which SQLite ignores. To sync a commit that overwrites
-    /// them takes half the time of one that makes the file grow. If this fails, commits are slower.
+    /// Extend the WAL to a length with zeros, which SQLite ignores. To sync a commit that
+    /// overwrites them takes half the time of one that makes the file grow. If this fails, commits
+    /// are slower.
     fn extend_wal_to(&self, frames: u32) {
         let extend = || {
             // Append, because another process may be writing to the WAL.

@@ -125,8 +125,8 @@ pub fn in_group(leader: u32) -> Vec<u32> {
         .collect()
 }
 
-/// Return the visible processes that have one of these pipes open. This process and its children are
-/// left out: between fork and exec, a child has all of its parent's files open.
+/// Return the visible processes that have one of these pipes open. This process and its children
+/// are left out: between fork and exec, a child has all of its parent's files open.
 pub fn holders(pipes: &[u64]) -> Vec<u32> {
     if pipes.is_empty() {
         return Vec::new();

@@ -65,8 +65,8 @@ pub fn agent_in(home: &Home, ancestry: &[(u32, u64)]) -> Option<AgentName> {
         .find_map(|(pid, started)| agent_of(home, *pid, *started))
 }
 
-/// Return the agent in whose session a process runs, by its process session. This is fast, but misses
-/// descendants that have left the process session.
+/// Return the agent in whose session a process runs, by its process session. This is fast, but
+/// misses descendants that have left the process session.
 pub fn agent_of_session(home: &Home, leader: u32) -> Option<AgentName> {
     let (agent, started) = read(home, leader)?;
     (process::started(leader)? == started).then_some(agent)

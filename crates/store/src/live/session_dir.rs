@@ -255,8 +255,8 @@ pub struct NameLock {
 }
 
 impl Drop for NameLock {
-    /// Remove the directory of a name that never ran, after a failed start. A process that waits for
-    /// the lock sees that the file is gone, and creates a new one.
+    /// Remove the directory of a name that never ran, after a failed start. A process that waits
+    /// for the lock sees that the file is gone, and creates a new one.
     fn drop(&mut self) {
         let dir = self.dir.dir();
         let Ok(entries) = std::fs::read_dir(&dir) else {

@@ -107,8 +107,8 @@ impl Operation for Inject {
         let (now, agent) = (self.now, &self.agent);
         tx.record_expired(now, agent)?;
         tx.mark_uncertain(now, agent, &OpenOffers::Injected, inject::UNPRINTED)?;
-        // Load the messages before the offer is recorded: the offer ends the state `uncertain`, which
-        // marks a repeat.
+        // Load the messages before the offer is recorded: the offer ends the state `uncertain`,
+        // which marks a repeat.
         let pending = tx.views.pending(agent, now, Pending::MOST)?;
         let messages = inject::choose(pending);
         let ids: Vec<_> = messages

@@ -1,7 +1,7 @@
 //! Full-text search of messages, by an index in a database of its own.
 //!
-//! A send never touches the index: a search updates it first, and an idle writer does so in advance.
-//! The index can be deleted at any time.
+//! A send never touches the index: a search updates it first, and an idle writer does so in
+//! advance. The index can be deleted at any time.
 
 mod index;
 

@@ -22,8 +22,8 @@ pub struct Imported {
 }
 
 /// Read NDJSON into the journal, releasing the writers' lock every thousand facts. In an empty
-/// journal every fact keeps its seq; otherwise seqs are assigned in the order of the lines. The facts
-/// before a bad line are imported.
+/// journal every fact keeps its seq; otherwise seqs are assigned in the order of the lines. The
+/// facts before a bad line are imported.
 pub fn import(
     journal: &mut Journal,
     input: &mut dyn BufRead,

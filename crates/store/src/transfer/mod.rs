@@ -1,7 +1,7 @@
 //! Export and import: the journal as NDJSON, one fact a line, byte for byte.
 //!
-//! A body that is kept in a file precedes its fact, in lines of its own. An import is untrusted data:
-//! every line is checked, and nothing in it names a file.
+//! A body that is kept in a file precedes its fact, in lines of its own. An import is untrusted
+//! data: every line is checked, and nothing in it names a file.
 
 mod export;
 mod import;

@@ -66,9 +66,9 @@ impl Views<'_> {
     }
 
     /// Count the messages from one agent to another in the last minute that count towards the rate
-    /// limit, up to `most`. Ignore messages dated well after `now`: the clock was set back since they
-    /// were sent. A little after is usual, because senders take the time before they wait for the
-    /// writers' lock.
+    /// limit, up to `most`. Ignore messages dated well after `now`: the clock was set back since
+    /// they were sent. A little after is usual, because senders take the time before they wait for
+    /// the writers' lock.
     pub(crate) fn sent_in_last_minute(
         self,
         from: &AgentName,

@@ -1,4 +1,5 @@
-//! The set-up of measurements: sessions, windows, limits, other programs, and the cores they run on.
+//! The set-up of measurements: sessions, windows, limits, other programs, and the cores they run
+//! on.
 
 pub(crate) mod limit;
 pub(crate) mod peer;

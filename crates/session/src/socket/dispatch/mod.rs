@@ -159,8 +159,8 @@ async fn why(shared: &Shared, id: IdPrefix, sink: Sink) {
     }
 }
 
-/// Return the request for a hook event. The connection keeps the offer that the hook is given, until
-/// the hook confirms that it has passed the mail on.
+/// Return the request for a hook event. The connection keeps the offer that the hook is given,
+/// until the hook confirms that it has passed the mail on.
 fn hook_event(outbox: Rc<Outbox>, hook: method::HookEvent, sink: Sink) -> StateRequest {
     let reply = Box::new(move |hooked: method::Hooked| {
         outbox.set_hook_offer(hooked.offer);

@@ -57,7 +57,8 @@ impl Sink {
         Self::new(id, Target::Outbox(outbox.clone()))
     }
 
-    /// Create a sink for an answer within a batch, and a receiver that completes once it is answered.
+    /// Create a sink for an answer within a batch, and a receiver that completes once it is
+    /// answered.
     pub(super) fn within(id: Option<Id>, batch: &Rc<Batch>) -> (Self, oneshot::Receiver<()>) {
         Self::new(id, Target::Batch(batch.clone()))
     }

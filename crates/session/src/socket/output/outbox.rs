@@ -54,7 +54,8 @@ impl Outbox {
         }
     }
 
-    /// Queue a response. Requesters wait for room before the next request, see [`Self::wait_for_room`].
+    /// Queue a response. Requesters wait for room before the next request, see
+    /// [`Self::wait_for_room`].
     pub(crate) fn push(&self, response: &[u8]) {
         self.state.borrow_mut().queue.push(response);
         self.filled.notify_one();

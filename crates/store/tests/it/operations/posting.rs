@@ -58,8 +58,8 @@ fn messages_dated_in_the_future_do_not_count_towards_the_rate_limit() {
     assert!(is_cut(at(0)));
 }
 
-/// Concurrent senders read the time before they wait for the lock, so the last to write may have the
-/// earliest time.
+/// Concurrent senders read the time before they wait for the lock, so the last to write may have
+/// the earliest time.
 #[test]
 fn a_storm_of_concurrent_senders_is_not_hidden_by_their_order() {
     let home = TempHome::new();
