@@ -30,7 +30,7 @@ fn main() -> ExitCode {
     }
     match words.get(1).and_then(|word| word.to_str()) {
         Some(host::start::SESSION_ARGUMENT) => return ended(host::main()),
-        Some(loop_::RUNNER) => return ended(run_loop()),
+        Some(loop_::RUNNER_ARGUMENT) => return ended(run_loop()),
         Some(attach::GUARDIAN_ARGUMENT) => return attach::run_guardian(&words),
         _ => {}
     }

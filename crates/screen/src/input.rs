@@ -6,7 +6,7 @@ const ESC: u8 = 0x1b;
 const PASTE_BEGINS: &[u8] = b"\x1b[200~";
 const PASTE_ENDS: &[u8] = b"\x1b[201~";
 /// Caps Lock and Num Lock, which do not make another key.
-const LOCKS: u32 = 64 | 128;
+const LOCK_MODIFIERS: u32 = 64 | 128;
 /// Value of a key event's type when the key is released.
 const RELEASE_EVENT: u32 = 3;
 
@@ -120,7 +120,7 @@ fn xterm_key(parameters: &str) -> Token {
 }
 
 fn key(code: u32, modifiers: u32) -> Token {
-    let modifiers = modifiers.saturating_sub(1) & !LOCKS;
+    let modifiers = modifiers.saturating_sub(1) & !LOCK_MODIFIERS;
     Token::Key { code, modifiers }
 }
 

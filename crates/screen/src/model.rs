@@ -135,7 +135,7 @@ impl Screen {
 
 /// Return a colour as the program has set it, or xterm's default on a dark background.
 fn color(set: &Colors, index: usize) -> Rgb {
-    const NAMED: [u32; 16] = [
+    const NAMED_COLORS: [u32; 16] = [
         0x00_0000, 0xcd_0000, 0x00_cd00, 0xcd_cd00, 0x00_00ee, 0xcd_00cd, 0x00_cdcd, 0xe5_e5e5,
         0x7f_7f7f, 0xff_0000, 0x00_ff00, 0xff_ff00, 0x5c_5cff, 0xff_00ff, 0x00_ffff, 0xff_ffff,
     ];
@@ -145,7 +145,7 @@ fn color(set: &Colors, index: usize) -> Rgb {
     let cube = |step: usize| if step == 0 { 0 } else { 55 + 40 * step as u8 };
     match index {
         0..16 => {
-            let [_, r, g, b] = NAMED[index].to_be_bytes();
+            let [_, r, g, b] = NAMED_COLORS[index].to_be_bytes();
             Rgb { r, g, b }
         }
         16..232 => {

@@ -222,7 +222,7 @@ fn assert_inbox_agrees(journal: &mut Journal, mail: &Mail, agent: &AgentName, no
         "pending for {agent} at {now}"
     );
     // Long lists are read in part.
-    let first = &pending[..pending.len().min(Pending::MOST)];
+    let first = &pending[..pending.len().min(Pending::MAX_MESSAGES)];
     let is_long = first
         .iter()
         .any(|l| l.message.envelope.body.bytes() > 1_000);

@@ -6,7 +6,7 @@ use super::tool::{Given, USUAL_WAIT};
 use super::{Reply, server};
 use crate::context::{Context, GlobalOptions, agent_name};
 use posthaste_core::{AgentName, IdPrefix};
-use posthaste_store::bell::{TICK, Watch};
+use posthaste_store::bell::{BELL_CHECK_INTERVAL, Watch};
 use posthaste_store::report::{Report, Result};
 use std::sync::Arc;
 use std::time::Duration;
@@ -86,7 +86,7 @@ pub(super) async fn wait(said: &Arc<GlobalOptions>, given: Given, me: AgentName)
             return Ok(format!("No message within {seconds} s").into());
         }
         // The interval covers a writer that was killed before it rang, and a script, which cannot ring.
-        let tick = (Instant::now() + TICK).min(deadline);
+        let tick = (Instant::now() + BELL_CHECK_INTERVAL).min(deadline);
         let _ = timeout_at(tick, rung.notified()).await;
     }
 }

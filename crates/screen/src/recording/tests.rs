@@ -1,3 +1,5 @@
+//! Tests of the recorder and the reader together.
+
 use super::recorder::BUFFER_BYTES;
 use super::*;
 use crate::{QueryFilter, Screen, Size};

@@ -22,32 +22,33 @@ use alacritty_terminal::vte::ansi::{CharsetIndex, CursorShape, KeyboardModes, St
 use pen::{Links, Pen, alike, untouched};
 use std::io::Write;
 
-pub(crate) const BEGIN: &[u8] = b"\x1b[?2026h";
-pub(crate) const END: &[u8] = b"\x1b[?2026l";
+pub(crate) const BEGIN_UPDATE: &[u8] = b"\x1b[?2026h";
+pub(crate) const END_UPDATE: &[u8] = b"\x1b[?2026l";
 
 /// Bring the terminal from any state to a known one: a soft reset, then each setting, because
 /// terminals differ in what a soft reset covers. Moves the cursor.
-pub(crate) const RESET: &[u8] = b"\x1b[!p\
+pub(crate) const RESET_MODES: &[u8] = b"\x1b[!p\
     \x1b[?1;5;6;9;25;69;1000;1002;1003;1004;1005;1006;1015;2004l\x1b[?7h\x1b[4;20l\x1b>\
     \x1b[<99u\x1b[=0u\x1b[>4;0m\x1b[?5W\x1b[r";
 
 /// Plain writing from the top left of an empty screen. Does not "erase all", which clears the
 /// scrollback in some terminals.
-pub(crate) const BLANK: &[u8] = b"\x1b(B\x1b)B\x1b*B\x1b+B\x0f\x1b]8;;\x1b\\\x1b[m\x1b[H\x1b[J";
+pub(crate) const CLEAR_SCREEN: &[u8] =
+    b"\x1b(B\x1b)B\x1b*B\x1b+B\x0f\x1b]8;;\x1b\\\x1b[m\x1b[H\x1b[J";
 
-const MAIN: &[u8] = b"\x1b[?1049l";
-pub(crate) const ALTERNATE: &[u8] = b"\x1b[?1049h";
+const SHOW_MAIN: &[u8] = b"\x1b[?1049l";
+pub(crate) const SHOW_ALTERNATE: &[u8] = b"\x1b[?1049h";
 
 /// Undo a program's changes to a person's own terminal, except the title, which its owner restores.
 /// The cursor stays, or returns to its position before the alternate screen: sequences that move it
 /// are between saving and restoring. A restored origin mode is harmless because the margins are
 /// reset by then.
-const LEAVE: &[u8] = b"\x1b[?2026l\x1b[<99u\x1b[=0u\x1b7\x1b[?6;69l\x1b[r\x1b8\x1b[?1049l\
+const LEAVE_SEQUENCE: &[u8] = b"\x1b[?2026l\x1b[<99u\x1b[=0u\x1b7\x1b[?6;69l\x1b[r\x1b8\x1b[?1049l\
     \x1b[<99u\x1b[=0u\x1b[>4;0m\x1b[?1;5;9;1000;1002;1003;1004;1005;1006;1015;2004l\x1b[?7;25h\
     \x1b[4;20l\x1b>\x1b(B\x1b)B\x1b*B\x1b+B\x0f\x1b]8;;\x1b\\\x1b[0 q\x1b[m";
 
 /// Modes that are off until a program sets them.
-const MODES: [(TermMode, usize); 9] = [
+const OFF_BY_DEFAULT_MODES: [(TermMode, usize); 9] = [
     (TermMode::APP_CURSOR, 1),
     (TermMode::MOUSE_REPORT_CLICK, 1000),
     (TermMode::MOUSE_DRAG, 1002),
@@ -61,7 +62,7 @@ const MODES: [(TermMode, usize); 9] = [
 
 /// Return the bytes that give a terminal back to its person.
 pub fn leave_sequence() -> &'static [u8] {
-    LEAVE
+    LEAVE_SEQUENCE
 }
 
 /// Make a terminal of the same size show this screen, ready for the raw output that follows. Does
@@ -69,14 +70,14 @@ pub fn leave_sequence() -> &'static [u8] {
 pub fn redraw(screen: &Screen) -> Vec<u8> {
     let emulator = screen.emulator();
     let mut out = Vec::with_capacity(4096);
-    out.extend_from_slice(BEGIN);
-    out.extend_from_slice(MAIN);
-    out.extend_from_slice(RESET);
-    out.extend_from_slice(BLANK);
+    out.extend_from_slice(BEGIN_UPDATE);
+    out.extend_from_slice(SHOW_MAIN);
+    out.extend_from_slice(RESET_MODES);
+    out.extend_from_slice(CLEAR_SCREEN);
     if let Some(behind) = &emulator.behind {
         out.extend_from_slice(behind);
-        out.extend_from_slice(ALTERNATE);
-        out.extend_from_slice(BLANK);
+        out.extend_from_slice(SHOW_ALTERNATE);
+        out.extend_from_slice(CLEAR_SCREEN);
     }
     canvas(&mut out, emulator.term.grid());
     title(&mut out, screen);
@@ -84,7 +85,7 @@ pub fn redraw(screen: &Screen) -> Vec<u8> {
     keys(&mut out, &emulator.keys, emulator.key_flags());
     tabs(&mut out, emulator);
     finish(&mut out, emulator);
-    out.extend_from_slice(END);
+    out.extend_from_slice(END_UPDATE);
     out
 }
 
@@ -184,7 +185,7 @@ fn title(out: &mut Vec<u8>, screen: &Screen) {
     }
 }
 
-/// Set the modes that affect keys, mouse and cursor, starting from [`RESET`].
+/// Set the modes that affect keys, mouse and cursor, starting from [`RESET_MODES`].
 pub(crate) fn modes(out: &mut Vec<u8>, emulator: &Emulator) {
     let mode = emulator.mode();
     let extra = emulator.extra;
@@ -193,7 +194,7 @@ pub(crate) fn modes(out: &mut Vec<u8>, emulator: &Emulator) {
         (extra.press_mouse, 9),
         (extra.decimal_mouse, 1015),
     ];
-    let known = MODES
+    let known = OFF_BY_DEFAULT_MODES
         .iter()
         .map(|&(flag, code)| (mode.contains(flag), code));
     let set = known.chain(extras).filter(|&(on, _)| on);

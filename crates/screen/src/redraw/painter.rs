@@ -5,7 +5,9 @@
 //! afterwards, and never sends a line break.
 
 use super::pen::{Links, Pen};
-use super::{ALTERNATE, BEGIN, BLANK, END, RESET, goto, keys, modes, used};
+use super::{
+    BEGIN_UPDATE, CLEAR_SCREEN, END_UPDATE, RESET_MODES, SHOW_ALTERNATE, goto, keys, modes, used,
+};
 use crate::Size;
 use crate::model::Screen;
 use alacritty_terminal::index::Line;
@@ -43,10 +45,10 @@ impl Painter {
         if self.rows.is_empty() {
             // The alternate screen comes first, so that the terminal saves the person's cursor
             // position.
-            out.extend_from_slice(ALTERNATE);
-            out.extend_from_slice(RESET);
+            out.extend_from_slice(SHOW_ALTERNATE);
+            out.extend_from_slice(RESET_MODES);
             out.extend_from_slice(b"\x1b[?7l");
-            out.extend_from_slice(BLANK);
+            out.extend_from_slice(CLEAR_SCREEN);
             self.rows = vec![Vec::new(); usize::from(self.size.rows)];
             self.modes.clear();
         }
@@ -58,8 +60,8 @@ impl Painter {
         if !out.is_empty() || cursor != self.cursor {
             goto(&mut out, cursor.0, cursor.1);
             self.cursor = cursor;
-            out.splice(..0, BEGIN.iter().copied());
-            out.extend_from_slice(END);
+            out.splice(..0, BEGIN_UPDATE.iter().copied());
+            out.extend_from_slice(END_UPDATE);
         }
         out
     }

@@ -20,7 +20,7 @@ const BACKGROUND: Color = Color::Named(NamedColor::Background);
 
 /// Code that sets each flag. Underlines other than the plain one use the form with colons, which a
 /// terminal ignores if it does not know it.
-const CODES: [(Flags, &str); 11] = [
+const STYLE_CODES: [(Flags, &str); 11] = [
     (Flags::BOLD, "1"),
     (Flags::DIM, "2"),
     (Flags::ITALIC, "3"),
@@ -42,7 +42,7 @@ struct Style {
     underline: Option<Color>,
 }
 
-const PLAIN: Style = Style {
+const PLAIN_STYLE: Style = Style {
     fg: FOREGROUND,
     bg: BACKGROUND,
     shapes: Flags::empty(),
@@ -79,7 +79,7 @@ impl Pen {
     /// Create a pen for a terminal with default colours.
     pub(crate) fn plain(links: Links) -> Self {
         Self {
-            style: PLAIN,
+            style: PLAIN_STYLE,
             link: None,
             links,
         }
@@ -185,18 +185,18 @@ fn open_link(out: &mut Vec<u8>, link: Option<&Hyperlink>) {
 /// a reset.
 fn change(out: &mut Vec<u8>, was: &Style, now: &Style) {
     out.extend_from_slice(b"\x1b[");
-    if *now == PLAIN {
+    if *now == PLAIN_STYLE {
         out.push(b'm');
         return;
     }
     let mut base = *was;
     if !now.shapes.contains(was.shapes) {
-        base = PLAIN;
+        base = PLAIN_STYLE;
         out.extend_from_slice(b"0;");
     }
     let added = now.shapes.difference(base.shapes);
     if !added.is_empty() {
-        for (shape, code) in CODES {
+        for (shape, code) in STYLE_CODES {
             if added.contains(shape) {
                 out.extend_from_slice(code.as_bytes());
                 out.push(b';');

@@ -1,3 +1,5 @@
+//! Tests that a redraw restores a screen, whatever the terminal showed before.
+
 use super::*;
 use crate::test_output::{Likeness, state, stream};
 use crate::{Painter, Size};

@@ -16,13 +16,13 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The harness that works for any command.
-pub const GENERIC: &str = "generic";
+pub const GENERIC_HARNESS: &str = "generic";
 
 const BUILT_IN: [(&str, &str); 5] = [
     ("claude", include_str!("../../harness/claude.toml")),
     ("codex", include_str!("../../harness/codex.toml")),
     ("gemini", include_str!("../../harness/gemini.toml")),
-    (GENERIC, include_str!("../../harness/generic.toml")),
+    (GENERIC_HARNESS, include_str!("../../harness/generic.toml")),
     ("opencode", include_str!("../../harness/opencode.toml")),
 ];
 const MAX_MANIFEST_BYTES: u64 = 64 << 10;
@@ -163,7 +163,7 @@ impl Catalogue {
         let of_files = self.entries.iter().filter(|e| e.origin != Origin::BuiltIn);
         let built_in = self.entries.iter().filter(|e| e.origin == Origin::BuiltIn);
         let mut all = of_files.chain(built_in);
-        all.find(fits).map_or(GENERIC, |entry| &entry.name)
+        all.find(fits).map_or(GENERIC_HARNESS, |entry| &entry.name)
     }
 
     pub fn take(self, name: &str) -> Result<Manifest> {
@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn status_rows_apply_to_the_harness_that_they_name() {
-        let rows = [("codex".to_owned(), 3), (GENERIC.to_owned(), 2)];
+        let rows = [("codex".to_owned(), 3), (GENERIC_HARNESS.to_owned(), 2)];
         let check = |name: &str, want: Option<usize>| {
             let mut catalogue = Catalogue::built_in();
             catalogue.apply(&rows.clone().into());
@@ -259,7 +259,7 @@ mod tests {
         };
         check("codex", Some(3));
         check("claude", Some(0));
-        check(GENERIC, None);
+        check(GENERIC_HARNESS, None);
     }
 
     const HEAD: &str = "name = \"x\"\ndescription = \"d\"\n";
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn omitted_keys_have_the_generic_values() {
-        let generic = Catalogue::built_in().take(GENERIC).unwrap();
+        let generic = Catalogue::built_in().take(GENERIC_HARNESS).unwrap();
         assert_eq!(generic, Manifest::generic());
         let mut minimal = parsed("").unwrap();
         assert!(!minimal.looks() && !minimal.knows_dialogs());
@@ -279,7 +279,10 @@ mod tests {
         assert_eq!(minimal, generic);
         // A printed manifest parses to the same manifest.
         let shown = toml::to_string(&generic).unwrap();
-        assert_eq!(parse(GENERIC, &shown, &Origin::BuiltIn).unwrap(), generic);
+        assert_eq!(
+            parse(GENERIC_HARNESS, &shown, &Origin::BuiltIn).unwrap(),
+            generic
+        );
     }
 
     #[test]

@@ -8,7 +8,7 @@ pub mod installed;
 mod tests;
 pub mod trial;
 
-pub use catalogue::{Catalogue, GENERIC, StatusRows};
+pub use catalogue::{Catalogue, GENERIC_HARNESS, StatusRows};
 
 use posthaste_core::harness::Manifest;
 use posthaste_core::text;

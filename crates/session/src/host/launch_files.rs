@@ -149,7 +149,7 @@ impl PreparedLaunch {
     }
 }
 
-/// The user's own settings in place of which the program gets a file of ours.
+/// The user's settings that a file of ours replaces for this program.
 #[derive(Debug)]
 enum UserSettings {
     /// A path or JSON, given by the flag or variable `source`.

@@ -22,7 +22,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
 
 /// The environment variable with the log filter.
-pub(crate) const VARIABLE: &str = "PH_LOG";
+pub(crate) const LOG_VARIABLE: &str = "PH_LOG";
 
 /// Target of lines about the start and the end of the session, and about its home.
 pub(crate) const SESSION: &str = "ph::session";
@@ -37,17 +37,17 @@ pub(crate) const MAIL: &str = "ph::mail";
 const TARGETS: [&str; 5] = [SESSION, DELIVERY, HOOKS, VIEWERS, MAIL];
 
 /// Size at which the log is renamed to `log.1`.
-const MAX_BYTES: u64 = 1 << 20;
-/// A log that cannot be renamed may grow to this many times [`MAX_BYTES`]. Then it is emptied.
-const MAX_OVERRUN: u64 = 2;
+const MAX_LOG_BYTES: u64 = 1 << 20;
+/// A log that cannot be renamed may grow to this many times [`MAX_LOG_BYTES`]. Then it is emptied.
+const MAX_LOG_OVERRUN: u64 = 2;
 const MAX_LINE_CHARS: usize = 2_000;
 /// Maximum number of message ids in one line.
-const MAX_IDS: usize = 100;
+const MAX_LOGGED_IDS: usize = 100;
 
 /// Start logging to standard error, filtered by `PH_LOG`.
 pub(crate) fn start() -> Arc<Log> {
     let log = Arc::new(Log::default());
-    let (filter, trouble) = match filter(std::env::var_os(VARIABLE).as_deref()) {
+    let (filter, trouble) = match filter(std::env::var_os(LOG_VARIABLE).as_deref()) {
         Ok(filter) => (filter, None),
         Err(trouble) => (default_filter(), Some(trouble)),
     };
@@ -76,7 +76,7 @@ fn filter(value: Option<&OsStr>) -> Result<Targets, String> {
     };
     let invalid = |why: &dyn fmt::Display| {
         let value = text::one_line(&value.to_string_lossy(), 80);
-        format!("{VARIABLE}={value} is invalid: {why}")
+        format!("{LOG_VARIABLE}={value} is invalid: {why}")
     };
     let directives = value.to_str().ok_or_else(|| invalid(&"it is not UTF-8"))?;
     let filter: Targets = directives.parse().map_err(|error| invalid(&error))?;
@@ -108,13 +108,13 @@ pub(crate) struct Ids<'a>(pub(crate) &'a [MessageId]);
 
 impl fmt::Display for Ids<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, id) in self.0.iter().take(MAX_IDS).enumerate() {
+        for (index, id) in self.0.iter().take(MAX_LOGGED_IDS).enumerate() {
             if index > 0 {
                 f.write_char(',')?;
             }
             f.write_str(&id.id8())?;
         }
-        match self.0.len().saturating_sub(MAX_IDS) {
+        match self.0.len().saturating_sub(MAX_LOGGED_IDS) {
             0 => Ok(()),
             more => write!(f, " and {more} more"),
         }
@@ -159,7 +159,7 @@ impl Log {
         let file = LogFile {
             path: dir.log_file(),
             file: dir.log()?,
-            max_bytes: MAX_BYTES,
+            max_bytes: MAX_LOG_BYTES,
         };
         let _ = rustix::stdio::dup2_stderr(&file.file);
         if let Ok(mut kept) = self.file.lock() {
@@ -215,7 +215,7 @@ impl LogFile {
         if self.rotate().is_ok() {
             return true;
         }
-        if size > self.max_bytes * MAX_OVERRUN {
+        if size > self.max_bytes * MAX_LOG_OVERRUN {
             let _ = self.file.set_len(0);
         }
         false
@@ -311,7 +311,7 @@ mod tests {
                 assert!(!write(&mut log, "123456789\n"), "it was rotated");
                 largest = largest.max(log.file.metadata().unwrap().len());
             }
-            assert_eq!(largest, MAX * MAX_OVERRUN);
+            assert_eq!(largest, MAX * MAX_LOG_OVERRUN);
             assert!(!dir.path().join("log.1").exists());
         };
         check(&|dir| fs::remove_dir_all(dir).unwrap());

@@ -31,8 +31,8 @@ use tracing::{error, info};
 /// Maximum number of requests that wait for the owner of the state. A sender that finds the queue
 /// full waits for room.
 const REQUEST_QUEUE_LENGTH: usize = 256;
-/// How long a session that ends waits for a viewer that is expected, and for connections that still
-/// receive output.
+/// Timeout at the end of a session for an expected viewer, and for connections that still receive
+/// output.
 pub(super) const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How often to check whether connections have ended.
 const CLOSE_POLL_INTERVAL: Duration = Duration::from_millis(5);

@@ -29,7 +29,7 @@ use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 /// The route of receipts for mail in a prompt.
-const ROUTE: &str = "prompt";
+const PROMPT_ROUTE: &str = "prompt";
 const PROMPT_WRITTEN_EVIDENCE: &str = "in a prompt that was written completely to the agent";
 
 /// The agent's command, variables and files.
@@ -227,7 +227,7 @@ impl Runner {
             return Ok(Vec::new());
         }
         let report = offer::OfferReport::Offering {
-            route: ROUTE.to_owned(),
+            route: PROMPT_ROUTE.to_owned(),
             repeats: prompt.repeats.clone(),
         };
         let record = record_delivery(&self.agent, prompt.mail.clone(), report);
@@ -272,7 +272,7 @@ impl PromptMail<'_> {
         let ids = std::mem::take(&mut self.offered);
         let report = offer::OfferReport::Offered {
             proof_awaited: false,
-            route: ROUTE.to_owned(),
+            route: PROMPT_ROUTE.to_owned(),
             evidence: PROMPT_WRITTEN_EVIDENCE.to_owned(),
         };
         if !ids.is_empty() {

@@ -10,8 +10,8 @@ use unicode_width::UnicodeWidthChar;
 
 /// Longer lines are not parsed.
 const MAX_LINE_BYTES: usize = 4 << 20;
-const DIM: &str = "\x1b[2m";
-const PLAIN: &str = "\x1b[0m";
+const DIM_STYLE: &str = "\x1b[2m";
+const PLAIN_STYLE: &str = "\x1b[0m";
 
 /// Renders the output of one agent, in pieces of any size.
 #[derive(Debug, Default)]
@@ -178,7 +178,7 @@ fn field<'a>(value: &'a Value, name: &str) -> &'a str {
 fn push_note(shown: &mut Vec<u8>, note: &str, width: usize) {
     let line = text::one_line(note, width.max(1));
     let line = cut(&line, width);
-    shown.extend_from_slice(format!("{DIM}{line}{PLAIN}\r\n").as_bytes());
+    shown.extend_from_slice(format!("{DIM_STYLE}{line}{PLAIN_STYLE}\r\n").as_bytes());
 }
 
 /// Return the beginning of a line that fits into `width` columns.
@@ -211,7 +211,9 @@ mod tests {
             all.push(String::from_utf8(shown).unwrap());
         }
         assert!(all.iter().all(|shown| *shown == all[0]), "{all:?}");
-        all.remove(0).replace(DIM, "").replace(PLAIN, "")
+        all.remove(0)
+            .replace(DIM_STYLE, "")
+            .replace(PLAIN_STYLE, "")
     }
 
     #[test]
@@ -273,8 +275,8 @@ mod tests {
             "{\"cut\": ",
         ] {
             assert_eq!(
-                shown(output, 80).replace(DIM, ""),
-                output.replace(PLAIN, "")
+                shown(output, 80).replace(DIM_STYLE, ""),
+                output.replace(PLAIN_STYLE, "")
             );
         }
         let long = format!("{{\"type\":\"{}\"}}\nafter\n", "x".repeat(MAX_LINE_BYTES));

@@ -22,4 +22,4 @@ pub use runner::main;
 pub use status::story_lines;
 
 /// The first argument that makes this program a loop's runner instead of a command.
-pub const RUNNER: &str = "__loop";
+pub const RUNNER_ARGUMENT: &str = "__loop";

@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 /// Timeout for the session to answer that it runs.
 const SESSION_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Run a loop. Called in the process that a session starts with [`super::RUNNER`].
+/// Run a loop. Called in the process that a session starts with [`super::RUNNER_ARGUMENT`].
 pub fn main(home: Home, patience: Patience) -> Result<ExitCode> {
     let mut runner = Runner::open(home, patience)?;
     let result = runner.run();

@@ -13,7 +13,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 /// Maximum interval between checks of the journal, in case a ring of the bell is missed.
-pub(super) const CHECK_INTERVAL: Duration = bell::TICK;
+pub(super) const CHECK_INTERVAL: Duration = bell::BELL_CHECK_INTERVAL;
 
 /// The signals that have arrived since the last call of [`WakeupSources::take_signals`].
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]

@@ -31,7 +31,7 @@ const REMOVED_VARIABLES: [&str; 11] = [
     // Belongs to the loop in which the session may have been started.
     "PH_ITERATION",
     // Configures the session's log: hooks of the program would log to the agent's screen.
-    crate::host::log::VARIABLE,
+    crate::host::log::LOG_VARIABLE,
     // Marks a process that asks a mail script; the program is not one.
     posthaste_provider::recursion_guard::CALLERS_VARIABLE,
 ];
@@ -56,7 +56,7 @@ pub(crate) fn spawn(
         .map_err(|error| no_terminal(&error))?;
     let runner = launch_files::ph_path();
     let (program, args) = match launch.is_loop() {
-        true => (&runner, vec![crate::loop_::RUNNER.to_owned()]),
+        true => (&runner, vec![crate::loop_::RUNNER_ARGUMENT.to_owned()]),
         false => (program, prepared.args.clone()),
     };
     let mut command = pty_process::Command::new(program)

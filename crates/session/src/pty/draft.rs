@@ -36,8 +36,8 @@ pub(crate) enum LineFeed {
     Breaks,
 }
 
-const ENTER: u32 = 13;
-const KEYPAD_ENTER: u32 = 57_414;
+const ENTER_CODE: u32 = 13;
+const KEYPAD_ENTER_CODE: u32 = 57_414;
 /// Longer sequences are not keys.
 const MAX_SEQUENCE_BYTES: usize = 256;
 
@@ -73,7 +73,7 @@ impl DraftTracker {
             Token::Byte(b'\n') if submits => self.line = Line::Empty,
             Token::Byte(byte) => self.key(byte),
             Token::Key {
-                code: ENTER | KEYPAD_ENTER,
+                code: ENTER_CODE | KEYPAD_ENTER_CODE,
                 modifiers: 0,
             } => self.line = Line::Empty,
             Token::PasteBegins => {

@@ -18,7 +18,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 
 /// How many inputs may wait. If the queue is full, a client waits; replies to the program's
 /// terminal queries are dropped, because the program does not read them.
-const QUEUE_LENGTH: usize = 64;
+const INPUT_QUEUE_LENGTH: usize = 64;
 
 /// How many bytes may wait. A larger input waits until the queue is empty.
 const MAX_QUEUED_BYTES: u32 = 1 << 20;
@@ -38,8 +38,8 @@ pub(crate) enum KeyboardInput {
     /// Keys of the session itself, such as an interrupt.
     Bytes(Vec<u8>),
     Lease(LeaseRequest),
-    /// Reset the draft, because the screen shows an empty input box. Ignored if `key_inputs` is no
-    /// longer this number.
+    /// Reset the draft, because the screen shows an empty input box. Ignored if `key_inputs` has
+    /// changed since it had this value.
     ResetDraft(u64),
 }
 
@@ -110,7 +110,7 @@ impl Keyboard {
         typing: watch::Sender<TypingState>,
         activity: Rc<OutputActivity>,
     ) -> (Self, impl Future<Output = ()>) {
-        let (queue, inputs) = mpsc::channel(QUEUE_LENGTH);
+        let (queue, inputs) = mpsc::channel(INPUT_QUEUE_LENGTH);
         let free_bytes = Arc::new(Semaphore::new(MAX_QUEUED_BYTES as usize));
         let writer = write(pty.clone(), inputs, typing, activity);
         let keyboard = Self {

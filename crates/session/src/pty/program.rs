@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 /// A longer record of the program is ignored.
 const MAX_RECORD_BYTES: u64 = 64 << 10;
-/// How often the record of another process than the session's child is looked for.
+/// Interval between searches for the record of a process other than the session's child.
 const SEARCH_INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Default)]

@@ -28,9 +28,9 @@ use tokio::task::JoinHandle as Task;
 use tracing::{info, warn};
 
 /// Number of messages that one query of the journal looks up.
-const LOOKUP_PAGE: usize = 100;
-const MIN_PAUSE: Duration = Duration::from_millis(50);
-const MAX_PAUSE: Duration = Duration::from_secs(24 * 3_600);
+const LOOKUP_PAGE_MESSAGES: usize = 100;
+const MIN_CHECK_PAUSE: Duration = Duration::from_millis(50);
+const MAX_CHECK_PAUSE: Duration = Duration::from_secs(24 * 3_600);
 /// Longest pause after failed calls, unless the configured pause is longer.
 const MAX_RETRY_PAUSE: Duration = Duration::from_secs(60);
 /// How often to try to mark a message as read in the script, once per check.
@@ -107,7 +107,7 @@ impl ScriptMail {
         let sync = MailSync {
             shared,
             script: settings.path.clone(),
-            tick: settings.tick.clamp(MIN_PAUSE, MAX_PAUSE),
+            tick: settings.tick.clamp(MIN_CHECK_PAUSE, MAX_CHECK_PAUSE),
             calls,
             mark_attempts: BTreeMap::new(),
             remark: None,
@@ -215,7 +215,7 @@ impl MailSync {
         let mut odd = odd.into_iter().next();
         let mut done = Vec::new();
         let mut remark = None;
-        for page in listed.chunks(LOOKUP_PAGE) {
+        for page in listed.chunks(LOOKUP_PAGE_MESSAGES) {
             let plan = match self.sort(page.to_vec()).await {
                 Ok(plan) => plan,
                 Err(error) => return Checked::Failed(error.to_string()),

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// Maximum number of transcripts that are followed. The transcript of a cleared conversation may
 /// still contain a proof.
-const MAX_FILES: usize = 4;
+const MAX_FOLLOWED_FILES: usize = 4;
 /// Maximum number of bytes of a file that are held in memory at once.
 const MAX_READ_BYTES: u64 = 4 << 20;
 /// Maximum number of bytes of prompts after which a read stops. The next read continues there.
@@ -53,7 +53,7 @@ impl Transcripts {
         if self.files.iter().any(|file| file.path == path) {
             return;
         }
-        if self.files.len() == MAX_FILES {
+        if self.files.len() == MAX_FOLLOWED_FILES {
             self.files.remove(0);
         }
         let mut file = FollowedFile {

@@ -30,7 +30,7 @@ const FIRST_LINE_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_SILENT_CONNECTIONS: usize = 1_024;
 const CROWDED_FIRST_LINE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How many silent connections are closed if no descriptor is free.
-const SHED_AT_ONCE: usize = 64;
+const SHED_CONNECTIONS: usize = 64;
 
 /// Accepts connections for as long as the session lives.
 pub(crate) async fn accept(shared: Rc<Shared>, listener: UnixListener) {
@@ -45,7 +45,7 @@ pub(crate) async fn accept(shared: Rc<Shared>, listener: UnixListener) {
             }
             Err(error) => {
                 warn!(target: log::VIEWERS, "cannot accept a connection: {error}");
-                shed_silent(&shared, SHED_AT_ONCE);
+                shed_silent(&shared, SHED_CONNECTIONS);
                 tokio::time::sleep(NO_DESCRIPTORS_DELAY).await;
             }
         }
@@ -151,7 +151,7 @@ async fn serve_requests(
                 continue;
             }
             InputLine::NoRoom => {
-                let busy = Failure::internal("too much is being sent to this session at once");
+                let busy = Failure::internal("the input buffers of this session are full");
                 outbox.push(&rpc::refusal(&Id::null(), &busy));
                 return RequestsEnd::Closed;
             }

@@ -19,7 +19,7 @@ use tokio::net::UnixListener;
 use tracing::{info, warn};
 
 /// How many connections may wait to be accepted; the kernel may cap this number.
-const BACKLOG: i32 = 4_096;
+const MAX_WAITING_CONNECTIONS: i32 = 4_096;
 /// How often a session checks that its sockets still exist.
 const SOCKET_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
@@ -67,7 +67,7 @@ pub(crate) fn listen_at_chosen_path(path: &Path) -> Result<SessionSocket> {
             );
         }
         Ok(_) => match reach(path) {
-            // Left behind by a process that has exited.
+            // The socket of a process that has exited.
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => remove(path)?,
             // Removed since it was checked.
             Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -197,7 +197,7 @@ fn bind(path: &Path) -> std::io::Result<UnixListener> {
     let _ = rustix::fs::fchmod(&fd, Mode::RUSR | Mode::WUSR);
     rustix::net::bind(&fd, &address)?;
     std::fs::set_permissions(path, Permissions::from_mode(0o600))?;
-    rustix::net::listen(&fd, BACKLOG)?;
+    rustix::net::listen(&fd, MAX_WAITING_CONNECTIONS)?;
     let listener = std::os::unix::net::UnixListener::from(fd);
     listener.set_nonblocking(true)?;
     UnixListener::from_std(listener)

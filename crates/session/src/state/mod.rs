@@ -153,7 +153,7 @@ impl SessionState {
         });
         let bell = self.setup.shared.wakeups.bell.clone();
         let mut end_signals = Signals::listen();
-        let mut tick = tokio::time::interval(bell::TICK);
+        let mut tick = tokio::time::interval(bell::BELL_CHECK_INTERVAL);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let output = self.setup.observers.output.clone();
         let mut typing = self.setup.observers.typing.clone();
@@ -199,7 +199,7 @@ impl SessionState {
     fn wakeup(&self) -> Option<Instant> {
         // The wall clock may step, so check again after a while.
         let driver = self.driver.next_timeout();
-        let driver = driver.map(|at| at.min(Instant::now() + bell::TICK));
+        let driver = driver.map(|at| at.min(Instant::now() + bell::BELL_CHECK_INTERVAL));
         driver.into_iter().chain(self.end.next_timeout()).min()
     }
 

@@ -21,7 +21,7 @@ use std::path::{Component, Path, PathBuf};
 const MAX_LINKS: usize = 40;
 const WRITABLE_BY_GROUP: u32 = 0o020;
 const WRITABLE_BY_ALL: u32 = 0o002;
-const STICKY: u32 = 0o1000;
+const STICKY_BIT: u32 = 0o1000;
 const OPEN_TO_OTHERS: u32 = 0o077;
 const OWN_HOME_HINT: &str = "choose a home of your own with --home or PH_HOME";
 
@@ -235,7 +235,7 @@ fn check_ancestor(path: &Path, meta: &Metadata) -> Result<()> {
     }
     check_ancestor_owner(path, meta.uid())?;
     let is_shared = is_writable_by_others(path, meta.mode(), meta.gid());
-    if is_shared && meta.mode() & STICKY == 0 {
+    if is_shared && meta.mode() & STICKY_BIT == 0 {
         let shown = path.display();
         return Err(refusal(
             path,

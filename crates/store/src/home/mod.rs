@@ -25,13 +25,13 @@ use std::path::{Path, PathBuf};
 pub const PROJECT_DIR: &str = ".posthaste";
 
 /// Content of `.posthaste/.gitignore`: everything but the settings is ignored.
-const GITIGNORE: &str = "*\n!.gitignore\n!config.toml\n";
+const PROJECT_GITIGNORE: &str = "*\n!.gitignore\n!config.toml\n";
 /// Content of the `.gitignore` in the home itself, because a repository may have its own in
 /// `.posthaste`.
 const HOME_GITIGNORE: &str = "*\n";
 
 /// Parts of a home that are checked when it is opened.
-const PARTS: [&str; 17] = [
+const HOME_PARTS: [&str; 17] = [
     ".gitignore",
     "bell",
     "config.toml",
@@ -96,7 +96,7 @@ impl Home {
             true => opened.check_private(&self.root)?,
             false => opened.check_unshared(&self.root)?,
         }
-        guard::check_parts(&self.root, &opened, &PARTS)?;
+        guard::check_parts(&self.root, &opened, &HOME_PARTS)?;
         Ok(true)
     }
 
@@ -187,7 +187,7 @@ impl Home {
             guard::make_dirs(&self.root, dir)?;
         }
         if let Some(dir) = self.project_dir() {
-            write_if_absent(&dir.join(".gitignore"), GITIGNORE)?;
+            write_if_absent(&dir.join(".gitignore"), PROJECT_GITIGNORE)?;
             write_if_absent(&self.root.join(".gitignore"), HOME_GITIGNORE)?;
         }
         // The names of new directories must survive a power cut, like their content.

@@ -29,7 +29,7 @@ fn shared_kind(path: &Path) -> Option<String> {
         reason = "the type differs between architectures"
     )]
     let magic = magic as u64 & 0xffff_ffff;
-    if magic == FUSE {
+    if magic == FUSE_MAGIC {
         let kind = mount_type(path)?;
         return (!LOCAL_FUSE_TYPES.contains(&kind.as_str())).then_some(kind);
     }
@@ -40,9 +40,9 @@ fn shared_kind(path: &Path) -> Option<String> {
 }
 
 #[cfg(target_os = "linux")]
-const FUSE: u64 = 0x6573_5546;
+const FUSE_MAGIC: u64 = 0x6573_5546;
 
-/// FUSE file systems to which only one kernel writes.
+/// FUSE_MAGIC file systems to which only one kernel writes.
 #[cfg(target_os = "linux")]
 const LOCAL_FUSE_TYPES: [&str; 4] = [
     "fuseblk",

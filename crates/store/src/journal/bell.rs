@@ -1,7 +1,7 @@
 //! Bells: files that a writer touches after a commit, and that followers watch.
 //!
 //! A ring carries no data. Followers do not watch the database itself, because they would wake
-//! before the commit is visible. A lost ring delays a follower by one [`TICK`], and never costs a
+//! before the commit is visible. A lost ring delays a follower by one [`BELL_CHECK_INTERVAL`], and never costs a
 //! fact.
 
 use crate::error::{Error, Result, io};
@@ -15,9 +15,9 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 /// Interval at which followers look without a ring, for writers that were killed before they rang.
-pub const TICK: Duration = Duration::from_secs(2);
+pub const BELL_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Ring the bell of the home and those of `agents`. A bell that fails is covered by [`TICK`].
+/// Ring the bell of the home and those of `agents`. A bell that fails is covered by [`BELL_CHECK_INTERVAL`].
 pub fn ring(home: &Home, agents: &[AgentName]) {
     if agents.is_empty() {
         return;
@@ -102,7 +102,9 @@ impl BellListener {
         match self.rings.recv_timeout(patience) {
             Ok(()) | Err(RecvTimeoutError::Timeout) => {}
             // The watcher has ended, so there will be no ring.
-            Err(RecvTimeoutError::Disconnected) => std::thread::sleep(patience.min(TICK)),
+            Err(RecvTimeoutError::Disconnected) => {
+                std::thread::sleep(patience.min(BELL_CHECK_INTERVAL))
+            }
         }
     }
 }

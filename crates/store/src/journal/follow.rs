@@ -4,7 +4,7 @@
 
 use crate::error::Result;
 use crate::journal::Journal;
-use crate::journal::bell::{BellListener, TICK};
+use crate::journal::bell::{BELL_CHECK_INTERVAL, BellListener};
 use posthaste_core::{AgentName, Record};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -64,10 +64,10 @@ impl Follower {
                 return Ok(Some(Followed::Mark { seq: self.last }));
             }
             let patience = match deadline {
-                None => TICK,
+                None => BELL_CHECK_INTERVAL,
                 Some(deadline) => match deadline.checked_duration_since(Instant::now()) {
                     None | Some(Duration::ZERO) => return Ok(None),
-                    Some(left) => left.min(TICK),
+                    Some(left) => left.min(BELL_CHECK_INTERVAL),
                 },
             };
             self.listener.wait(patience);

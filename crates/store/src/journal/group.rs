@@ -17,11 +17,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Requests that may wait. If the queue is full, the caller gets [`Error::Overloaded`].
-const QUEUE_CAPACITY: usize = 1_024;
+const REQUEST_QUEUE_LENGTH: usize = 1_024;
 /// Requests that one commit takes at most.
-const GROUP_SIZE: usize = 256;
+const MAX_GROUP_REQUESTS: usize = 256;
 /// Time without requests after which the thread fills the search index.
-const INDEX_AFTER_IDLE: Duration = Duration::from_millis(500);
+const INDEX_IDLE_DELAY: Duration = Duration::from_millis(500);
 
 enum Request {
     Write(Box<dyn Write>, InFlight),
@@ -138,7 +138,7 @@ impl Writer {
     pub fn start(home: &Home, patience: Patience) -> Result<(Self, WriterThread)> {
         let journal = Journal::open(home.clone(), patience)?;
         journal.limit_cache()?;
-        let (requests, queue) = mpsc::sync_channel(QUEUE_CAPACITY);
+        let (requests, queue) = mpsc::sync_channel(REQUEST_QUEUE_LENGTH);
         let head = Arc::new(AtomicU64::new(0));
         let thread = std::thread::Builder::new()
             .name("journal-writer".to_owned())
@@ -211,7 +211,7 @@ fn serve(mut journal: Journal, queue: &Receiver<Request>, head: &AtomicU64) {
         let next = if is_indexed {
             queue.recv().map_err(RecvTimeoutError::from)
         } else {
-            queue.recv_timeout(INDEX_AFTER_IDLE)
+            queue.recv_timeout(INDEX_IDLE_DELAY)
         };
         let first = match next {
             Ok(request) => request,
@@ -225,7 +225,7 @@ fn serve(mut journal: Journal, queue: &Receiver<Request>, head: &AtomicU64) {
         let (mut group, mut queries) = (Vec::new(), Vec::new());
         // Senders that the last commit answered come back while this one runs, so that groups
         // fill by themselves. Waiting for more senders was measured to be slower.
-        let waiting = queue.try_iter().take(GROUP_SIZE - 1);
+        let waiting = queue.try_iter().take(MAX_GROUP_REQUESTS - 1);
         for request in std::iter::once(first).chain(waiting) {
             match request {
                 Request::Write(write, in_flight) => group.push((write, in_flight)),

@@ -109,7 +109,7 @@ impl Operation for Inject {
         tx.mark_uncertain(now, agent, &OpenOffers::Injected, inject::UNPRINTED)?;
         // Load the messages before the offer is recorded: the offer ends the state `uncertain`,
         // which marks a repeat.
-        let pending = tx.views.pending(agent, now, Pending::MOST)?;
+        let pending = tx.views.pending(agent, now, Pending::MAX_MESSAGES)?;
         let messages = inject::choose(pending);
         let ids: Vec<_> = messages
             .iter()

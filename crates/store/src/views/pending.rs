@@ -12,7 +12,7 @@ use rusqlite::params;
 /// Messages that wait for an agent: unread, due, and neither shown nor offered by any route.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Pending {
-    /// The first of them, in delivery order: [`Pending::MOST`] at most. Fewer if their bodies are
+    /// The first of them, in delivery order: [`Pending::MAX_MESSAGES`] at most. Fewer if their bodies are
     /// long, but at least one if there is any.
     pub due: Vec<MessageState>,
     /// The next time at which a message becomes due, is promoted, or expires.
@@ -22,7 +22,7 @@ pub struct Pending {
 }
 
 impl Pending {
-    pub const MOST: usize = 64;
+    pub const MAX_MESSAGES: usize = 64;
 }
 
 /// Bodies after which a list of pending messages ends.
@@ -34,7 +34,7 @@ impl Journal {
         self.read(|views| {
             let _tx = views.conn.unchecked_transaction()?;
             Ok(Pending {
-                due: views.pending(agent, now, Pending::MOST)?,
+                due: views.pending(agent, now, Pending::MAX_MESSAGES)?,
                 next: views.next_change(agent, now)?,
                 queued: views.counted(agent, now)?.pending,
             })
@@ -152,12 +152,12 @@ impl Views<'_> {
         )
     }
 
-    /// Return the messages of offers that a hook has begun and not completed.
     fn messages_of(self, ids: &[MessageId]) -> rusqlite::Result<Vec<MessageState>> {
         let messages = ids.iter().map(|id| self.message(*id).transpose());
         messages.flatten().collect()
     }
 
+    /// Return the messages of open offers, except those of hooks.
     pub(crate) fn open_offers(self, agent: &AgentName) -> rusqlite::Result<Vec<MessageId>> {
         let injecting = self.injecting(agent)?;
         let mut ids = self.marked_ids(MarkKind::Offering, agent)?;
@@ -165,6 +165,7 @@ impl Views<'_> {
         Ok(ids)
     }
 
+    /// Return the messages of offers that a hook has begun and not completed.
     pub(crate) fn injecting(self, agent: &AgentName) -> rusqlite::Result<Vec<MessageId>> {
         let mut open = Vec::new();
         for id in self.marked_ids(MarkKind::Offering, agent)? {

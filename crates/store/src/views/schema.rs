@@ -7,7 +7,7 @@ use rusqlite::Connection;
 /// version: the old tables are left to old binaries.
 pub(crate) const VIEWS_VERSION: u32 = 7;
 
-const FACTS: &str = "
+const FACT_TABLES: &str = "
 CREATE TABLE IF NOT EXISTS facts(
   seq INTEGER PRIMARY KEY,
   origin TEXT NOT NULL,
@@ -64,7 +64,7 @@ CREATE INDEX IF NOT EXISTS v#_lists ON v#_tasks(agent, status, seq);
 CREATE TABLE IF NOT EXISTS v#_loops(agent TEXT PRIMARY KEY, state TEXT NOT NULL) STRICT, WITHOUT ROWID;
 ";
 
-const VIEW_NAMES: [&str; 6] = [
+const VIEW_TABLE_NAMES: [&str; 6] = [
     "v#_letters",
     "v#_marks",
     "v#_counts",
@@ -79,7 +79,7 @@ pub(crate) fn versioned(sql: &str, version: u32) -> String {
 }
 
 pub(crate) fn create(conn: &Connection, views: u32, origin: &str) -> rusqlite::Result<()> {
-    conn.execute_batch(FACTS)?;
+    conn.execute_batch(FACT_TABLES)?;
     conn.execute("INSERT OR IGNORE INTO home VALUES ('origin', ?1)", [origin])?;
     create_views(conn, views)
 }
@@ -91,7 +91,7 @@ pub(crate) fn create_views(conn: &Connection, views: u32) -> rusqlite::Result<()
 }
 
 pub(crate) fn drop_views(conn: &Connection, views: u32) -> rusqlite::Result<()> {
-    for table in VIEW_NAMES {
+    for table in VIEW_TABLE_NAMES {
         conn.execute_batch(&versioned(&format!("DROP TABLE IF EXISTS {table}"), views))?;
     }
     Ok(())

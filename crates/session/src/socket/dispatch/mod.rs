@@ -28,7 +28,7 @@ use sink::Batch;
 use std::rc::Rc;
 
 /// How many lines of output `get_status` returns.
-const RECENT_LINES: usize = 200;
+const RECENT_OUTPUT_LINES: usize = 200;
 
 /// Carry out a single request.
 pub(crate) async fn one(shared: &Rc<Shared>, outbox: &Rc<Outbox>, peer: &Peer, request: Request) {
@@ -70,7 +70,7 @@ async fn carry_out(
     };
     let request = match call {
         Call::GetStatus(_) => {
-            let recent = shared.terminal.recent(RECENT_LINES).await;
+            let recent = shared.terminal.recent(RECENT_OUTPUT_LINES).await;
             let request = StateRequest::Status { recent, sink };
             return shared.request_with_loop(request).await;
         }

@@ -94,7 +94,7 @@ impl Outbox {
         self.state.borrow_mut().hook_offer.take()
     }
 
-    /// Whether nothing can be written any more.
+    /// Whether the connection is closed for writing.
     pub(crate) fn is_dead(&self) -> bool {
         self.state.borrow().is_dead
     }

@@ -9,7 +9,7 @@ use posthaste_core::harness::Manifest;
 use posthaste_core::{AgentName, text};
 use posthaste_session::harness::catalogue::CatalogueEntry;
 use posthaste_session::harness::trial::{self, Observation, Readiness};
-use posthaste_session::harness::{Catalogue, GENERIC};
+use posthaste_session::harness::{Catalogue, GENERIC_HARNESS};
 use posthaste_store::live::Launch;
 use posthaste_store::live::process::is_program;
 use posthaste_store::report::{Code, Report, Result};
@@ -157,7 +157,7 @@ fn row(entry: &CatalogueEntry) -> [String; 4] {
     match &entry.manifest {
         Ok(manifest) => {
             let commands = match manifest.commands.as_slice() {
-                [] if manifest.name == GENERIC => "any".to_owned(),
+                [] if manifest.name == GENERIC_HARNESS => "any".to_owned(),
                 [] => "-".to_owned(),
                 commands => text::one_line(&commands.join(" "), 40),
             };

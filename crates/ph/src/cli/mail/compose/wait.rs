@@ -10,7 +10,7 @@ use posthaste_client::mail;
 use posthaste_core::goal::{Goal, Progress};
 use posthaste_core::{AgentName, MessageId, MessageState};
 use posthaste_store::Journal;
-use posthaste_store::bell::{BellListener, TICK};
+use posthaste_store::bell::{BELL_CHECK_INTERVAL, BellListener};
 use posthaste_store::report::{Code, Result};
 use posthaste_store::times;
 use posthaste_wire as wire;
@@ -81,13 +81,16 @@ pub(crate) fn until(
         let is_done = messages.iter().find(is_open).is_none();
         let left = match wait.deadline {
             Some(deadline) => deadline.saturating_duration_since(Instant::now()),
-            None => TICK,
+            None => BELL_CHECK_INTERVAL,
         };
         if is_done || left.is_zero() {
             break messages;
         }
         let runs_out = next.and_then(|at| Duration::try_from(at.duration_since(context.now)).ok());
-        let patience = runs_out.unwrap_or(TICK).min(left).min(TICK);
+        let patience = runs_out
+            .unwrap_or(BELL_CHECK_INTERVAL)
+            .min(left)
+            .min(BELL_CHECK_INTERVAL);
         listener.wait(patience.max(Duration::from_millis(1)));
     };
     tell(context, wait, &messages, is_list)
