@@ -14,6 +14,7 @@ pub mod start;
 use crate::pty::child;
 use crate::routes::http::HttpApi;
 use crate::socket::listen::{self, SessionSocket};
+use crash_recovery::Recovery;
 use journal_handle::JournalHandle;
 use launch_files::{LaunchContext, PreparedLaunch};
 use log::Log;
@@ -123,17 +124,14 @@ async fn run(request: StartRequest, log: Arc<Log>) -> Result<()> {
     let name = take_name(&session_dir, &launch.name).await?;
     // A start that has just failed may have removed the log.
     log.take(&session_dir)?;
-    // The writer's thread ends with the process; every commit that was answered is on disk by then.
-    let (writer, _) = Writer::start(&home, Patience(request.patience))?;
-    let journal = JournalHandle::new(writer);
-    let recovery = crash_recovery::recover(&journal, &home, &launch.name).await?;
-    let harness = Arc::new(request.harness.clone());
+    let (journal, recovery) = open_journal(&home, &request).await?;
     let decision = ResumeDecision::make(&journal, &request, recovery.has_crashed).await?;
     let resumed = decision.conversation().cloned();
     if resumed.is_none() {
         crash_recovery::settle_unproven(&journal, &launch.name, None).await?;
     }
     let note = joined([recovery.note, decision.note(&launch.name)]);
+    let harness = Arc::new(request.harness.clone());
     let socket = session_dir.socket()?;
     let sockets = listen_on(&socket, &name, launch)?;
     let http = HttpApi::for_program(&harness, launch)?;
@@ -181,6 +179,15 @@ async fn run(request: StartRequest, log: Arc<Log>) -> Result<()> {
         .run(home, &session_dir, pty, child, request.audience)
         .await;
     Ok(())
+}
+
+/// Open the journal, and recover from a crash of the last session.
+async fn open_journal(home: &Home, request: &StartRequest) -> Result<(JournalHandle, Recovery)> {
+    // The writer's thread ends with the process; every commit that was answered is on disk by then.
+    let (writer, _) = Writer::start(home, Patience(request.patience))?;
+    let journal = JournalHandle::new(writer);
+    let recovery = crash_recovery::recover(&journal, home, &request.launch.name).await?;
+    Ok((journal, recovery))
 }
 
 fn log_start(running: &RunningSession, note: Option<&str>) {

@@ -40,35 +40,12 @@ pub(crate) async fn answer(
             Err(failure) => plain::Reply::refused(failure.message),
         },
         Ok(plain::Request::Show { message_id }) => show(shared, message_id).await,
-        Ok(plain::Request::Status) => {
-            let (reply, status) = oneshot::channel();
-            let reply = move |agent| drop(reply.send(agent));
-            shared
-                .request_with_loop(StateRequest::Agent(Box::new(reply)))
-                .await;
-            match status.await {
-                Ok(agent) => plain::Reply::agent(agent),
-                Err(_) => plain::Reply::refused("the session is ending"),
-            }
-        }
+        Ok(plain::Request::Status) => status(shared).await,
         Ok(plain::Request::HookEvent {
             event_name,
             payload,
         }) => {
-            let (done, is_done) = oneshot::channel();
-            let reply = Box::new(move |_| {
-                let _ = done.send(());
-            });
-            let hook = method::HookEvent {
-                harness: None,
-                event_name,
-                payload: payload.unwrap_or_else(Payload::null),
-                takes_context: false,
-                run: None,
-            };
-            shared.request(StateRequest::Hook { hook, reply }).await;
-            // An agent's hook must not fail because its session is ending.
-            let _ = is_done.await;
+            call_hook(shared, event_name, payload.unwrap_or_else(Payload::null)).await;
             plain::Reply::ok()
         }
         Ok(plain::Request::Stop) => {
@@ -81,6 +58,35 @@ pub(crate) async fn answer(
     };
     outbox.push(&reply.line());
     Next::Close
+}
+
+async fn status(shared: &Shared) -> plain::Reply {
+    let (reply, status) = oneshot::channel();
+    let reply = move |agent| drop(reply.send(agent));
+    let request = StateRequest::Agent(Box::new(reply));
+    shared.request_with_loop(request).await;
+    match status.await {
+        Ok(agent) => plain::Reply::agent(agent),
+        Err(_) => plain::Reply::refused("the session is ending"),
+    }
+}
+
+/// Report a hook event, and wait until it is handled. An agent's hook must not fail because its
+/// session is ending.
+async fn call_hook(shared: &Shared, event_name: String, payload: Payload) {
+    let (done, is_done) = oneshot::channel();
+    let reply = Box::new(move |_| {
+        let _ = done.send(());
+    });
+    let hook = method::HookEvent {
+        harness: None,
+        event_name,
+        payload,
+        takes_context: false,
+        run: None,
+    };
+    shared.request(StateRequest::Hook { hook, reply }).await;
+    let _ = is_done.await;
 }
 
 async fn show(shared: &Shared, id: String) -> plain::Reply {
