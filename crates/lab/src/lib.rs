@@ -8,16 +8,16 @@ pub mod bench;
 pub mod fuzz;
 mod journal;
 pub mod model;
+mod notes;
 mod program;
 mod provider;
-mod skip;
 mod terminal;
 
 pub use journal::{
     TempHome, assert_intact, assert_views_agree, at, denied, draft, id, moments, name, order, post,
     records, started, stored, text_of,
 };
+pub use notes::{say, skip_or_fail};
 pub use program::{ph, program};
 pub use provider::{CallResult, MemoryProvider};
-pub use skip::skip_or_fail;
 pub use terminal::{pty, tty};

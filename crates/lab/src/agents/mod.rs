@@ -7,14 +7,18 @@
 mod install;
 mod namespace;
 mod release;
+mod run;
 mod shot;
 mod sign;
 mod stage;
 mod view;
 
 pub use install::{Installed, cache, install};
-pub use namespace::{enter, enter_with, interfaces, is_inside, others, started_with};
-pub use release::{RELEASES, Release, Wanted};
+use namespace::enter;
+pub use namespace::{interfaces, is_inside, others, started_with};
+use release::RELEASES;
+pub use release::{Release, Wanted};
+pub use run::{is_requested, run_inside};
 pub use shot::{Beside, Shot, State};
 pub use sign::Sign;
 pub use stage::{Stage, Trust};

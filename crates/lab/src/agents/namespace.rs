@@ -1,6 +1,6 @@
 //! Namespace for the lab: its only network is loopback, and its processes end with it.
 
-use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
@@ -18,17 +18,12 @@ const UNSHARE: [&str; 7] = [
 ];
 const SETUP: &str = "ip link set lo up";
 
-/// Run this program again inside, and return its exit status; `None` if already inside.
-pub fn enter() -> Option<Result<ExitCode, String>> {
-    (!is_inside()).then(|| enter_with(&[]))
-}
-
 pub fn is_inside() -> bool {
     std::env::var_os(INSIDE_VARIABLE).is_some()
 }
 
-/// Like [`enter`], for a caller that is known to be outside, with extra environment for the inside.
-pub fn enter_with(environment: &[(&str, &OsStr)]) -> Result<ExitCode, String> {
+/// Run this program again inside, with additional variables, and return its exit status.
+pub(super) fn enter(variables: &[(&str, OsString)]) -> Result<ExitCode, String> {
     let shell = |script: &str| {
         let mut command = Command::new("unshare");
         command.args(UNSHARE).args(["sh", "-c", script, "sh"]);
@@ -52,7 +47,7 @@ pub fn enter_with(environment: &[(&str, &OsStr)]) -> Result<ExitCode, String> {
         .arg(this)
         .args(std::env::args_os().skip(1))
         .env(INSIDE_VARIABLE, "1")
-        .envs(environment.iter().copied());
+        .envs(variables.iter().map(|(name, value)| (name, value)));
     let ended = inside.status().map_err(|error| error.to_string())?;
     let code = ended.code().and_then(|code| u8::try_from(code).ok());
     Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))

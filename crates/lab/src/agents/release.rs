@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 /// Environment variable that tells the inside of the namespace, which has no network, the releases
 /// that were chosen outside.
-pub const RELEASES: &str = "PH_LAB_RELEASES";
+pub(super) const RELEASES: &str = "PH_LAB_RELEASES";
 
 /// One version of one agent.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -13,16 +13,12 @@ mod table;
 mod views;
 
 use play::{CASES, Play};
-use posthaste_lab::agents::{self, Agent, RELEASES, Release, Wanted};
+use posthaste_lab::agents::{self, Agent, Release, Wanted};
 use posthaste_lab::pty::Size;
-use posthaste_lab::skip_or_fail;
-use std::io::Write;
+use posthaste_lab::say;
 use std::process::ExitCode;
 use std::time::Instant;
 use table::{Cell, Row};
-
-/// Set by `just lab-bare`: the agents are installed from the network, and take minutes.
-const WANTED: &str = "PH_LAB";
 
 struct Args {
     agents: Vec<Agent>,
@@ -73,8 +69,7 @@ fn args() -> Result<Args, String> {
 }
 
 fn main() -> ExitCode {
-    if std::env::var_os(WANTED).is_none() {
-        say("skipped: the real agents are installed from the network; 'just lab-bare' runs them\n");
+    if !agents::is_requested("just lab-bare") {
         return ExitCode::SUCCESS;
     }
     let args = match args() {
@@ -84,40 +79,9 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let releases = match install(&args) {
-        Ok(releases) if releases.is_empty() => return ExitCode::SUCCESS,
-        Ok(releases) => releases,
-        Err(reason) => {
-            skip_or_fail(&reason);
-            return ExitCode::SUCCESS;
-        }
-    };
-    if agents::is_inside() {
-        return run(&releases, &args);
-    }
-    match agents::enter_with(&[(RELEASES, &Release::encode(&releases))]) {
-        Ok(code) => code,
-        Err(reason) => {
-            skip_or_fail(&reason);
-            ExitCode::SUCCESS
-        }
-    }
-}
-
-/// Choose the releases and install missing ones. This is done before the namespace is entered.
-fn install(args: &Args) -> Result<Vec<Release>, String> {
-    let releases = args.wanted.releases(&args.agents, |agent| {
-        let name = agent.name();
-        say(&format!("{name}: skipped: newest is the pinned version\n"));
-    })?;
-    for release in &releases {
-        let installed = agents::install(release, &agents::cache())?;
-        if let Some(took) = installed.took {
-            let took = took.as_secs_f64();
-            say(&format!("installed {release} in {took:.1} s\n"));
-        }
-    }
-    Ok(releases)
+    agents::run_inside(args.wanted, &args.agents, Vec::new, |releases| {
+        run(releases, &args)
+    })
 }
 
 fn run(releases: &[Release], args: &Args) -> ExitCode {
@@ -169,9 +133,4 @@ fn row(release: &Release, size: Size, keep: bool) -> Row {
         play.keep();
     }
     row
-}
-
-fn say(text: &str) {
-    let mut out = std::io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }

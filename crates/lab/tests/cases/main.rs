@@ -15,11 +15,10 @@ mod table;
 use args::Args;
 use list::Case;
 use play::{Late, Play};
-use posthaste_lab::agents::{self, Agent, RELEASES, Release, Wanted};
-use posthaste_lab::skip_or_fail;
+use posthaste_lab::agents::{self, Agent, Release, Wanted};
+use posthaste_lab::say;
 use scene::Start;
 use std::any::Any;
-use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -27,8 +26,6 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use table::{Cell, Entry};
 
-/// Set by `just lab`: the agents are installed from the network, and take minutes.
-const WANTED: &str = "PH_LAB";
 /// Path of the `ph` binary to test. If unset, `ph` is built before the network namespace is
 /// entered, because the namespace has no network.
 const PH: &str = "PH_LAB_PH";
@@ -38,8 +35,7 @@ const PH: &str = "PH_LAB_PH";
 const MAX_LATE_CASES: usize = 2;
 
 fn main() -> ExitCode {
-    if std::env::var_os(WANTED).is_none() {
-        say("skipped: the real agents are installed from the network; 'just lab' runs them\n");
+    if !agents::is_requested("just lab") {
         return ExitCode::SUCCESS;
     }
     let args = match Args::parse(std::env::args().skip(1)) {
@@ -49,38 +45,11 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let releases = match install(&args) {
-        Ok(releases) if releases.is_empty() => return ExitCode::SUCCESS,
-        Ok(releases) => releases,
-        Err(reason) => {
-            skip_or_fail(&reason);
-            return ExitCode::SUCCESS;
-        }
-    };
-    if agents::is_inside() {
-        return run(&releases, &args);
-    }
-    let encoded = Release::encode(&releases);
-    let ph = std::env::var_os(PH).unwrap_or_else(|| posthaste_lab::ph().into());
-    match agents::enter_with(&[(PH, &ph), (RELEASES, &encoded)]) {
-        Ok(code) => code,
-        Err(reason) => {
-            skip_or_fail(&reason);
-            ExitCode::SUCCESS
-        }
-    }
-}
-
-/// Choose the releases and install missing ones. This is done before the namespace is entered.
-fn install(args: &Args) -> Result<Vec<Release>, String> {
-    let releases = args.wanted.releases(&args.agents, |agent| {
-        let name = agent.name();
-        say(&format!("{name}: skipped: newest is the pinned version\n"));
-    })?;
-    for release in &releases {
-        agents::install(release, &agents::cache())?;
-    }
-    Ok(releases)
+    let ph = || std::env::var_os(PH).unwrap_or_else(|| posthaste_lab::ph().into());
+    let setup = || vec![(PH, ph())];
+    agents::run_inside(args.wanted, &args.agents, setup, |releases| {
+        run(releases, &args)
+    })
 }
 
 fn run(releases: &[Release], args: &Args) -> ExitCode {
@@ -359,8 +328,3 @@ fn red(panic: &(dyn Any + Send)) -> Cell {
 
 /// Default timeout of a case: agents are slow on a busy machine.
 const DEFAULT_LIMIT: Duration = Duration::from_secs(120);
-
-fn say(text: &str) {
-    let mut out = std::io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-}

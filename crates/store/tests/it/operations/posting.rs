@@ -1,6 +1,6 @@
 //! Posts and orders: a message is stored once, and an operation applies completely or not at all.
 
-use posthaste_core::{Body, Draft, Limits, MessageId, Order, Refusal};
+use posthaste_core::{Body, Draft, Limits, MessageId, Order, Refusal, Timestamp};
 use posthaste_lab::{TempHome, at, denied, draft, id, name, order, post, records};
 use posthaste_store::operation::{ApplyOrder, OrderEffect, Post, Posted};
 use posthaste_store::{Denied, Journal};
@@ -41,15 +41,20 @@ fn a_repeated_key_between_two_agents_stores_one_message() {
     check(draft("alice", "bob", "no key"), true);
 }
 
+/// Send a message from alice to bob, and return whether the rate limit has cut it off.
+fn is_over_rate_limit(journal: &mut Journal, now: Timestamp) -> bool {
+    let limited = Draft {
+        limits: Limits { hops: 16, rate: 60 },
+        ..draft("alice", "bob", "hello")
+    };
+    post(journal, now, &limited).state.has_failed()
+}
+
 #[test]
 fn messages_dated_in_the_future_do_not_count_towards_the_rate_limit() {
     let home = TempHome::new();
     let mut journal = home.journal();
-    let limited = || Draft {
-        limits: Limits { hops: 16, rate: 60 },
-        ..draft("alice", "bob", "hello")
-    };
-    let mut is_cut = |now| post(&mut journal, now, &limited()).state.has_failed();
+    let mut is_cut = |now| is_over_rate_limit(&mut journal, now);
     // The clock was two days ahead, and is set back.
     let ahead = 2 * 24 * 3_600;
     assert!(!(0..60).any(|_| is_cut(at(ahead))));
@@ -64,11 +69,7 @@ fn messages_dated_in_the_future_do_not_count_towards_the_rate_limit() {
 fn a_storm_of_concurrent_senders_is_not_hidden_by_their_order() {
     let home = TempHome::new();
     let mut journal = home.journal();
-    let limited = || Draft {
-        limits: Limits { hops: 16, rate: 60 },
-        ..draft("alice", "bob", "hello")
-    };
-    let mut is_cut = |now| post(&mut journal, now, &limited()).state.has_failed();
+    let mut is_cut = |now| is_over_rate_limit(&mut journal, now);
     assert!(!(0..60).any(|_| is_cut(at(10))));
     assert!(is_cut(at(0)));
     assert!(!is_cut(at(-1)));

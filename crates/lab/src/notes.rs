@@ -1,6 +1,12 @@
-//! Skipping tests on machines that lack a requirement.
+//! Notes for the person who runs tests, and skipping tests on machines that lack a requirement.
 
 use std::io::Write;
+
+/// Print text in a test program without the test harness, at once.
+pub fn say(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
 
 /// Report why a test cannot run here, so that it returns. In CI (`PH_CI`) the test fails instead.
 pub fn skip_or_fail(reason: &str) {
