@@ -1,4 +1,4 @@
-//! A session whose program runs: its tasks, the record of its start and end, and its close.
+//! A session whose program runs: its tasks, the record of its end, and its close.
 
 use super::crash_recovery;
 use super::journal_handle::JournalHandle;

@@ -103,7 +103,7 @@ impl BellListener {
             Ok(()) | Err(RecvTimeoutError::Timeout) => {}
             // The watcher has ended, so there will be no ring.
             Err(RecvTimeoutError::Disconnected) => {
-                std::thread::sleep(patience.min(BELL_CHECK_INTERVAL))
+                std::thread::sleep(patience.min(BELL_CHECK_INTERVAL));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Other processes: their identity, their ancestors, and signals to them.
+//! Other processes: their identity, their ancestors, signals to them, and their end.
 //!
 //! A pid may be reused, so it always comes with the start time of the process.
 
