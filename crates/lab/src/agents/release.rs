@@ -90,7 +90,7 @@ impl Release {
     }
 
     /// Encode releases for [`RELEASES`].
-    pub fn encode(releases: &[Self]) -> OsString {
+    pub(super) fn encode(releases: &[Self]) -> OsString {
         let mut text = String::new();
         for Self { agent, version } in releases {
             let _ = writeln!(text, "{} {version}", agent.name());
