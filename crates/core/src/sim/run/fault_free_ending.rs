@@ -5,7 +5,7 @@ use crate::mail::tests::name;
 use crate::receipt::Order;
 use crate::sim::oracle::delivery_record;
 use crate::sim::oracle::law::{Checked, Law};
-use crate::sim::oracle::ledger::KnownMessage;
+use crate::sim::oracle::ledger::known_message::KnownMessage;
 use crate::sim::run::{Simulation, nth};
 use crate::sim::script::{Disk, PersonAction, releases};
 use crate::sim::session::Session;

@@ -1,0 +1,114 @@
+//! Lines that are inserted into the scripts of some seeds. They use random numbers of their own, so
+//! the rest of a script stays unchanged.
+
+use crate::delivery::PausedBy;
+use crate::priority::Priority;
+use crate::sim::script::generate::post;
+use crate::sim::script::random::Random;
+use crate::sim::script::{Disk, Line, PersonAction, Post, ProgramAction, SendRoute, Writer};
+
+/// Insert nudges.
+pub(super) fn with_nudges(random: &mut Random, lines: Vec<Line>) -> Vec<Line> {
+    let mut all = Vec::new();
+    for line in lines {
+        all.push(line);
+        if random.one_in(8) {
+            all.push(Line::Nudge(random.byte()));
+            all.push(Line::Steps(random.byte() % 8));
+            all.push(Line::Wait(random.pick(&[1, 30, 200, 1_500, 5_100])));
+        }
+        if random.one_in(16) {
+            all.push(Line::CheckAnswer);
+            all.push(Line::Wait(random.pick(&[1, 30, 600])));
+        }
+    }
+    all
+}
+
+/// Insert messages whose session is killed before it has read the transcript.
+pub(super) fn with_kills(random: &mut Random, lines: Vec<Line>) -> Vec<Line> {
+    let mut all = Vec::new();
+    for line in lines {
+        all.push(line);
+        if random.one_in(16) {
+            let post = Post {
+                raw: false,
+                priority: Priority::Normal,
+                from: Writer::Human,
+                route: SendRoute::Direct,
+                ..post(random)
+            };
+            all.extend([
+                Line::Wait(5_000),
+                Line::Post(post),
+                Line::Steps(24),
+                Line::Wait(60),
+            ]);
+            all.extend([
+                Line::Steps(random.byte() % 24),
+                Line::Wait(60),
+                Line::Steps(random.byte() % 24),
+            ]);
+            all.extend([Line::Kill, Line::Start]);
+        }
+    }
+    all
+}
+
+/// Insert outages of the journal.
+pub(super) fn with_outages(random: &mut Random, lines: Vec<Line>) -> Vec<Line> {
+    let mut all = Vec::new();
+    for line in lines {
+        all.push(line);
+        if random.one_in(12) {
+            all.push(Line::Disk(Disk::Broken));
+            all.extend([Line::PeriodicCheck, Line::Steps(1 + random.byte() % 12)]);
+            all.extend([Line::Disk(Disk::Works), Line::PeriodicCheck]);
+        }
+    }
+    all
+}
+
+/// Insert requests for a pause at the end of the turn.
+pub(super) fn with_checkpoints(random: &mut Random, lines: Vec<Line>) -> Vec<Line> {
+    let mut all = Vec::new();
+    for line in lines {
+        all.push(line);
+        if random.one_in(10) {
+            all.push(Line::Person(PersonAction::Checkpoint));
+            all.push(Line::Steps(random.byte() % 16));
+            let release = PersonAction::Release(PausedBy::Checkpoint);
+            all.extend(random.one_in(2).then_some(Line::Person(release)));
+        }
+    }
+    all
+}
+
+/// Insert hook calls that take mail.
+pub(super) fn with_hooks(random: &mut Random, lines: Vec<Line>) -> Vec<Line> {
+    let mut all = Vec::new();
+    for line in lines {
+        all.push(line);
+        if random.one_in(4) {
+            all.push(Line::Steps(1 + random.byte() % 6));
+            all.push(Line::Program(ProgramAction::CallHook));
+            all.push(Line::Steps(random.byte() % 4));
+        }
+        if random.one_in(12) {
+            all.push(Line::Program(ProgramAction::KillHooks));
+        }
+    }
+    all
+}
+
+/// Insert hook calls that prove nothing.
+pub(super) fn with_misleading_hooks(random: &mut Random, lines: Vec<Line>) -> Vec<Line> {
+    let mut all = Vec::new();
+    for line in lines {
+        all.push(line);
+        if random.one_in(10) {
+            all.push(Line::MisleadingHook(random.byte()));
+        }
+    }
+    all
+}
