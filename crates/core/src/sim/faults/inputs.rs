@@ -97,6 +97,25 @@ impl FaultyDriver {
                 let changed = Input::Looked { by, sighting };
                 Some((changed, Some(DeliveryEvent::Looked(seen))))
             }
+            (
+                Fault::WithdrawnAccepted | Fault::WithdrawnIgnored,
+                Input::TranscriptsRead {
+                    mut shown,
+                    trouble,
+                    is_complete,
+                },
+            ) => {
+                let withdrawn = std::mem::take(&mut shown.withdrawn);
+                if fault == Fault::WithdrawnAccepted {
+                    shown.given += &withdrawn;
+                }
+                let changed = Input::TranscriptsRead {
+                    shown,
+                    trouble,
+                    is_complete,
+                };
+                Some((changed, None))
+            }
             (Fault::NudgedLate, Input::NudgeRequested(request)) => {
                 let request = NudgeRequest {
                     expires_at: None,

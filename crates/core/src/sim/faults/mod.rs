@@ -86,6 +86,10 @@ pub(crate) enum Fault {
     AcceptedElsewhere,
     /// A submitted text counts as given to the model, although it may be queued.
     AcceptedWhenQueued,
+    /// A prompt that a person took back from the queue counts as given to the model.
+    WithdrawnAccepted,
+    /// A prompt that a person took back from the queue still counts as queued.
+    WithdrawnIgnored,
     /// A nudge is typed after its sender has given up.
     NudgedLate,
     /// A nudge is typed and submitted although the input box is not recognised.

@@ -108,7 +108,7 @@ fn check_hold(
         "exited" => (activity == Activity::Exited, None),
         "starting" => (activity == Activity::Starting || is_asked, None),
         "working" => {
-            let waits = waits_for_idle || record.shows_box();
+            let waits = waits_for_idle || record.holds_during_work();
             let works = activity == Activity::Working || record.screen_shows_work;
             (works && waits, None)
         }

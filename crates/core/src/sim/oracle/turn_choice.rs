@@ -38,7 +38,7 @@ impl Oracle {
             (Activity::Blocked(_), _) if known.raw => true,
             (Activity::Blocked(_), priority) => priority == Priority::Interrupt,
             (Activity::Working, Priority::IdleFirst | Priority::Idle) => known.raw,
-            (Activity::Working, Priority::Normal) => known.raw || !self.record.shows_box(),
+            (Activity::Working, Priority::Normal) => known.raw || !self.record.holds_during_work(),
             (Activity::Working, Priority::Interrupt) => true,
             (Activity::Idle, _) => true,
         };

@@ -182,6 +182,7 @@ impl Oracle {
             self.record.waiting_messages.clone_from(&turn.ids);
             let is_alone = delivery_record::holds(&self.record.input_box, &turn.text());
             let works = self.record.screen_shows_work || self.record.hook_says_working;
+            let works = works && self.record.holds_during_work();
             let is_barred =
                 works || self.record.question.is_some() || self.record.typed_draft_since.is_some();
             return Law::CannotAct.holds(

@@ -48,6 +48,7 @@ impl Simulation {
             }
         }
         self.oracle.ledger.check_requeued()?;
+        self.oracle.ledger.check_withdrawn()?;
         let is_ours = |(_, known): &(_, &KnownMessage)| known.to == self.agent;
         for (id, known) in self.oracle.ledger.all().filter(is_ours) {
             Law::NothingStarved.holds(known.is_settled(self.now.wall), || {

@@ -344,6 +344,7 @@ impl Simulation {
             PersonAction::Type => keys(Piece::Key),
             PersonAction::Submit => keys(Piece::Submit),
             PersonAction::Clear => keys(Piece::Clear),
+            PersonAction::TakeBack => keys(Piece::TakeBack),
             PersonAction::Checkpoint => {
                 world.oracle.record.is_checkpoint_wanted = true;
                 session.tell(Input::CheckpointRequested, &mut world)?;

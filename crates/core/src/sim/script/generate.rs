@@ -4,6 +4,7 @@ use crate::priority::Priority;
 use crate::receipt::Order;
 use crate::sim::script::insertions::{
     with_checkpoints, with_hooks, with_kills, with_misleading_hooks, with_nudges, with_outages,
+    with_withdrawals,
 };
 use crate::sim::script::random::Random;
 use crate::sim::script::scene::scene;
@@ -18,6 +19,7 @@ impl Script {
         let mut script = Self::without_nudges(seed);
         let profile = &mut script.profile;
         profile.transcript_proves = profile.hooks_report && seed.is_multiple_of(3);
+        profile.types_while_working = profile.transcript_proves && profile.queues_prompts;
         profile.names_transcript_late = profile.transcript_proves && seed % 16 > 7;
         profile.transcript_is_missing = profile.transcript_proves && seed.is_multiple_of(11);
         profile.resumes_conversation =
@@ -25,6 +27,10 @@ impl Script {
         if script.profile.resumes_conversation {
             let mut random = Random::new(seed.rotate_left(8));
             script.lines = with_kills(&mut random, script.lines);
+        }
+        if script.profile.queues_prompts {
+            let mut random = Random::new(seed.rotate_left(40));
+            script.lines = with_withdrawals(&mut random, script.lines);
         }
         if seed % 9 == 4 {
             let mut random = Random::new(seed.rotate_left(24));
@@ -100,6 +106,7 @@ fn profile(random: &mut Random) -> ProgramProfile {
         hooks_take_mail: false,
         hooks_report: false,
         queues_prompts: false,
+        types_while_working: false,
         transcript_proves: false,
         names_transcript_late: false,
         transcript_is_missing: false,

@@ -55,6 +55,47 @@ pub(super) fn with_kills(random: &mut Random, lines: Vec<Line>) -> Vec<Line> {
     all
 }
 
+/// Insert messages that are typed while the program works on a person's prompt, and that the person
+/// takes back from the program's queue, and then submits, clears or leaves in the input box.
+pub(super) fn with_withdrawals(random: &mut Random, lines: Vec<Line>) -> Vec<Line> {
+    let mut all = Vec::new();
+    for line in lines {
+        all.push(line);
+        if random.one_in(12) {
+            let mail = Post {
+                raw: false,
+                priority: Priority::Normal,
+                from: Writer::Human,
+                route: SendRoute::Direct,
+                ..post(random)
+            };
+            all.extend([
+                Line::Person(PersonAction::Type),
+                Line::Person(PersonAction::Submit),
+                Line::Steps(16),
+                Line::Post(mail),
+                Line::Steps(24),
+                Line::Wait(110),
+                Line::Steps(24),
+                Line::Wait(60),
+                Line::Steps(random.byte() % 32),
+                Line::Person(PersonAction::TakeBack),
+                Line::Steps(random.byte() % 24),
+                Line::Wait(random.pick(&[1, 600, 4_000])),
+            ]);
+            let after = random.pick(&[
+                Some(PersonAction::Clear),
+                Some(PersonAction::Clear),
+                Some(PersonAction::Submit),
+                None,
+            ]);
+            all.extend(after.map(Line::Person));
+            all.push(Line::Steps(random.byte() % 24));
+        }
+    }
+    all
+}
+
 /// Insert outages of the journal.
 pub(super) fn with_outages(random: &mut Random, lines: Vec<Line>) -> Vec<Line> {
     let mut all = Vec::new();

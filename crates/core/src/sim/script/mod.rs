@@ -67,6 +67,8 @@ pub(crate) struct ProgramProfile {
     /// Whether the program queues prompts that are submitted while it works. The queue is lost when
     /// the program dies. A hook reports when the model receives a prompt.
     pub(crate) queues_prompts: bool,
+    /// Whether mail is typed while the program works, although the screen shows the input box.
+    pub(crate) types_while_working: bool,
     /// Whether the transcript proves which prompts the model received. The hooks then only name the
     /// transcript.
     pub(crate) transcript_proves: bool,
@@ -202,6 +204,8 @@ pub(crate) enum PersonAction {
     Type,
     Submit,
     Clear,
+    /// The person takes the queued prompts back into the input box.
+    TakeBack,
     Pause(PausedBy),
     Release(PausedBy),
     /// The person requests a pause at the end of the turn.

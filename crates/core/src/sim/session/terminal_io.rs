@@ -154,15 +154,8 @@ impl Session {
             let now = clock(world.now.mono);
             format!("  {now} the program reads {piece:?}: {result:?}")
         });
-        let is_persons = match piece {
-            Piece::Key | Piece::Submit | Piece::Clear => true,
-            Piece::FirstHalf(_)
-            | Piece::SecondHalf(_)
-            | Piece::Enter(_)
-            | Piece::Interrupt
-            | Piece::ClearBox => false,
-        };
-        Law::CannotAct.holds(is_persons || self.program.draft_keys() >= before, || {
+        let is_kept = piece.is_persons() || self.program.draft_keys() >= before;
+        Law::CannotAct.holds(is_kept, || {
             format!("a person's draft is lost or submitted by {piece:?}")
         })?;
         let ReadResult::Prompt { turns, is_typed } = result else {

@@ -38,6 +38,11 @@ pub(crate) enum HookEvent {
     Given {
         turns: Vec<(TurnNo, bool)>,
     },
+    /// A person has taken these turns back from the queue. No hook reports that, but the transcript
+    /// does.
+    TakenBack {
+        turns: Vec<(TurnNo, bool)>,
+    },
     Idle,
 }
 
@@ -114,15 +119,23 @@ impl Simulation {
             1
         };
         for call in &calls {
-            if let HookEvent::Given { turns } = call {
-                for id in Session::received(turns, &self.turns) {
-                    self.oracle.ledger.note_received(id);
+            let row = match call {
+                HookEvent::Given { turns } => {
+                    for id in Session::received(turns, &self.turns) {
+                        self.oracle.ledger.note_received(id);
+                    }
+                    Row::of(turns, &self.turns)
                 }
-                if self.profile.transcript_proves {
-                    session
-                        .unwritten_rows
-                        .push_back(Row::of(turns, &self.turns));
+                HookEvent::TakenBack { turns } => {
+                    let row = Row::of(turns, &self.turns).withdrawn();
+                    self.trace
+                        .note(|| format!("  a person takes back {:?}", row.messages));
+                    row
                 }
+                HookEvent::Started | HookEvent::Submitted { .. } | HookEvent::Idle => continue,
+            };
+            if self.profile.transcript_proves {
+                session.unwritten_rows.push_back(row);
             }
         }
         let (run, session) = (session.run, session.conversation.clone());
@@ -130,6 +143,7 @@ impl Simulation {
             let (event, prompt) = match call {
                 HookEvent::Started => (manifest::SESSION_STARTED, None),
                 HookEvent::Idle => (manifest::TURN_ENDED, None),
+                HookEvent::TakenBack { .. } => continue,
                 HookEvent::Given { .. } if !self.profile.queues_prompts => continue,
                 HookEvent::Given { turns } => {
                     let part =

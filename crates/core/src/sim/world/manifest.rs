@@ -92,7 +92,7 @@ pub(crate) fn manifest(profile: ProgramProfile) -> Arc<Manifest> {
         input_box.clear = profile.restores_input.then(clear_keys);
         manifest.input_box = Some(input_box);
         manifest.submit.seen_within = "2s".to_owned().try_into().expect("a time");
-        manifest.submit.while_working = false;
+        manifest.submit.while_working = profile.types_while_working;
     }
     Arc::new(manifest)
 }

@@ -27,11 +27,31 @@ struct InputBox {
     turns: Vec<(TurnNo, bool)>,
     /// Number of keys that a person typed.
     typed: u32,
+    /// Whether a person has taken prompts back from the queue, so that their text is a draft.
+    is_taken_back: bool,
 }
 
 impl InputBox {
     fn is_empty(&self) -> bool {
         self.turns.is_empty() && self.typed == 0
+    }
+
+    /// Add a prompt that a person takes back.
+    fn take_back(&mut self, prompt: Self) {
+        self.turns.extend(prompt.turns);
+        self.typed += prompt.typed;
+        self.is_taken_back = true;
+    }
+
+    /// Return the number of keys of a draft: a text that was taken back counts as one key.
+    fn draft_keys(&self) -> u32 {
+        self.typed + u32::from(self.is_taken_back)
+    }
+
+    /// Forget that a person has typed.
+    fn forget_draft(&mut self) {
+        self.typed = 0;
+        self.is_taken_back = false;
     }
 
     /// Return the text as the screen shows it.
@@ -157,7 +177,7 @@ impl Program {
         self.has_drawn = false;
         let sighting = self.screen(turns);
         let is_shown = matches!(sighting.input_box, BoxState::Holds(_));
-        self.is_draft_shown = match self.input.typed {
+        self.is_draft_shown = match self.draft_keys() {
             0 => false,
             _ => self.is_draft_shown || is_shown,
         };
@@ -197,7 +217,7 @@ impl Program {
 
     /// Return the number of keys that a person has neither submitted nor cleared.
     pub(crate) fn draft_keys(&self) -> u32 {
-        self.input.typed
+        self.input.draft_keys()
     }
 
     /// Return the time of the program's next own change.
@@ -319,6 +339,7 @@ impl Program {
                 }
             }
             Piece::Key => self.input.typed += 1,
+            Piece::TakeBack => self.take_back(),
             Piece::Clear | Piece::ClearBox => self.input = InputBox::default(),
             Piece::Enter(_) => {
                 self.enters = self.enters.wrapping_add(1);
@@ -339,7 +360,7 @@ impl Program {
             Piece::Enter(_) | Piece::Submit => true,
             Piece::Interrupt => self.profile.interrupt_closes_questions,
             Piece::FirstHalf(_) | Piece::Key => self.profile.first_key_answers,
-            Piece::SecondHalf(_) | Piece::Clear | Piece::ClearBox => false,
+            Piece::SecondHalf(_) | Piece::Clear | Piece::ClearBox | Piece::TakeBack => false,
         };
         if is_answer {
             self.question = None;
@@ -350,7 +371,22 @@ impl Program {
         if let Piece::Submit | Piece::Clear = piece
             && !self.is_draft_shown
         {
-            self.input.typed = 0;
+            self.input.forget_draft();
+        }
+    }
+
+    /// Move all queued prompts to the input box.
+    fn take_back(&mut self) {
+        let withdrawn: Vec<_> = self.queue.drain(..).collect();
+        if withdrawn.is_empty() {
+            return;
+        }
+        let turns = withdrawn.iter().flat_map(|prompt| prompt.turns.clone());
+        self.calls.push(HookEvent::TakenBack {
+            turns: turns.collect(),
+        });
+        for prompt in withdrawn {
+            self.input.take_back(prompt);
         }
     }
 
@@ -381,7 +417,7 @@ impl Program {
         });
         let result = ReadResult::Prompt {
             turns: input.turns.clone(),
-            is_typed: input.typed > 0,
+            is_typed: input.draft_keys() > 0,
         };
         let is_working = matches!(self.state, State::Working { .. });
         if self.profile.queues_prompts && is_working {
@@ -392,9 +428,12 @@ impl Program {
         result
     }
 
-    /// List the queued prompts.
+    /// List the prompts that are lost with the program: those in the queue, and those that a person
+    /// has taken back from it.
     pub(crate) fn queued(&self) -> impl Iterator<Item = &[(TurnNo, bool)]> {
-        self.queue.iter().map(|input| &input.turns[..])
+        let taken_back = Some(&self.input).filter(|input| input.is_taken_back);
+        let queued = self.queue.iter().chain(taken_back);
+        queued.map(|input| &input.turns[..])
     }
 
     /// Give the model a prompt.

@@ -38,6 +38,9 @@ pub(crate) struct Ledger {
     received: BTreeSet<MessageId>,
     /// Messages that were in a program's queue when it died, and never reached the model.
     lost: BTreeSet<MessageId>,
+    /// Messages that a person took back, according to a part of the transcript that the session has
+    /// read. The model has not received them since.
+    withdrawn: BTreeSet<MessageId>,
     /// Whether the next session resumes a conversation.
     is_resumed: bool,
     /// Unproven messages that are in the transcript of the resumed conversation.
@@ -77,32 +80,58 @@ impl Ledger {
     /// any.
     pub(crate) fn note_resumed(&mut self, rows: Option<&[Row]>) {
         self.is_resumed = rows.is_some();
-        let messages = rows
-            .unwrap_or_default()
-            .iter()
-            .flat_map(|row| &row.messages);
-        let is_proven = |(id, is_marked): &&(MessageId, bool)| {
+        self.lost.append(&mut self.withdrawn);
+        let given = rows.unwrap_or_default().iter();
+        let given = given.filter(|row| !row.is_withdrawn);
+        self.in_resumed_transcript = self.unproven_in(given);
+    }
+
+    /// Return the messages in these rows whose proof is awaited.
+    fn unproven_in<'a>(&self, rows: impl Iterator<Item = &'a Row>) -> BTreeSet<MessageId> {
+        let is_open = |(id, is_marked): &&(MessageId, bool)| {
             let known = self.known.get(id);
             let is_open = known
                 .is_some_and(|k| k.proof_awaited && k.offered && k.was_uncertain == *is_marked);
             // Two repeats have the same header, so the transcript cannot tell them apart.
             is_open && known.is_some_and(|known| known.offers <= 2)
         };
-        self.in_resumed_transcript = messages.filter(is_proven).map(|(id, _)| *id).collect();
+        let messages = rows.flat_map(|row| &row.messages);
+        messages.filter(is_open).map(|(id, _)| *id).collect()
     }
 
-    /// Check that every message that was queued when its program died is pending again. Applies
-    /// when a session starts, and at the end of a run.
-    pub(crate) fn check_requeued(&self) -> Checked {
+    /// Note that the session has read these rows of the transcript.
+    pub(crate) fn note_rows_read(&mut self, rows: &[Row]) {
+        let withdrawn = self.unproven_in(rows.iter().filter(|row| row.is_withdrawn));
+        let is_new = |id: &MessageId| !self.received.contains(id);
+        self.withdrawn.extend(withdrawn.into_iter().filter(is_new));
+    }
+
+    /// Check, at the end of a run, that every message that a person took back is offered again.
+    pub(crate) fn check_withdrawn(&self) -> Checked {
+        let staying = self.staying(&self.withdrawn);
+        Law::NothingLost.holds(staying.is_none(), || {
+            let id = staying.map(MessageId::id8).unwrap_or_default();
+            format!("a person took {id} back from the queue, and it is still 'offered'")
+        })
+    }
+
+    /// Return a message that is still offered, although it never reached the model.
+    fn staying(&self, never_given: &BTreeSet<MessageId>) -> Option<MessageId> {
         let is_over = |known: &KnownMessage| known.ended.is_some() || known.read || known.accepted;
         let stays = |id: &&MessageId| {
             let known = self.known.get(id);
             // An answer is given only once, and no proof of it is awaited.
             known.is_some_and(|known| known.offered && !known.raw && !is_over(known))
         };
-        let staying = self.lost.iter().find(stays);
+        never_given.iter().find(stays).copied()
+    }
+
+    /// Check that every message that was queued when its program died is pending again. Applies
+    /// when a session starts, and at the end of a run.
+    pub(crate) fn check_requeued(&self) -> Checked {
+        let staying = self.staying(&self.lost);
         Law::NothingLost.holds(staying.is_none(), || {
-            let id = staying.map(|id| id.id8()).unwrap_or_default();
+            let id = staying.map(MessageId::id8).unwrap_or_default();
             format!("{id} was only queued when its program ended, and is still 'offered'")
         })
     }
@@ -141,6 +170,7 @@ impl Ledger {
             Step::Uncertain => {
                 exposed.is_open = false;
                 self.lost.remove(&progress.message);
+                self.withdrawn.remove(&progress.message);
             }
             Step::Offered | Step::Withdrawn => exposed.is_open = false,
             // The agent's proof may come before the session's receipt.
@@ -183,16 +213,19 @@ impl Ledger {
         self.submitted.insert(id);
     }
 
-    /// Record that a program died with these messages in its queue.
+    /// Record that a program died with these messages in its queue. A message that is not 'offered'
+    /// any more is pending again already.
     pub(crate) fn note_lost_queue(&mut self, ids: &[MessageId]) {
-        let is_new = |id: &&MessageId| !self.received.contains(id);
-        self.lost.extend(ids.iter().filter(is_new));
+        let is_offered = |id: &MessageId| self.known.get(id).is_some_and(|known| known.offered);
+        let is_lost = |id: &&MessageId| is_offered(id) && !self.received.contains(id);
+        self.lost.extend(ids.iter().filter(is_lost));
     }
 
     /// Record that the model was given a prompt with this message.
     pub(crate) fn note_received(&mut self, id: MessageId) {
         self.received.insert(id);
         self.lost.remove(&id);
+        self.withdrawn.remove(&id);
     }
 
     /// Check that exactly the accepted messages have the status "accepted".
