@@ -137,7 +137,8 @@ impl HttpRoute {
         Some(Effect::SendDirect { number, ids })
     }
 
-    /// End an offer of which the API was given nothing, and withdraw these messages.
+    /// End an offer of which the API was given nothing, and withdraw these messages. If the offer has
+    /// ended before, its messages are uncertain, or are being offered again.
     pub(super) fn refused(
         &mut self,
         now: Moment,
@@ -145,8 +146,9 @@ impl HttpRoute {
         ids: Vec<MessageId>,
         why: &str,
     ) -> Option<Effect> {
-        self.take(number);
+        let ended = self.take(number);
         self.fail(now, why);
+        ended?;
         self.unproven.forget(&ids);
         let why = format!("its own HTTP API: {why}");
         (!ids.is_empty()).then(|| withdrawn(ids, &why))

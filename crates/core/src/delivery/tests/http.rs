@@ -203,6 +203,15 @@ fn mail_without_an_answer_of_the_api_is_uncertain() {
             on(10_030, DeliveryEvent::DirectConfirmed(1), ""),
         ],
     );
+    // By the time of the refusal, the terminal offers the message again.
+    play(
+        given(),
+        &[
+            on(10_020, DeliveryEvent::Tick, "uncertain 1"),
+            (10_030, Call::Act(pending), "offer 1"),
+            on(10_040, direct_refused(1, &[1]), ""),
+        ],
+    );
 }
 
 #[test]
