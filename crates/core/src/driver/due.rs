@@ -15,6 +15,8 @@ impl SessionDriver {
             return;
         }
         self.tick(now, observer);
+        let continues = self.delivery.continue_by_api();
+        self.perform(now, continues.into_iter().collect(), observer);
         self.tick_nudges(now, observer);
         if self.mail.next_change.is_some_and(|at| at <= now.wall) {
             self.mail.next_change = None;
