@@ -423,6 +423,12 @@ fn the_agent_is_told_to_continue_only_after_a_checkpoint() {
         let is_continue = |action: &Action| matches!(action, Action::ApiContinue { .. });
         actions.iter().any(is_continue)
     };
+    // Mail that is due would have the agent continue.
+    let view = MailView {
+        head: 1,
+        ..MailView::default()
+    };
+    stage.input(400, Input::MailRead(view));
     let actions = stage.call(500, "Stop", r#"{"session_id": "one"}"#);
     assert!(actions.contains(&Action::ReportCheckpoint), "{actions:?}");
     assert!(!is_told(&actions), "{actions:?}");
