@@ -175,6 +175,7 @@ fn a_hook_that_never_answers_does_not_keep_its_message() {
         hooks_take_mail: true,
         hooks_report: true,
         queues_prompts: false,
+        has_api: false,
         types_while_working: false,
         transcript_proves: false,
         names_transcript_late: false,
@@ -284,6 +285,16 @@ fn runs_contain_every_kind_of_event() {
         "a storm between agents",
         "the keys left no draft",
         "a person takes back [(",
+        "requests OfferByApi",
+        "its own HTTP API has taken it",
+        "its own HTTP API did not say whether it has it",
+        "its own HTTP API did not say in time",
+        "nothing was sent: its own HTTP API: it refused",
+        "not by its own HTTP API: cannot connect",
+        "not by its own HTTP API: the terminal shows another conversation",
+        "requests Abort",
+        "receives ContinueFailed",
+        "the API handles Continue",
         "a person removed it from the agent's queue",
         "typed a second time",
     ];
@@ -396,6 +407,13 @@ fn every_fault_breaks_its_law() {
     check(Fault::ProofNotAwaited, &[Law::NothingLost]);
     check(Fault::WithdrawnAccepted, &[Law::NoClaimBeyondProof]);
     check(Fault::WithdrawnIgnored, &[Law::NothingLost]);
+    check(Fault::ApiUnchecked, &[Law::OnlyRecognised]);
+    check(Fault::ApiMailDoubled, &[Law::NothingDoubled]);
+    check(Fault::ApiOfferedTooEarly, &[Law::NoClaimBeyondProof]);
+    check(Fault::ApiSilenceRefused, &[Law::NoClaimBeyondProof]);
+    check(Fault::ApiRefusalTaken, &[Law::NoClaimBeyondProof]);
+    check(Fault::NotContinued, &[Law::NothingStarved]);
+    check(Fault::ContinuedTwice, &[Law::TheRightMoment]);
     check(Fault::NudgedLate, &[Law::CannotAct]);
     check(
         Fault::NudgedUnrecognised,

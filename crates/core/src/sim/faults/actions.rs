@@ -3,7 +3,7 @@
 use super::{Fault, FaultyDriver, Stage};
 use crate::delivery::Effect;
 use crate::driver::{
-    Action, Input, JournalOperation, KeyboardUser, NudgeOutcome, Observer, TurnContent,
+    Action, HookMail, Input, JournalOperation, KeyboardUser, NudgeOutcome, Observer, TurnContent,
 };
 use crate::harness::Route;
 use crate::id::MessageId;
@@ -65,7 +65,24 @@ impl FaultyDriver {
                 let messages = mail.iter_mut().flat_map(|mail| &mut mail.messages);
                 messages.for_each(|message| unmark(&mut message.state));
             }
+            (Fault::MessageLeftOut, Action::PutMail { messages, .. }) => {
+                messages.pop();
+            }
+            (Fault::RepeatUnmarked, Action::PutMail { messages, .. }) => {
+                messages
+                    .iter_mut()
+                    .for_each(|message| unmark(&mut message.state));
+            }
+            (Fault::ApiMailDoubled, Action::PutMail { .. }) => {
+                self.added.push_back((None, action.clone()));
+            }
+            (Fault::NotContinued, Action::ApiContinue { .. }) => return,
+            (Fault::ContinuedTwice, Action::ApiContinue { .. }) => {
+                self.added.push_back((None, action.clone()));
+                effect = Some(Effect::Continue);
+            }
             (Fault::OfferedTooEarly, Action::Type { .. })
+            | (Fault::ApiOfferedTooEarly, Action::PutMail { .. })
             | (Fault::HandedTooEarly, Action::AnswerHook { mail: Some(_), .. }) => {
                 self.offer_early(ids(&action));
             }
@@ -167,8 +184,10 @@ fn messages(action: &Action) -> Vec<MessageState> {
             ..
         } => turn.messages(),
         Action::AnswerHook {
-            mail: Some(mail), ..
-        } => TurnContent::Messages(mail.messages.clone()).messages(),
+            mail: Some(HookMail { messages, .. }),
+            ..
+        }
+        | Action::PutMail { messages, .. } => TurnContent::Messages(messages.clone()).messages(),
         _ => Vec::new(),
     }
 }

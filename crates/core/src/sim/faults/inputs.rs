@@ -116,6 +116,19 @@ impl FaultyDriver {
                 };
                 Some((changed, None))
             }
+            (Fault::ApiUnchecked, Input::ApiRefused { offer, ids, .. })
+                if offer > 0 && ids.is_empty() =>
+            {
+                Some((Input::ApiConfirmed(offer), None))
+            }
+            (Fault::ApiSilenceRefused, Input::ApiSilent(offer)) => {
+                let ids = self.api_mail.clone();
+                let why = "it did not answer".to_owned();
+                Some((Input::ApiRefused { offer, ids, why }, None))
+            }
+            (Fault::ApiRefusalTaken, Input::ApiRefused { offer, ids, .. }) if !ids.is_empty() => {
+                Some((Input::ApiAccepted(offer), None))
+            }
             (Fault::NudgedLate, Input::NudgeRequested(request)) => {
                 let request = NudgeRequest {
                     expires_at: None,

@@ -16,6 +16,7 @@ use crate::driver::{
     Action, CommitId, Input, JournalOperation, KeyboardUser, Observer, SessionDriver,
 };
 use crate::harness::Sighting;
+use crate::id::MessageId;
 use crate::mail::MessageState;
 use crate::moment::Moment;
 use crate::offer::OfferReport;
@@ -90,6 +91,20 @@ pub(crate) enum Fault {
     WithdrawnAccepted,
     /// A prompt that a person took back from the queue still counts as queued.
     WithdrawnIgnored,
+    /// Mail is sent to the API although the terminal shows another conversation.
+    ApiUnchecked,
+    /// Mail is sent to the API twice.
+    ApiMailDoubled,
+    /// "Offered" is recorded when mail is sent to the API, not when the API has taken it.
+    ApiOfferedTooEarly,
+    /// Mail counts as refused if the API does not answer.
+    ApiSilenceRefused,
+    /// Mail counts as taken if the API refuses it.
+    ApiRefusalTaken,
+    /// The agent is not told to continue with mail from the middle of its turn.
+    NotContinued,
+    /// The agent is told to continue twice.
+    ContinuedTwice,
     /// A nudge is typed after its sender has given up.
     NudgedLate,
     /// A nudge is typed and submitted although the input box is not recognised.
@@ -120,6 +135,8 @@ pub(crate) struct FaultyDriver {
     /// The last typed line of a nudge.
     line: Option<String>,
     last_look: Sighting,
+    /// The messages that were last sent to the API.
+    api_mail: Vec<MessageId>,
     /// The program's own session id, which its hooks name.
     session: Option<String>,
     /// Actions that the fault adds, each with the effect to report to the observer first.
@@ -145,6 +162,7 @@ impl FaultyDriver {
             text: String::new(),
             line: None,
             last_look: Sighting::default(),
+            api_mail: Vec::new(),
             session: None,
             added: VecDeque::new(),
         }
@@ -225,6 +243,7 @@ impl FaultyDriver {
                 by: KeyboardUser::Turn,
                 ..
             } => self.stage = Stage::Entered,
+            Action::PutMail { .. } => self.api_mail = ids(action),
             Action::TypeLine(line) => self.line = Some(line.clone()),
             Action::ReleaseKeyboard(KeyboardUser::Nudge) => self.line = None,
             _ => {}

@@ -5,6 +5,7 @@ use crate::delivery::{DeliveryEvent, PausedBy};
 use crate::harness::{BoxState, Report, Says, Sighting, Turn};
 use crate::id::MessageId;
 use crate::moment::Moment;
+use crate::sim::oracle::api_record::ApiRecord;
 use crate::sim::script::{KnownScreen, ProgramProfile};
 use crate::sim::world::hook_calls::SIDE_SESSION;
 use std::time::Duration;
@@ -36,6 +37,7 @@ pub(crate) struct DeliveryRecord {
     pub(crate) current_look: Option<Sighting>,
     /// Whether the program's hooks last said that it works.
     pub(crate) hook_says_working: bool,
+    pub(crate) api: ApiRecord,
     /// Time of the last reported event.
     now: Option<Moment>,
     /// Number of times that the interrupt key was pressed for one message.
@@ -60,6 +62,7 @@ impl DeliveryRecord {
     pub(crate) fn new(profile: ProgramProfile, now: Moment) -> Self {
         Self {
             profile: Some(profile),
+            api: ApiRecord::new(profile.has_api),
             started_at: Some(now),
             ..Self::default()
         }
@@ -69,6 +72,7 @@ impl DeliveryRecord {
     pub(crate) fn record(&mut self, now: Moment, event: &DeliveryEvent) {
         self.current_look = None;
         self.now = Some(now);
+        self.api.record_event(now, event);
         match event {
             DeliveryEvent::DraftTyped => {
                 self.typed_draft_since = self.typed_draft_since.or(Some(now));

@@ -4,6 +4,8 @@
 //! the design states them.
 
 pub(crate) mod answer_targets;
+mod api;
+pub(crate) mod api_record;
 pub(crate) mod delivery_record;
 pub(crate) mod explanations;
 pub(crate) mod law;
@@ -64,6 +66,20 @@ impl Oracle {
     /// Check an effect that delivery requests. `turn` is the current turn.
     pub(crate) fn check_effect(
         &mut self,
+        now: Moment,
+        delivery: &Delivery,
+        effect: &Effect,
+        turn: &Turn,
+    ) -> Checked {
+        let is_working = delivery.activity().activity == Activity::Working;
+        let checked = self.check_effect_now(now, delivery, effect, turn);
+        self.record.api.record_effect(now, effect, is_working);
+        checked
+    }
+
+    fn check_effect_now(
+        &mut self,
+        now: Moment,
         delivery: &Delivery,
         effect: &Effect,
         turn: &Turn,
@@ -76,6 +92,10 @@ impl Oracle {
                 if is_raw {
                     self.record.answered_question = self.record.question_number();
                 }
+                Law::TheRightMoment.holds(
+                    is_raw || !self.goes_by_api(now, delivery),
+                    || "mail is typed although the agent's API can be used",
+                )?;
                 self.check_no_draft(is_raw, "it is offered")?;
                 self.check_may_write(delivery, is_raw, self.is_urgent(ids))
             }
@@ -111,13 +131,12 @@ impl Oracle {
             // The following facts are checked instead.
             Effect::SendDirect { ids, .. } => {
                 let is_raw = ids.iter().any(|id| self.is_raw(*id));
-                Law::CannotAct.holds(!is_raw, || "a hook is given an answer")?;
+                Law::CannotAct.holds(!is_raw, || "a hook or an API is given an answer")?;
                 self.check_may_write(delivery, false, self.is_urgent(ids))
             }
-            // No simulated program has an HTTP API.
-            Effect::Abort | Effect::Continue | Effect::OfferByApi { .. } => {
-                Law::CannotAct.holds(false, || "an API is called that does not exist")
-            }
+            Effect::OfferByApi { ids, .. } => self.check_api_offer(now, delivery, ids),
+            Effect::Abort => self.check_api_interrupt(now, delivery),
+            Effect::Continue => self.check_continue(now, delivery),
             Effect::Fail { ids, .. } => {
                 // The keys of an unapplied answer do not count as a partly typed text.
                 self.is_half_typed &= !ids.iter().any(|id| turn.ids.contains(id));
@@ -150,6 +169,10 @@ impl Oracle {
     fn check_reminder(&mut self, delivery: &Delivery) -> Checked {
         let judged = delivery.activity();
         let is_idle = judged.activity == Activity::Idle;
+        Law::RemindersAreFew.holds(
+            !self.record.api.is_calling(),
+            || "a reminder is sent while mail is on its way to the API",
+        )?;
         let is_read = self.record.unread_since.is_none() && !self.record.is_waiting_for_enter;
         Law::RemindersAreFew.holds(
             is_idle && is_read,

@@ -19,6 +19,9 @@ impl Oracle {
             return Law::TheRightMoment.violated("a message that is not stored is offered");
         };
         let priority = known.priority(now.wall);
+        if !known.raw && self.goes_by_api(now, delivery) {
+            return self.check_may_go_by_api(delivery, id, priority);
+        }
         self.check_no_draft(known.raw, "it would be typed")?;
         if known.raw {
             self.check_answer(now, known)?;
@@ -150,6 +153,7 @@ impl Oracle {
             .collect();
         open.sort_by_key(|(_, known)| known.order(now.wall));
         let input = delivery.input();
+        let is_by_api = self.goes_by_api(now, delivery);
         let mut bytes = 0;
         let fits = |(at, (state, known)): &(usize, &(&MessageState, &KnownMessage))| {
             bytes += turn::size(
@@ -158,7 +162,8 @@ impl Oracle {
                 input,
                 MESSAGE_PATH.len(),
             );
-            let joins = input == InputMode::Pasted && !known.goes_alone() && bytes <= turn::TURN;
+            let may_join = input == InputMode::Pasted || is_by_api;
+            let joins = may_join && !known.goes_alone() && bytes <= turn::TURN;
             *at == 0 || joins
         };
         let goes_alone = open.first().is_some_and(|(_, known)| known.goes_alone());

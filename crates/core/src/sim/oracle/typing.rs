@@ -11,7 +11,7 @@ use crate::sim::session::{Turn, TurnKind, turn_entry};
 use crate::turn::{self, InputMode};
 
 /// Maximum number of interrupt keys for one message.
-const MAX_INTERRUPT_KEYS: u8 = 3;
+pub(super) const MAX_INTERRUPT_KEYS: u8 = 3;
 /// Maximum number of Enter keys for one text.
 const MAX_ENTERS: u8 = 2;
 
@@ -140,21 +140,9 @@ impl Oracle {
         let text = turn::render(&entries, input);
         let text = String::from_utf8_lossy(&text);
         for id in turn.ids.iter().copied() {
-            Law::NothingDoubled.holds(self.ledger.is_open(id), || {
-                format!("{} is written without a recorded offer", id.id8())
-            })?;
-            let is_raw = self.is_raw(id);
             let is_in = messages.iter().any(|state| state.message.id == id);
-            let header = format!("id: {}", id.id8());
-            let rest = text.split_once(&header).map(|(_, rest)| rest);
-            Law::NothingLost.holds(is_in && (is_raw || rest.is_some()), || {
-                format!("{} is missing from its turn", id.id8())
-            })?;
-            // A raw text has no room for a mark, so it is shown only once.
-            let is_marked = rest.is_some_and(|rest| rest.starts_with(" (repeat"));
-            if !is_raw || !self.ledger.is_partly_written(id) {
-                self.ledger.note_shown(id, is_marked && !is_raw)?;
-            }
+            Law::NothingLost.holds(is_in, || format!("{} is missing from its turn", id.id8()))?;
+            self.check_shown(id, &text)?;
         }
         if let [only] = &messages[..]
             && self.is_raw(only.message.id)
@@ -162,6 +150,26 @@ impl Oracle {
             return Ok(());
         }
         check_plain(&text, input)
+    }
+
+    /// Check that a text that is about to reach the agent shows a message, after its offer was
+    /// recorded, and marked if it is a repeat.
+    pub(super) fn check_shown(&mut self, id: MessageId, text: &str) -> Checked {
+        Law::NothingDoubled.holds(self.ledger.is_open(id), || {
+            format!("{} is written without a recorded offer", id.id8())
+        })?;
+        let is_raw = self.is_raw(id);
+        let header = format!("id: {}", id.id8());
+        let rest = text.split_once(&header).map(|(_, rest)| rest);
+        Law::NothingLost.holds(is_raw || rest.is_some(), || {
+            format!("{} is missing from its turn", id.id8())
+        })?;
+        // A raw text has no room for a mark, so it is shown only once.
+        let is_marked = rest.is_some_and(|rest| rest.starts_with(" (repeat"));
+        match is_raw && self.ledger.is_partly_written(id) {
+            true => Ok(()),
+            false => self.ledger.note_shown(id, is_marked && !is_raw),
+        }
     }
 
     /// Note that Enter was written, which completes a turn.

@@ -3,8 +3,8 @@
 use crate::priority::Priority;
 use crate::receipt::Order;
 use crate::sim::script::insertions::{
-    with_checkpoints, with_hooks, with_kills, with_misleading_hooks, with_nudges, with_outages,
-    with_withdrawals,
+    with_api, with_checkpoints, with_hooks, with_kills, with_misleading_hooks, with_nudges,
+    with_outages, with_withdrawals,
 };
 use crate::sim::script::random::Random;
 use crate::sim::script::scene::scene;
@@ -19,6 +19,12 @@ impl Script {
         let mut script = Self::without_nudges(seed);
         let profile = &mut script.profile;
         profile.transcript_proves = profile.hooks_report && seed.is_multiple_of(3);
+        // Like OpenCode, which takes prompts in the middle of a turn and reports them by hooks.
+        profile.has_api = profile.hooks_report
+            && !profile.hooks_take_mail
+            && !profile.transcript_proves
+            && seed % 13 < 8;
+        profile.queues_prompts |= profile.has_api;
         profile.types_while_working = profile.transcript_proves && profile.queues_prompts;
         profile.names_transcript_late = profile.transcript_proves && seed % 16 > 7;
         profile.transcript_is_missing = profile.transcript_proves && seed.is_multiple_of(11);
@@ -31,6 +37,10 @@ impl Script {
         if script.profile.queues_prompts {
             let mut random = Random::new(seed.rotate_left(40));
             script.lines = with_withdrawals(&mut random, script.lines);
+        }
+        if script.profile.has_api {
+            let mut random = Random::new(seed.rotate_left(56));
+            script.lines = with_api(&mut random, script.lines);
         }
         if seed % 9 == 4 {
             let mut random = Random::new(seed.rotate_left(24));
@@ -106,6 +116,7 @@ fn profile(random: &mut Random) -> ProgramProfile {
         hooks_take_mail: false,
         hooks_report: false,
         queues_prompts: false,
+        has_api: false,
         types_while_working: false,
         transcript_proves: false,
         names_transcript_late: false,

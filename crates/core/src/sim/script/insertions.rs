@@ -5,7 +5,10 @@ use crate::delivery::PausedBy;
 use crate::priority::Priority;
 use crate::sim::script::generate::post;
 use crate::sim::script::random::Random;
-use crate::sim::script::{Disk, Line, PersonAction, Post, ProgramAction, SendRoute, Writer};
+use crate::sim::script::scene::{denial, withdrawal};
+use crate::sim::script::{
+    ApiBehaviour, Disk, Line, PersonAction, Post, ProgramAction, SendRoute, Writer,
+};
 
 /// Insert nudges.
 pub(super) fn with_nudges(random: &mut Random, lines: Vec<Line>) -> Vec<Line> {
@@ -55,45 +58,78 @@ pub(super) fn with_kills(random: &mut Random, lines: Vec<Line>) -> Vec<Line> {
     all
 }
 
-/// Insert messages that are typed while the program works on a person's prompt, and that the person
-/// takes back from the program's queue, and then submits, clears or leaves in the input box.
+/// Insert messages that a person takes back from the program's queue, and then submits, clears or
+/// leaves in the input box.
 pub(super) fn with_withdrawals(random: &mut Random, lines: Vec<Line>) -> Vec<Line> {
     let mut all = Vec::new();
     for line in lines {
         all.push(line);
-        if random.one_in(12) {
-            let mail = Post {
-                raw: false,
-                priority: Priority::Normal,
-                from: Writer::Human,
-                route: SendRoute::Direct,
-                ..post(random)
-            };
-            all.extend([
-                Line::Person(PersonAction::Type),
-                Line::Person(PersonAction::Submit),
-                Line::Steps(16),
-                Line::Post(mail),
-                Line::Steps(24),
-                Line::Wait(110),
-                Line::Steps(24),
-                Line::Wait(60),
-                Line::Steps(random.byte() % 32),
-                Line::Person(PersonAction::TakeBack),
-                Line::Steps(random.byte() % 24),
-                Line::Wait(random.pick(&[1, 600, 4_000])),
-            ]);
-            let after = random.pick(&[
+        if random.one_in(24) {
+            let (before, after) = (random.byte() % 32, random.byte() % 24);
+            all.extend(withdrawal(before, after));
+            all.push(Line::Wait(random.pick(&[1, 600, 4_000])));
+            let end = random.pick(&[
                 Some(PersonAction::Clear),
                 Some(PersonAction::Clear),
                 Some(PersonAction::Submit),
                 None,
             ]);
-            all.extend(after.map(Line::Person));
+            all.extend(end.map(Line::Person));
             all.push(Line::Steps(random.byte() % 24));
         }
     }
     all
+}
+
+/// Insert mail for the program's API, and changes of how the API answers.
+pub(super) fn with_api(random: &mut Random, lines: Vec<Line>) -> Vec<Line> {
+    let mut all = Vec::new();
+    for line in lines {
+        all.push(line);
+        if random.one_in(8) {
+            all.push(Line::Api(random.pick(&[
+                ApiBehaviour::Answers,
+                ApiBehaviour::Answers,
+                ApiBehaviour::Answers,
+                ApiBehaviour::IsDown,
+                ApiBehaviour::ShowsAnother,
+                ApiBehaviour::Refuses,
+                ApiBehaviour::LosesAnswers,
+                ApiBehaviour::LosesRequests,
+            ])));
+        }
+        match random.below(48) {
+            0..3 => all.extend(api_mail(random)),
+            3 => all.extend(denial(random.pick(&[5_000, 31_000]), random.byte() % 32)),
+            _ => {}
+        }
+    }
+    all
+}
+
+/// A message for the API, and perhaps an interruption.
+fn api_mail(random: &mut Random) -> Vec<Line> {
+    let mail = Post {
+        raw: false,
+        route: SendRoute::Socket,
+        ..post(random)
+    };
+    let mut lines = vec![
+        Line::Wait(random.pick(&[1, 2_000, 31_000])),
+        Line::Steps(12),
+        Line::Post(mail),
+        Line::Steps(random.byte() % 32),
+        Line::Wait(random.pick(&[1, 900, 5_100])),
+        Line::Steps(random.byte() % 16),
+    ];
+    let after = random.pick(&[
+        None,
+        Some(Line::Program(ProgramAction::Exit)),
+        Some(Line::Kill),
+        Some(Line::Program(ProgramAction::Ask)),
+    ]);
+    lines.extend(after.filter(|_| random.one_in(3)));
+    lines
 }
 
 /// Insert outages of the journal.

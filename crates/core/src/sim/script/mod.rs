@@ -67,6 +67,8 @@ pub(crate) struct ProgramProfile {
     /// Whether the program queues prompts that are submitted while it works. The queue is lost when
     /// the program dies. A hook reports when the model receives a prompt.
     pub(crate) queues_prompts: bool,
+    /// Whether the program has an HTTP API that takes mail. Its hooks name the conversation.
+    pub(crate) has_api: bool,
     /// Whether mail is typed while the program works, although the screen shows the input box.
     pub(crate) types_while_working: bool,
     /// Whether the transcript proves which prompts the model received. The hooks then only name the
@@ -118,6 +120,8 @@ pub(crate) enum Line {
     Nudge(u8),
     /// A check is requested whether an answer would reach its question.
     CheckAnswer,
+    /// From now on, the program's API answers like this.
+    Api(ApiBehaviour),
     /// A hook call arrives that proves nothing.
     MisleadingHook(u8),
     Program(ProgramAction),
@@ -189,6 +193,8 @@ pub(crate) enum ProgramAction {
     SetPasteMode(bool),
     /// The input box is hidden or shown again.
     HideInputBox(bool),
+    /// A denial ends the turn. Prompts that were taken during the turn stay unanswered.
+    EndTurn,
     /// The next write to the terminal fails half-way.
     FailNextWrite,
     /// The program calls the hook that takes mail.
@@ -210,6 +216,23 @@ pub(crate) enum PersonAction {
     Release(PausedBy),
     /// The person requests a pause at the end of the turn.
     Checkpoint,
+}
+
+/// How the program's API answers. Every answer can come late.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum ApiBehaviour {
+    #[default]
+    Answers,
+    /// Nobody listens on the port.
+    IsDown,
+    /// The terminal shows another conversation than the one that the hooks named.
+    ShowsAnother,
+    /// A check succeeds; every other request is refused.
+    Refuses,
+    /// A check succeeds; every other request is carried out, and its answer is lost.
+    LosesAnswers,
+    /// A check succeeds; every other request is lost.
+    LosesRequests,
 }
 
 /// The state of the disk.

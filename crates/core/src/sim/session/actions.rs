@@ -11,6 +11,7 @@ use crate::sim::oracle::observer::OracleObserver;
 use crate::sim::script::Disk;
 use crate::sim::session::keyboard_work::{KeyboardWork, LeaseState, LookState, TypingState};
 use crate::sim::session::{Commit, MailReadState, Session, SessionStep, TurnKind, World};
+use crate::sim::world::api::ApiRequest;
 use crate::sim::world::hook_calls::WrittenText;
 use crate::sim::world::manifest;
 use crate::sim::world::terminal::{KeyboardRequest, Piece};
@@ -33,6 +34,7 @@ impl Session {
             SessionStep::ReportLease(user) => self.report_lease(user, world)?,
             SessionStep::Type(user) => self.step_typing(user, world)?,
             SessionStep::Hook(n) => self.step_hook(n, world)?,
+            SessionStep::Api(n) => self.step_api(n, world)?,
             SessionStep::ReadMail => self.step_mail_read(world)?,
             SessionStep::ReportKeys => self.report_keys(world)?,
             SessionStep::ReportOutput => {
@@ -215,11 +217,23 @@ impl Session {
                 self.follow_transcript(from_start, world);
             }
             Action::SkipTranscripts => self.skip_transcript(world),
-            Action::CheckApi { .. }
-            | Action::PutMail { .. }
-            | Action::ApiInterrupt { .. }
-            | Action::ApiContinue { .. } => {
-                return Law::CannotAct.holds(false, || "an API is called that does not exist");
+            Action::CheckApi {
+                offer,
+                conversation,
+            } => self.call_api(ApiRequest::Check {
+                offer,
+                conversation,
+            }),
+            Action::PutMail {
+                offer,
+                messages,
+                conversation,
+            } => return self.put_mail(offer, messages, conversation, world),
+            Action::ApiInterrupt { conversation } => {
+                self.call_api(ApiRequest::Interrupt { conversation });
+            }
+            Action::ApiContinue { conversation } => {
+                self.call_api(ApiRequest::Continue { conversation });
             }
         }
         Ok(())

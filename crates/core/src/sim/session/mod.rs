@@ -22,9 +22,10 @@ use crate::sim::faults::{Fault, FaultyDriver};
 use crate::sim::oracle::answer_targets::QuestionId;
 use crate::sim::oracle::{MESSAGE_PATH, Oracle};
 use crate::sim::run::trace::Trace;
-use crate::sim::script::ProgramProfile;
+use crate::sim::script::{ApiBehaviour, ProgramProfile};
 use crate::sim::session::keyboard_work::{KeyboardWork, LookState};
 use crate::sim::session::nudges::Nudges;
+use crate::sim::world::api::ApiCalls;
 use crate::sim::world::hook_calls::{WrittenText, first_conversation};
 use crate::sim::world::hook_mail::HookWithMail;
 use crate::sim::world::journal::Journal;
@@ -46,6 +47,8 @@ pub(crate) struct World<'a> {
     /// Every text that was written to the terminal.
     pub(crate) turns: &'a mut Vec<WrittenText>,
     pub(crate) transcripts: &'a mut Transcripts,
+    /// How the program's API answers now.
+    pub(crate) api: ApiBehaviour,
 }
 
 /// The screen at one moment.
@@ -159,6 +162,8 @@ pub(crate) struct Session {
     /// Formats the driver's decisions like a session's log.
     pub(crate) decisions: DecisionLines,
     pub(crate) holds: HoldLog,
+    /// Requests to the program's API that are under way.
+    pub(crate) api: ApiCalls,
     /// Hook calls that hold mail.
     pub(crate) hooks: Vec<HookWithMail>,
     /// Number of hook calls.
@@ -196,6 +201,8 @@ pub(crate) enum SessionStep {
     Type(KeyboardUser),
     /// Let a hook pass its mail on or die.
     Hook(usize),
+    /// Let the API handle a request or answer it, or report the result.
+    Api(usize),
     /// Read the mail, or report it.
     ReadMail,
     /// Report whether a person has typed a draft.
@@ -267,6 +274,7 @@ impl Session {
             nudges: Nudges::default(),
             decisions,
             holds: HoldLog::default(),
+            api: ApiCalls::default(),
             hooks: Vec::new(),
             hook_calls: 0,
             given_up: Vec::new(),
@@ -305,7 +313,7 @@ impl Session {
         let in_turn = (is_writing || self.turn_work.look.is_some()) && self.turn.ids.contains(&id);
         let in_hook = self.hooks.iter().any(|hook| hook.ids.contains(&id));
         let is_on = self.driver.is_committing(id) || self.driver.is_offered_directly(id);
-        in_turn || is_on || in_hook || self.given_up.contains(&id)
+        in_turn || is_on || in_hook || self.api.has(id) || self.given_up.contains(&id)
     }
 
     pub(crate) fn has_given_up(&self) -> bool {
@@ -338,6 +346,9 @@ impl Session {
         }
         for n in 0..self.hooks.len() {
             add(true, SessionStep::Hook(n));
+        }
+        for n in 0..self.api.len() {
+            add(true, SessionStep::Api(n));
         }
         add(self.is_ending_processes, SessionStep::EndProcesses);
         add(self.transcript_read.is_some(), SessionStep::ReadTranscript);

@@ -57,6 +57,12 @@ pub(crate) struct PendingHookCall {
 }
 
 impl PendingHookCall {
+    /// Whether the session takes the call as a sign of work.
+    fn says_working(&self, profile: ProgramProfile) -> bool {
+        let is_given = self.event == manifest::PROMPT_GIVEN;
+        self.event == manifest::PROMPT_SUBMITTED || (is_given && profile.has_api)
+    }
+
     /// Whether the call names the transcript.
     fn names_transcript(&self, profile: ProgramProfile) -> bool {
         let is_time = !profile.names_transcript_late || self.event == manifest::PROMPT_SUBMITTED;
@@ -145,20 +151,13 @@ impl Simulation {
                 HookEvent::Idle => (manifest::TURN_ENDED, None),
                 HookEvent::TakenBack { .. } => continue,
                 HookEvent::Given { .. } if !self.profile.queues_prompts => continue,
-                HookEvent::Given { turns } => {
-                    let part =
-                        |(turn, is_whole): &(TurnNo, bool)| self.turns[*turn].part(*is_whole);
-                    (
-                        manifest::PROMPT_GIVEN,
-                        Some(turns.iter().map(part).collect()),
-                    )
-                }
+                HookEvent::Given { turns } => (manifest::PROMPT_GIVEN, Some(self.prompt(turns))),
                 HookEvent::Submitted { turns, typed } => {
-                    let part =
-                        |(turn, is_whole): &(TurnNo, bool)| self.turns[*turn].part(*is_whole);
-                    let text: String = turns.iter().map(part).collect();
                     let typed = "x".repeat(*typed as usize);
-                    (manifest::PROMPT_SUBMITTED, Some(text + &typed))
+                    (
+                        manifest::PROMPT_SUBMITTED,
+                        Some(self.prompt(turns) + &typed),
+                    )
                 }
             };
             let call = PendingHookCall {
@@ -169,6 +168,13 @@ impl Simulation {
             };
             self.calls.extend(std::iter::repeat_n(call, times));
         }
+    }
+
+    /// Return the text of a prompt with these turns.
+    fn prompt(&self, turns: &[(TurnNo, bool)]) -> String {
+        let part = |(turn, is_whole): &(TurnNo, bool)| self.turns[*turn].part(*is_whole);
+        let parts: Vec<_> = turns.iter().map(part).collect();
+        parts.join(if self.profile.has_api { "\n" } else { "" })
     }
 
     /// Call a hook that proves nothing: of a side session, or with a false header.
@@ -207,7 +213,11 @@ impl Simulation {
                 Ok(())
             }
             // A session ignores hook calls that name an earlier run.
-            Some((session, _)) if profile.resumes_conversation && call.run != session.run => Ok(()),
+            Some((session, _))
+                if (profile.resumes_conversation || profile.has_api) && call.run != session.run =>
+            {
+                Ok(())
+            }
             Some((session, mut world)) if !session.is_ending() => {
                 let is_own = call.session == session.conversation;
                 session.has_hook_report |= is_own;
@@ -219,7 +229,7 @@ impl Simulation {
                     takes_mail: false,
                 };
                 session.tell(input, &mut world)?;
-                if call.event == manifest::PROMPT_SUBMITTED {
+                if call.says_working(profile) {
                     session.program.report_idle_again(world.now.mono);
                 }
                 session.perform_actions(&mut world)

@@ -1,7 +1,7 @@
 //! The manifest of the simulated program, according to its profile.
 
 use crate::harness::{
-    Below, Dialog, InputBox, Keys, Manifest, Pattern, Proof, Route, RowPattern, Sign,
+    Api, Below, Dialog, InputBox, Keys, Manifest, Pattern, Proof, Route, RowPattern, Sign,
 };
 use crate::sim::script::{KnownScreen, ProgramProfile};
 use std::sync::{Arc, LazyLock};
@@ -74,6 +74,11 @@ pub(crate) fn manifest(profile: ProgramProfile) -> Arc<Manifest> {
         if profile.queues_prompts {
             manifest.hook.given.push(GIVEN_SIGN.clone());
         }
+    }
+    if profile.has_api {
+        manifest.routes = vec![Route::Http, Route::Terminal];
+        manifest.http.api = Some(Api::OpenCode);
+        manifest.hook.working.push(GIVEN_SIGN.clone());
     }
     if profile.screen == KnownScreen::Nothing {
         return Arc::new(manifest);

@@ -285,7 +285,7 @@ impl Program {
             .then_some(now + IDLE_REPEAT_INTERVAL);
     }
 
-    pub(crate) fn perform(&mut self, action: ProgramAction) {
+    pub(crate) fn perform(&mut self, now: Duration, action: ProgramAction) {
         match action {
             ProgramAction::Output => self.draw(),
             ProgramAction::Ask => self.ask(),
@@ -302,6 +302,7 @@ impl Program {
             ProgramAction::StopReading => self.is_reading = false,
             ProgramAction::StartReading => self.is_reading = true,
             ProgramAction::SetPasteMode(on) => self.takes_pastes = on,
+            ProgramAction::EndTurn => self.end_turn(now),
             // The terminal and the session carry these out.
             ProgramAction::FailNextWrite | ProgramAction::CallHook | ProgramAction::KillHooks => {}
             ProgramAction::Exit => self.is_alive = false,
@@ -408,9 +409,23 @@ impl Program {
 
     fn submit(&mut self, now: Duration) -> ReadResult {
         let input = std::mem::take(&mut self.input);
-        if input.is_empty() {
-            return ReadResult::Nothing;
+        match input.is_empty() {
+            true => ReadResult::Nothing,
+            false => self.submit_prompt(now, input),
         }
+    }
+
+    /// Take a prompt that does not come through the input box.
+    pub(crate) fn take_prompt(&mut self, now: Duration, turn: TurnNo) {
+        self.draw();
+        let prompt = InputBox {
+            turns: vec![(turn, true)],
+            ..InputBox::default()
+        };
+        self.submit_prompt(now, prompt);
+    }
+
+    fn submit_prompt(&mut self, now: Duration, input: InputBox) -> ReadResult {
         self.calls.push(HookEvent::Submitted {
             turns: input.turns.clone(),
             typed: input.typed,
@@ -419,13 +434,58 @@ impl Program {
             turns: input.turns.clone(),
             is_typed: input.draft_keys() > 0,
         };
-        let is_working = matches!(self.state, State::Working { .. });
-        if self.profile.queues_prompts && is_working {
+        if self.profile.queues_prompts && self.state != State::Prompt {
             self.queue.push_back(input);
+        } else if self.profile.has_api {
+            // The answer covers all prompts that were queued before.
+            self.queue.push_back(input);
+            self.work_on_queue(now);
         } else {
             self.work_on(now, input);
         }
         result
+    }
+
+    /// Give the model all queued prompts as one.
+    fn work_on_queue(&mut self, now: Duration) {
+        let mut all = InputBox::default();
+        for prompt in self.queue.drain(..) {
+            all.turns.extend(prompt.turns);
+            all.typed += prompt.typed;
+        }
+        self.work_on(now, all);
+    }
+
+    /// Handle an interrupt that does not come through the terminal.
+    pub(crate) fn abort(&mut self, now: Duration) {
+        if self.profile.interrupt_stops_work {
+            self.end_turn(now);
+        }
+    }
+
+    /// Stop the work, and the question with it.
+    fn end_turn(&mut self, now: Duration) {
+        if matches!(self.state, State::Working { .. }) {
+            self.question = None;
+            self.draw();
+            self.calls.push(HookEvent::Idle);
+            self.become_idle(now);
+        }
+    }
+
+    /// Give the model the prompts that have waited since a turn was cut off.
+    pub(crate) fn continue_queue(&mut self, now: Duration) {
+        self.draw();
+        let (turns, typed) = (Vec::new(), 0);
+        self.calls.push(HookEvent::Submitted { turns, typed });
+        self.work_on_queue(now);
+    }
+
+    /// List the prompts that wait although the program does not work.
+    pub(crate) fn stranded(&self) -> impl Iterator<Item = &[(TurnNo, bool)]> {
+        let is_resting = self.state == State::Prompt;
+        let stranded = self.queue.iter().filter(move |_| is_resting);
+        stranded.map(|prompt| &prompt.turns[..])
     }
 
     /// List the prompts that are lost with the program: those in the queue, and those that a person

@@ -285,4 +285,37 @@ impl Ledger {
     pub(crate) fn note_complete(&mut self, id: MessageId) {
         self.exposed.entry(id).or_default().is_whole = true;
     }
+
+    /// Return the number of the last offer of a message.
+    pub(crate) fn offer_number(&self, id: MessageId) -> u32 {
+        self.known.get(&id).map_or(0, |known| known.offers)
+    }
+
+    /// Return the exposure of a message in this offer, if the offer is still open.
+    fn open_offer(&mut self, id: MessageId, number: u32) -> Option<&mut Exposed> {
+        let is_last = self.offer_number(id) == number;
+        let exposed = self.exposed.get_mut(&id).filter(|_| is_last);
+        exposed.filter(|exposed| exposed.is_open)
+    }
+
+    /// Note that the program has all of a message that was sent in this offer.
+    pub(crate) fn note_complete_offer(&mut self, id: MessageId, number: u32) {
+        if let Some(exposed) = self.open_offer(id, number) {
+            exposed.is_whole = true;
+        }
+    }
+
+    /// Note that the program never saw a message that was sent in this offer.
+    pub(crate) fn note_not_shown(&mut self, id: MessageId, number: u32) {
+        if let Some(exposed) = self.open_offer(id, number) {
+            exposed.times -= 1;
+            exposed.is_begun = false;
+        }
+    }
+
+    /// Whether a message is offered, and its model was not given it.
+    pub(crate) fn is_waiting_for_model(&self, id: MessageId) -> bool {
+        let is_offered = self.known.get(&id).is_some_and(|known| known.offered);
+        is_offered && !self.received.contains(&id)
+    }
 }
