@@ -2,7 +2,9 @@
 //! rules themselves are in `rules`.
 
 use super::rules::SLOW_AFTER;
-use super::terminal::{Backoff, Lane, OutgoingTurn, Preparation, State, Submission, TypedTurn};
+use super::terminal::{
+    Backoff, Lane, OutgoingTurn, Preparation, State, Submission, TurnKind, TypedTurn,
+};
 use super::{Decision, Delivery, PausedBy, Rule, http};
 use crate::activity::Activity;
 use crate::harness::BoxState;
@@ -48,7 +50,7 @@ impl Delivery {
                     "in-flight",
                     offer.since,
                     "another message is on its way to the agent's own HTTP API",
-                    first_of(&offer.ids),
+                    being_offered(&offer.ids),
                     http::ANSWERS,
                 ),
                 (None, State::Backoff(Backoff { since, why, .. })) => (
@@ -71,8 +73,11 @@ impl Delivery {
                 ) => (
                     "in-flight",
                     turn.since,
-                    "another message is on its way into the terminal",
-                    first_of(&turn.ids),
+                    match turn.kind {
+                        TurnKind::Messages => "another message is on its way into the terminal",
+                        TurnKind::Reminders => "a reminder is on its way into the terminal",
+                    },
+                    first_of(turn),
                     "that one is written",
                 ),
             };
@@ -110,8 +115,11 @@ impl Delivery {
     /// Explain a message that is itself in flight. Return `None` if it is not in flight.
     fn in_flight(&self, now: Moment, mail: &MessageState) -> Option<Option<Hold>> {
         let id = mail.message.id;
+        // A reminder of a message does not carry the message.
+        let carries =
+            |turn: &OutgoingTurn| turn.kind == TurnKind::Messages && turn.ids.contains(&id);
         let waiting = self.terminal.awaiting_enter.as_ref();
-        if let Some(waiting) = waiting.filter(|typed| typed.turn.ids.contains(&id)) {
+        if let Some(waiting) = waiting.filter(|typed| carries(&typed.turn)) {
             return Some(Some(match self.enter_rule(waiting.turn.lane) {
                 Some(rule) => self.describe(now, rule, mail),
                 None => self.awaits_box(waiting),
@@ -121,10 +129,7 @@ impl Delivery {
         if let Some(direct) = by_hook.or_else(|| self.http.explain(now, id)) {
             return Some(direct);
         }
-        let turn = self.terminal.turn()?;
-        if !turn.ids.contains(&id) {
-            return None;
-        }
+        let turn = self.terminal.turn().filter(|turn| carries(turn))?;
         let taking = "the program has not taken all of it";
         Some(match &self.terminal.state {
             State::Preparing(_, progress) => match progress {
@@ -424,8 +429,16 @@ fn slowly_typed(now: Moment, turn: &OutgoingTurn, what: &str) -> Option<Hold> {
     slow(now, turn.since, "not-reading", reason, release)
 }
 
+/// Return the evidence for a message that waits for this turn.
+fn first_of(turn: &OutgoingTurn) -> String {
+    match turn.kind {
+        TurnKind::Messages => being_offered(&turn.ids),
+        TurnKind::Reminders => "the agent is being reminded of expected replies".to_owned(),
+    }
+}
+
 /// Return the evidence for a message that waits for these, which are being offered.
-fn first_of(ids: &[MessageId]) -> String {
+fn being_offered(ids: &[MessageId]) -> String {
     let first = ids.first().map(|id| id.id8()).unwrap_or_default();
     format!("{first} is being offered")
 }

@@ -137,7 +137,8 @@ impl HttpRoute {
         Some(Effect::SendDirect { number, ids })
     }
 
-    /// End an offer of which the API was given nothing, and withdraw these messages.
+    /// End an offer of which the API was given nothing, and withdraw these messages. If the offer has
+    /// ended before, its messages are uncertain, or are being offered again.
     pub(super) fn refused(
         &mut self,
         now: Moment,
@@ -145,8 +146,9 @@ impl HttpRoute {
         ids: Vec<MessageId>,
         why: &str,
     ) -> Option<Effect> {
-        self.take(number);
+        let ended = self.take(number);
         self.fail(now, why);
+        ended?;
         self.unproven.forget(&ids);
         let why = format!("its own HTTP API: {why}");
         (!ids.is_empty()).then(|| withdrawn(ids, &why))
@@ -262,13 +264,14 @@ impl Delivery {
         lane != Lane::Raw && is_steady && self.conversation().is_some()
     }
 
-    /// Return the effect that has the agent continue. After a turn that ends with a denial,
-    /// messages from the middle of the turn are unanswered. A message in flight makes the agent
-    /// continue anyway.
-    pub(super) fn continue_by_api(&mut self) -> Option<Effect> {
+    /// Return the effect that has the agent continue, if it is due. After a turn that ends with a
+    /// denial, messages from the middle of the turn are unanswered. A message in flight makes the
+    /// agent continue anyway. In a pause, no turn begins.
+    pub(crate) fn continue_by_api(&mut self) -> Option<Effect> {
         let is_over = self.http.is_mid_turn && self.agent.activity() == Activity::Idle;
         let is_quiet = self.terminal.is_free() && !self.http.is_calling();
-        if !is_over || !is_quiet || self.conversation().is_none() {
+        let is_held = !is_quiet || self.is_paused_for(Lane::Normal);
+        if !is_over || is_held || self.conversation().is_none() {
             return None;
         }
         self.http.is_mid_turn = false;
@@ -297,6 +300,7 @@ impl Delivery {
     pub(super) fn api_accepted(&mut self, now: Moment, number: u64) -> Option<Effect> {
         let offer = self.http.accepted(number)?;
         self.agent.judge.given(now, Some(offer.since.mono));
+        self.reminders.note_turn(now, TurnKind::Messages);
         Some(Effect::Offered {
             ids: offer.ids,
             evidence: TAKEN.to_owned(),

@@ -276,7 +276,6 @@ impl Delivery {
         let mut effects: Vec<_> = self.http.tick(now).into_iter().collect();
         effects.extend(self.hook.tick(now));
         effects.extend(self.handle(now, event));
-        effects.extend(self.continue_by_api());
         effects.extend(self.give_up_transcript(now));
         let awaits_proof = self.awaits_proof();
         for effect in &mut effects {

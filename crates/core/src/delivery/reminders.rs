@@ -50,7 +50,8 @@ impl Delivery {
     /// nothing else is due. `pending_replies` must have been read after the last report.
     pub fn remind(&mut self, now: Moment, pending_replies: &[MessageState]) -> Vec<Effect> {
         let judged = self.activity();
-        let is_free = self.terminal.is_free() && judged.activity == Activity::Idle;
+        let is_quiet = self.terminal.is_free() && !self.http.is_calling();
+        let is_free = is_quiet && judged.activity == Activity::Idle;
         let is_done = self.reminders.reminded_in == Some(judged.since.mono);
         let is_early = self.reminders.not_before.is_some_and(|at| now.mono < at);
         if !is_free || is_done || is_early || self.terminal_rule(Lane::Idle).is_some() {

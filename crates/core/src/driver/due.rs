@@ -69,7 +69,11 @@ impl SessionDriver {
             let effects = self.delivery.act(now, &self.mail.pending);
             self.perform(now, effects, observer);
         } else if is_fresh && is_current {
-            let effects = self.delivery.remind(now, &self.mail.pending_replies);
+            let continues = self.delivery.continue_by_api();
+            let effects = match continues {
+                Some(continues) => vec![continues],
+                None => self.delivery.remind(now, &self.mail.pending_replies),
+            };
             self.perform(now, effects, observer);
         }
     }

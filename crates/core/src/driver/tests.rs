@@ -5,7 +5,7 @@ use crate::activity::tests::ms;
 use crate::delivery::tests::{id, mail};
 use crate::delivery::{Decision, DeliveryConfig, Effect};
 use crate::harness::hook::tests::like_claude;
-use crate::harness::{BoxState, Manifest, Proof, Route, Sighting, transcript};
+use crate::harness::{Api, BoxState, Manifest, Proof, Route, Sighting, transcript};
 use crate::mail::MessageState;
 use crate::offer::OfferReport;
 use crate::priority::Priority;
@@ -389,6 +389,51 @@ fn the_last_read_of_a_transcript_follows_the_end_of_all_processes() {
         "{said:?}"
     );
     assert_eq!(said[1], JournalOperation::CloseUnproven);
+}
+
+/// No turn begins at a checkpoint, although mail from the middle of the last turn may be unanswered.
+#[test]
+fn the_agent_is_told_to_continue_only_after_a_checkpoint() {
+    let mut manifest = talker();
+    manifest.routes = vec![Route::Http, Route::Terminal];
+    manifest.http.api = Some(Api::OpenCode);
+    let mut stage = Stage::new(manifest, None);
+    stage.call(5, "SessionStart", r#"{"session_id": "one"}"#);
+    stage.hook(10, "one");
+    let view = MailView {
+        pending: vec![mail(1, Priority::Normal)],
+        ..MailView::default()
+    };
+    stage.input(20, Input::MailRead(view));
+    let actions = stage.input(20, Input::InputChecked { is_unread: false });
+    let Some(Action::CheckApi { offer, .. }) = actions.last() else {
+        panic!("{actions:?}");
+    };
+    let offering = stage.input(30, Input::ApiConfirmed(*offer));
+    let committed = Input::Committed {
+        commit: commits(&offering)[0].0,
+        ids: vec![id(1)],
+        head: 1,
+        has_more: false,
+    };
+    stage.input(40, committed);
+    stage.input(50, Input::ApiAccepted(*offer));
+    stage.input(60, Input::CheckpointRequested);
+    let is_told = |actions: &[Action]| {
+        let is_continue = |action: &Action| matches!(action, Action::ApiContinue { .. });
+        actions.iter().any(is_continue)
+    };
+    // Mail that is due would have the agent continue.
+    let view = MailView {
+        head: 1,
+        ..MailView::default()
+    };
+    stage.input(400, Input::MailRead(view));
+    let actions = stage.call(500, "Stop", r#"{"session_id": "one"}"#);
+    assert!(actions.contains(&Action::ReportCheckpoint), "{actions:?}");
+    assert!(!is_told(&actions), "{actions:?}");
+    let actions = stage.input(600, Input::Unpaused(PausedBy::Checkpoint));
+    assert!(is_told(&actions), "{actions:?}");
 }
 
 fn read(shown: transcript::Shown) -> Input {

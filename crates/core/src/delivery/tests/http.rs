@@ -2,7 +2,7 @@
 
 use super::screen::{asks, holds, manifest, on, resting, seen};
 use super::*;
-use super::{Call, direct_recorded, distinct_ids as ids, distinct_mail as mail, play};
+use super::{Call, direct_recorded, distinct_ids as ids, distinct_mail as mail, owed, play, tell};
 use crate::activity::tests::ms;
 use crate::harness::hook::tests::like_claude;
 use crate::harness::{Api, Proof, Route};
@@ -18,7 +18,7 @@ fn direct_refused(number: u64, all: &[u128]) -> DeliveryEvent {
 fn hook(delivery: &mut Delivery, at: u64, event: &str, prompt: &str) -> Vec<Effect> {
     let payload = json!({"session_id": "s1", "prompt": prompt, "source": "startup"});
     let report = like_claude().read(event, &payload.to_string());
-    delivery.on(ms(at), DeliveryEvent::HookCalled(Box::new(report)))
+    tell(delivery, at, DeliveryEvent::HookCalled(Box::new(report)))
 }
 
 /// Return a delivery whose agent is idle at 4,000, in a conversation that hooks have reported.
@@ -70,6 +70,24 @@ fn a_call_is_recorded_made_and_proven() {
     };
     assert_eq!(*route, Route::Http);
     assert_eq!(delivery.activity().activity, Activity::Working);
+}
+
+/// The reminder could come before the message that it is about.
+#[test]
+fn nothing_is_typed_while_mail_is_on_its_way_to_the_api() {
+    let one = mail(1, Priority::Normal);
+    let pending = std::slice::from_ref(&one);
+    let owes = [owed(2, 0)];
+    play(
+        delivery(),
+        &[
+            (5_000, Call::Act(pending), "offer by API 1"),
+            (5_001, Call::Remind(&owes), ""),
+            on(5_010, direct_recorded(1, &[1]), "send 1"),
+            (5_011, Call::Remind(&owes), ""),
+        ],
+    );
+    play(delivery(), &[(5_001, Call::Remind(&owes), "remind 2")]);
 }
 
 #[test]
@@ -203,6 +221,15 @@ fn mail_without_an_answer_of_the_api_is_uncertain() {
             on(10_030, DeliveryEvent::DirectConfirmed(1), ""),
         ],
     );
+    // By the time of the refusal, the terminal offers the message again.
+    play(
+        given(),
+        &[
+            on(10_020, DeliveryEvent::Tick, "uncertain 1"),
+            (10_030, Call::Act(pending), "offer 1"),
+            on(10_040, direct_refused(1, &[1]), ""),
+        ],
+    );
 }
 
 #[test]
@@ -241,20 +268,37 @@ fn a_failed_continue_is_repeated_later() {
     );
     assert_eq!(hook(&mut delivery, 9_000, "Stop", ""), [Effect::Continue]);
     let why = "it did not answer".to_owned();
-    assert_eq!(
-        delivery.on(ms(9_500), DeliveryEvent::ContinueFailed { why }),
-        []
+    play(
+        delivery,
+        &[
+            on(9_500, DeliveryEvent::ContinueFailed { why }, ""),
+            // The API is not used.
+            on(39_000, DeliveryEvent::Tick, ""),
+            on(39_600, DeliveryEvent::Tick, "continue"),
+            on(80_000, DeliveryEvent::Tick, ""),
+        ],
     );
-    assert_eq!(
-        delivery.on(ms(39_000), DeliveryEvent::Tick),
-        [],
-        "the API is not used"
+}
+
+/// A pause that a person asked for, or takes, must not be broken by a turn of the agent.
+#[test]
+fn the_agent_is_not_told_to_continue_in_a_pause() {
+    let one = mail(1, Priority::Normal);
+    let pending = std::slice::from_ref(&one);
+    let mut delivery = delivery();
+    hook(&mut delivery, 5_000, "UserPromptSubmit", "a person's");
+    let mut delivery = play(
+        delivery,
+        &[
+            (5_100, Call::Act(pending), "offer by API 1"),
+            on(5_110, direct_recorded(1, &[1]), "send 1"),
+            on(5_120, DeliveryEvent::DirectConfirmed(1), "offered 1"),
+            on(8_000, DeliveryEvent::Paused(PausedBy::Viewer), ""),
+        ],
     );
-    assert_eq!(
-        delivery.on(ms(39_600), DeliveryEvent::Tick),
-        [Effect::Continue]
-    );
-    assert_eq!(delivery.on(ms(80_000), DeliveryEvent::Tick), [], "once");
+    assert_eq!(hook(&mut delivery, 9_000, "Stop", ""), []);
+    let release = DeliveryEvent::Unpaused(PausedBy::Viewer);
+    play(delivery, &[on(9_500, release, "continue")]);
 }
 
 #[test]

@@ -148,10 +148,20 @@ fn summary(effects: &[Effect]) -> String {
     words.collect::<Vec<_>>().join("; ")
 }
 
+/// Pass an event to a delivery. Like the driver, then have the agent continue if that is due.
+pub(super) fn tell(delivery: &mut Delivery, at: u64, event: DeliveryEvent) -> Vec<Effect> {
+    let mut effects = delivery.on(ms(at), event);
+    effects.extend(delivery.continue_by_api());
+    effects
+}
+
 pub(super) fn play(mut delivery: Delivery, lines: &[Line<'_>]) -> Delivery {
     for (at, doing, want) in lines {
         let (what, effects) = match doing {
-            Call::On(event) => (format!("{event:?}"), delivery.on(ms(*at), event.clone())),
+            Call::On(event) => (
+                format!("{event:?}"),
+                tell(&mut delivery, *at, event.clone()),
+            ),
             Call::Act(pending) => ("act".to_owned(), delivery.act(ms(*at), pending)),
             Call::Remind(owed) => ("remind".to_owned(), delivery.remind(ms(*at), owed)),
         };

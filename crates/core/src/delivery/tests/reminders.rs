@@ -64,6 +64,37 @@ fn an_agent_is_reminded_each_time_it_becomes_idle_again() {
     assert!(!play(idle(), &cut).is_writing());
 }
 
+/// The message came back from the agent's queue meanwhile.
+#[test]
+fn a_reminder_does_not_count_as_the_message_on_its_way() {
+    let owes = [owed(1, 0)];
+    let message = message(1, "alice", "bob");
+    let withdrawn = with_steps(&message, &[Step::Offering, Step::Uncertain]);
+    let pending = [withdrawn.clone()];
+    let reason = |delivery: &Delivery| {
+        let hold = delivery.hold(ms(9_000), &withdrawn, &pending);
+        hold.map(|hold| (hold.rule, hold.reason))
+    };
+    let behind = "a reminder is on its way into the terminal".to_owned();
+    let delivery = play(
+        idle(),
+        &[
+            (3_000, Call::Remind(&owes), "remind 1"),
+            (3_001, recorded(&[1]), "write reminder 1"),
+        ],
+    );
+    assert_eq!(reason(&delivery), Some(("in-flight", behind)));
+    let delivery = play(
+        delivery,
+        &[
+            (3_002, Call::On(DeliveryEvent::Wrote(String::new())), ""),
+            (3_010, Call::On(dialog("Run rm?")), ""),
+        ],
+    );
+    let asked = "the program waits for an answer (Run rm?)".to_owned();
+    assert_eq!(reason(&delivery), Some(("blocked", asked)));
+}
+
 #[test]
 fn reminders_in_a_row_come_further_and_further_apart() {
     let owes = [owed(1, 0)];

@@ -73,6 +73,8 @@ pub struct Heard {
     /// Number of turns that have begun.
     turns: u64,
     last: Option<LastEvent>,
+    /// Time of the last event that contradicted the one before.
+    contradicted_at: Option<Duration>,
     is_open: bool,
     questions: Vec<Question>,
     /// Number of running subagents.
@@ -91,6 +93,7 @@ impl Heard {
             // A repeated end of the previous turn, or already the end of this one.
             (Novelty::Doubtful, Some(Turn::Idle)) => {
                 self.forget();
+                self.contradicted_at = Some(now.mono);
                 return Some(Word::Unsure);
             }
             (Novelty::New | Novelty::Doubtful, _) => {}
@@ -206,7 +209,10 @@ impl Heard {
         let word = self.weigh(now, turn);
         match word {
             Word::Nothing => {}
-            Word::Unsure => self.forget(),
+            Word::Unsure => {
+                self.forget();
+                self.contradicted_at = Some(now.mono);
+            }
             Word::Does(_) => {
                 self.ask(now, turn, report);
                 self.last = Some(LastEvent {
@@ -229,9 +235,14 @@ impl Heard {
             Submitted | Tool | Working => Says::Working,
             Idle => Says::Idle,
         });
-        let close = |last: &LastEvent| now.mono.saturating_sub(last.at) < REORDER_WINDOW;
-        let Some(last) = self.last.filter(close) else {
-            return says;
+        let is_close = |at: Duration| now.mono.saturating_sub(at) < REORDER_WINDOW;
+        let Some(last) = self.last.filter(|last| is_close(last.at)) else {
+            // The event may belong to a turn whose end has just arrived.
+            let is_doubtful = self.contradicted_at.is_some_and(is_close);
+            return match turn {
+                Tool | Working if is_doubtful => Word::Nothing,
+                Submitted | Tool | Working | Idle | Blocked => says,
+            };
         };
         match (last.turn, turn) {
             // The event led to the question or belongs to the previous turn: no answer comes this
@@ -372,6 +383,15 @@ mod tests {
         // The end of a turn and the beginning of the next, in either order.
         check(&also(&[(900, "Stop", ""), (940, PROMPT, "")]), "working");
         check(&also(&[(900, PROMPT, ""), (940, "Stop", "")]), "unsure");
+        // The work of the first or of the second turn.
+        let work = also(&[
+            (900, PROMPT, ""),
+            (940, "Stop", ""),
+            (960, "PreToolUse", "Read"),
+        ]);
+        check(&work, "nothing");
+        let later = [&work[..], &[(1_100, "PreToolUse", "Edit")]].concat();
+        check(&later, "working");
         // A turn that ends at once, in either order.
         check(&[(0, PROMPT, ""), (40, "Stop", "")], "idle");
         check(&[(0, "Stop", ""), (40, PROMPT, "")], "unsure");

@@ -107,9 +107,12 @@ impl AnswerTargets {
         let (turn, part) = match piece {
             Piece::FirstHalf(turn) | Piece::SecondHalf(turn) => (turn, AnswerPart::Text),
             Piece::Enter(turn) => (turn, AnswerPart::Enter),
-            Piece::Interrupt | Piece::ClearBox | Piece::Key | Piece::Submit | Piece::Clear => {
-                return Ok(());
-            }
+            Piece::Interrupt
+            | Piece::ClearBox
+            | Piece::Key
+            | Piece::Submit
+            | Piece::Clear
+            | Piece::TakeBack => return Ok(()),
         };
         let Some((id, shown)) = self.wanted.get(&(turn, part)) else {
             return Ok(());

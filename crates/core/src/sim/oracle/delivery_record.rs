@@ -5,6 +5,7 @@ use crate::delivery::{DeliveryEvent, PausedBy};
 use crate::harness::{BoxState, Report, Says, Sighting, Turn};
 use crate::id::MessageId;
 use crate::moment::Moment;
+use crate::sim::oracle::api_record::ApiRecord;
 use crate::sim::script::{KnownScreen, ProgramProfile};
 use crate::sim::world::hook_calls::SIDE_SESSION;
 use std::time::Duration;
@@ -36,6 +37,7 @@ pub(crate) struct DeliveryRecord {
     pub(crate) current_look: Option<Sighting>,
     /// Whether the program's hooks last said that it works.
     pub(crate) hook_says_working: bool,
+    pub(crate) api: ApiRecord,
     /// Time of the last reported event.
     now: Option<Moment>,
     /// Number of times that the interrupt key was pressed for one message.
@@ -60,6 +62,7 @@ impl DeliveryRecord {
     pub(crate) fn new(profile: ProgramProfile, now: Moment) -> Self {
         Self {
             profile: Some(profile),
+            api: ApiRecord::new(profile.has_api),
             started_at: Some(now),
             ..Self::default()
         }
@@ -69,6 +72,7 @@ impl DeliveryRecord {
     pub(crate) fn record(&mut self, now: Moment, event: &DeliveryEvent) {
         self.current_look = None;
         self.now = Some(now);
+        self.api.record_event(now, event);
         match event {
             DeliveryEvent::DraftTyped => {
                 self.typed_draft_since = self.typed_draft_since.or(Some(now));
@@ -208,6 +212,19 @@ impl DeliveryRecord {
         self.known_screen() == KnownScreen::InputBox
     }
 
+    /// Whether mail is typed only while the program does not work.
+    pub(crate) fn holds_during_work(&self) -> bool {
+        let types = self
+            .profile
+            .is_some_and(|profile| profile.types_while_working);
+        self.shows_box() && !types
+    }
+
+    /// Whether the work that a look shows forbids typing.
+    fn is_forbidden_by_work(&self, seen: &Sighting) -> bool {
+        self.holds_during_work() && shows_work(seen)
+    }
+
     /// Whether the box may hold a prompt that the program restored after an interrupt.
     pub(crate) fn may_be_restored_input(&self) -> bool {
         let puts_back = self.profile.is_some_and(|profile| profile.restores_input);
@@ -217,7 +234,8 @@ impl DeliveryRecord {
     /// Whether the current look shows an empty box, like an earlier look at least
     /// [`STEADY_INTERVAL`] ago, with no output in between.
     pub(crate) fn is_recognised_empty(&self) -> bool {
-        let is_empty = |seen: &Sighting| seen.input_box == BoxState::Empty && !shows_work(seen);
+        let is_empty =
+            |seen: &Sighting| seen.input_box == BoxState::Empty && !self.is_forbidden_by_work(seen);
         let is_looked_at = self.current_look.as_ref().is_some_and(is_empty);
         let since = self.first_look.map(|(at, _)| at.mono + STEADY_INTERVAL);
         let now = self.now.map(|now| now.mono);
@@ -229,14 +247,15 @@ impl DeliveryRecord {
     pub(crate) fn is_steadily_empty(&self, now: Moment) -> bool {
         let since = self.first_look.map(|(at, _)| at.mono + STEADY_INTERVAL);
         let is_steady = since.is_some_and(|since| since <= now.mono);
-        self.input_box == BoxState::Empty && !self.screen_shows_work && is_steady
+        let is_held = self.holds_during_work() && self.screen_shows_work;
+        self.input_box == BoxState::Empty && !is_held && is_steady
     }
 
     /// Whether the current look shows this text in the box, and nothing else.
     pub(crate) fn is_recognised_with(&self, text: &str) -> bool {
         self.current_look
             .as_ref()
-            .is_some_and(|seen| holds(&seen.input_box, text) && !shows_work(seen))
+            .is_some_and(|seen| holds(&seen.input_box, text) && !self.is_forbidden_by_work(seen))
     }
 }
 

@@ -9,10 +9,9 @@ use crate::mail::MessageState;
 use crate::moment::Moment;
 use crate::priority::Priority;
 use crate::promotion;
-use crate::receipt::ReceiptState;
+use crate::receipt::{Proven, ReceiptState};
 use crate::sim::faults::FaultyDriver;
 use crate::sim::oracle::Oracle;
-use crate::sim::oracle::delivery_record::DeliveryRecord;
 use crate::sim::oracle::law::{Checked, Law};
 use crate::sim::session::Session;
 use crate::why::{self, Hold, Why};
@@ -52,7 +51,7 @@ pub(crate) fn check(
                 format!("{}: an empty explanation: {hold:?}", id8())
             })?;
             match session {
-                Some(session) => check_hold(now, &oracle.record, message_state, &hold, session),
+                Some(session) => check_hold(now, oracle, message_state, &hold, session),
                 None => Ok(()),
             }
         }
@@ -79,11 +78,12 @@ pub(crate) fn check(
 
 fn check_hold(
     now: Moment,
-    record: &DeliveryRecord,
+    oracle: &Oracle,
     message_state: &MessageState,
     hold: &Hold,
     session: &Session,
 ) -> Checked {
+    let record = &oracle.record;
     let activity = session.delivery().activity().activity;
     let id = message_state.message.id;
     let is_asked = record.question.is_some();
@@ -108,7 +108,7 @@ fn check_hold(
         "exited" => (activity == Activity::Exited, None),
         "starting" => (activity == Activity::Starting || is_asked, None),
         "working" => {
-            let waits = waits_for_idle || record.shows_box();
+            let waits = waits_for_idle || record.holds_during_work();
             let works = activity == Activity::Working || record.screen_shows_work;
             (works && waits, None)
         }
@@ -116,14 +116,44 @@ fn check_hold(
         "settling" => (record.input_box == BoxState::Empty, record.box_since),
         "not-before" => (!message_state.message.is_due(now.wall), None),
         "next" => (is_next(now, message_state, session), None),
+        "in-flight" if hold.reason.contains("HTTP API") => (record.api.is_calling(), None),
         // The other rules can only be checked by delivery or the journal.
         _ => (true, None),
     };
+    let is_terminal_rule =
+        ["draft", "not-reading", "unrecognised", "settling"].contains(&hold.rule);
+    let is_by_api = goes_by_api(now, oracle, message_state, session);
+    Law::EveryWaitHasAReason.holds(!is_terminal_rule || !is_by_api, || {
+        format!(
+            "{} waits for the terminal, and the agent's API can be used: {hold:?}",
+            id.id8()
+        )
+    })?;
     let since: Option<Timestamp> = since.map(|since| since.wall.max(why::due(message_state)));
     let is_since = since.is_none_or(|since| since == hold.since);
     Law::EveryWaitHasAReason.holds(is_so && is_since, || {
         format!("{} waits for another reason: {hold:?}", id.id8())
     })
+}
+
+/// Whether a message that is not on its way yet would go through the API.
+fn goes_by_api(
+    now: Moment,
+    oracle: &Oracle,
+    message_state: &MessageState,
+    session: &Session,
+) -> bool {
+    let id = message_state.message.id;
+    let is_waiting = match message_state.status.proven {
+        Proven::Stored | Proven::Uncertain => {
+            !session.is_busy_with(id) && !session.delivery().turn().0.contains(&id)
+        }
+        Proven::Offering | Proven::Offered | Proven::Unproven | Proven::Accepted => false,
+    };
+    // An event that is due may end the time in which the API is not used.
+    let is_current = session.driver.next_wakeup().is_none_or(|at| at > now.mono);
+    let is_raw = message_state.message.envelope.raw;
+    is_waiting && is_current && !is_raw && oracle.goes_by_api(now, session.delivery())
 }
 
 /// Whether a message is about to be offered.

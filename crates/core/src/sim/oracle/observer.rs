@@ -75,6 +75,7 @@ impl Observer for OracleObserver<'_, '_> {
 
     fn after_event(&mut self) {
         self.world.oracle.record.current_look = None;
+        self.world.oracle.record.api.after_event();
     }
 
     fn on_decision(
@@ -104,7 +105,8 @@ impl Observer for OracleObserver<'_, '_> {
             let line = self.decisions.on_effect(delivery, effect);
             self.log(line);
         }
-        let checked = self.world.oracle.check_effect(delivery, effect, self.turn);
+        let oracle = &mut self.world.oracle;
+        let checked = oracle.check_effect(now, delivery, effect, self.turn);
         self.check(checked);
         match effect {
             Effect::Offer { ids } => self.begin_turn(TurnKind::Messages, ids),

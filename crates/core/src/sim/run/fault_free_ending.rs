@@ -1,13 +1,15 @@
 //! The end of every run: nothing fails any more, and every message must arrive or end.
 
 use crate::driver::Input;
+use crate::id::MessageId;
 use crate::mail::tests::name;
 use crate::receipt::Order;
 use crate::sim::oracle::delivery_record;
 use crate::sim::oracle::law::{Checked, Law};
-use crate::sim::oracle::ledger::KnownMessage;
+use crate::sim::oracle::ledger::known_message::KnownMessage;
 use crate::sim::run::{Simulation, nth};
-use crate::sim::script::{Disk, PersonAction, releases};
+use crate::sim::script::scene::{denial, withdrawal};
+use crate::sim::script::{ApiBehaviour, Disk, Line, PersonAction, releases};
 use crate::sim::session::Session;
 use crate::sim::world::terminal::{KeyboardRequest, Piece};
 use std::time::Duration;
@@ -28,6 +30,36 @@ impl Simulation {
     /// end.
     pub(crate) fn end_without_faults(&mut self) -> Checked {
         self.trace.note(|| "from here on nothing fails".to_owned());
+        self.come_to_rest()?;
+        // No later mail has the agent continue, and no end of the program has the message come again.
+        if self.profile.has_api {
+            self.continue_with(denial(2_000, 48))?;
+        }
+        if self.profile.transcript_proves && self.profile.queues_prompts {
+            let clear = [Line::Person(PersonAction::Clear)];
+            self.continue_with(withdrawal(48, 24).into_iter().chain(clear))?;
+        }
+        self.oracle.ledger.check_requeued()?;
+        self.oracle.ledger.check_withdrawn()?;
+        self.oracle.ledger.check_asks_closed()?;
+        self.check_queue()?;
+        let is_ours = |(_, known): &(_, &KnownMessage)| known.to == self.agent;
+        for (id, known) in self.oracle.ledger.all().filter(is_ours) {
+            Law::NothingStarved.holds(known.is_settled(self.now.wall), || {
+                format!("{} never reaches its agent: {known:?}", id.id8())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Play more lines, and come to rest again.
+    fn continue_with(&mut self, lines: impl IntoIterator<Item = Line>) -> Checked {
+        lines.into_iter().try_for_each(|line| self.line(line))?;
+        self.come_to_rest()
+    }
+
+    /// Continue without failures until nothing is left to do.
+    fn come_to_rest(&mut self) -> Checked {
         self.journal.disk = Disk::Works;
         let steps = self.steps + ENOUGH;
         loop {
@@ -44,17 +76,30 @@ impl Simulation {
             } else if std::mem::take(&mut self.has_missed_bell) | self.take_unreadable_mail() {
                 self.notify_journal_change()?;
             } else {
-                break;
+                return Ok(());
             }
         }
-        self.oracle.ledger.check_requeued()?;
-        let is_ours = |(_, known): &(_, &KnownMessage)| known.to == self.agent;
-        for (id, known) in self.oracle.ledger.all().filter(is_ours) {
-            Law::NothingStarved.holds(known.is_settled(self.now.wall), || {
-                format!("{} never reaches its agent: {known:?}", id.id8())
-            })?;
-        }
-        Ok(())
+    }
+
+    /// Check that no mail from the API stays in the program's queue: the agent is told to continue.
+    fn check_queue(&self) -> Checked {
+        let Some(session) = &self.session else {
+            return Ok(());
+        };
+        let ids: Vec<_> = session
+            .program
+            .stranded()
+            .flat_map(|turns| Session::received(turns, &self.turns))
+            .collect();
+        let is_left = |id: &&MessageId| {
+            let was_in_turn = self.oracle.record.api.was_taken_in_turn(**id);
+            was_in_turn && self.oracle.ledger.is_waiting_for_model(**id)
+        };
+        let left = ids.iter().find(is_left);
+        Law::NothingStarved.holds(left.is_none(), || {
+            let id = left.copied().map(MessageId::id8).unwrap_or_default();
+            format!("{id} stays in the program's queue, and its model is never given it")
+        })
     }
 
     /// Return whether the session could not read its mail, and clear that flag. The session reads
@@ -102,6 +147,7 @@ impl Simulation {
 
     fn remove_obstacles(&mut self) -> Checked {
         self.archive_owed();
+        self.api = ApiBehaviour::Answers;
         // A session checks periodically for offers that killed hooks left open.
         if self.session.is_some() && self.journal.cut_off_injected(self.now).unwrap_or_default() {
             self.notify_journal_change()?;

@@ -22,7 +22,7 @@ use crate::sim::oracle::explanations;
 use crate::sim::oracle::law::{Checked, Law};
 use crate::sim::run::trace::Trace;
 use crate::sim::script::{
-    Crash, Line, PersonAction, ProgramAction, ProgramProfile, Script, SendRoute,
+    ApiBehaviour, Crash, Line, PersonAction, ProgramAction, ProgramProfile, Script, SendRoute,
 };
 use crate::sim::session::actions::clock;
 use crate::sim::session::{Session, SessionStep, World};
@@ -63,6 +63,7 @@ pub(crate) struct Simulation {
     pub(crate) calls: Vec<PendingHookCall>,
     pub(crate) turns: Vec<WrittenText>,
     transcripts: Transcripts,
+    pub(crate) api: ApiBehaviour,
     pub(crate) drafts: Vec<Draft>,
     /// Whether a message was stored without a notification of the session.
     pub(crate) has_missed_bell: bool,
@@ -111,6 +112,7 @@ impl Simulation {
             calls: Vec::new(),
             turns: Vec::new(),
             transcripts: Transcripts::new(),
+            api: ApiBehaviour::default(),
             drafts: Vec::new(),
             has_missed_bell: false,
             runs: 0,
@@ -129,6 +131,7 @@ impl Simulation {
             trace: &mut self.trace,
             turns: &mut self.turns,
             transcripts: &mut self.transcripts,
+            api: self.api,
         };
         Some((self.session.as_mut()?, world))
     }
@@ -171,10 +174,11 @@ impl Simulation {
                     session.request_answer(&mut world)?;
                 }
             }
+            Line::Api(behaviour) => self.api = behaviour,
             Line::MisleadingHook(n) => self.call_misleading_hook(n),
             Line::Program(act) => {
                 if let Some((session, mut world)) = self.session() {
-                    session.program.perform(act);
+                    session.program.perform(now, act);
                     session.terminal.next_write_fails |= act == ProgramAction::FailNextWrite;
                     match act {
                         ProgramAction::CallHook => session.call_hook(&mut world)?,
@@ -344,6 +348,7 @@ impl Simulation {
             PersonAction::Type => keys(Piece::Key),
             PersonAction::Submit => keys(Piece::Submit),
             PersonAction::Clear => keys(Piece::Clear),
+            PersonAction::TakeBack => keys(Piece::TakeBack),
             PersonAction::Checkpoint => {
                 world.oracle.record.is_checkpoint_wanted = true;
                 session.tell(Input::CheckpointRequested, &mut world)?;

@@ -4,7 +4,9 @@
 use crate::delivery::PausedBy;
 use crate::priority::Priority;
 use crate::sim::script::random::Random;
-use crate::sim::script::{Line, Link, PersonAction, Post, ProgramAction, SendRoute, Writer};
+use crate::sim::script::{
+    ApiBehaviour, Line, Link, PersonAction, Post, ProgramAction, SendRoute, Writer,
+};
 
 /// Return a few lines that belong together. Shrinking can remove each of them.
 pub(crate) fn scene(random: &mut Random) -> Vec<Line> {
@@ -95,6 +97,42 @@ fn question(random: &mut Random) -> Vec<Line> {
         steps(random),
         Line::Wait(60),
         steps(random),
+    ]
+}
+
+/// A person's prompt, after some time, a message in the middle of its turn, and a denial that ends
+/// the turn after some steps.
+pub(crate) fn denial(after_millis: u32, steps: u8) -> Vec<Line> {
+    vec![
+        Line::Api(ApiBehaviour::Answers),
+        Line::Wait(after_millis),
+        Line::Steps(24),
+        Line::Person(PersonAction::Type),
+        Line::Person(PersonAction::Submit),
+        Line::Steps(16),
+        Line::Post(post(Priority::Normal)),
+        Line::Steps(24),
+        Line::Steps(steps),
+        Line::Program(ProgramAction::EndTurn),
+        Line::Steps(steps),
+    ]
+}
+
+/// A person's prompt, a message in the middle of its turn, and the person takes the message back from
+/// the program's queue, with some steps before and after that.
+pub(crate) fn withdrawal(before: u8, after: u8) -> Vec<Line> {
+    vec![
+        Line::Person(PersonAction::Type),
+        Line::Person(PersonAction::Submit),
+        Line::Steps(16),
+        Line::Post(post(Priority::Normal)),
+        Line::Steps(24),
+        Line::Wait(110),
+        Line::Steps(24),
+        Line::Wait(60),
+        Line::Steps(before),
+        Line::Person(PersonAction::TakeBack),
+        Line::Steps(after),
     ]
 }
 

@@ -9,10 +9,9 @@ use crate::sim::oracle::explanations;
 use crate::sim::oracle::law::{Checked, Law};
 use crate::sim::oracle::observer::OracleObserver;
 use crate::sim::script::Disk;
-use crate::sim::session::{
-    Commit, LeaseState, LookState, MailReadState, Session, SessionStep, TurnKind, TypingState,
-    World,
-};
+use crate::sim::session::keyboard_work::{KeyboardWork, LeaseState, LookState, TypingState};
+use crate::sim::session::{Commit, MailReadState, Session, SessionStep, TurnKind, World};
+use crate::sim::world::api::ApiRequest;
 use crate::sim::world::hook_calls::WrittenText;
 use crate::sim::world::manifest;
 use crate::sim::world::terminal::{KeyboardRequest, Piece};
@@ -32,9 +31,10 @@ impl Session {
             // The driver is not woken for each key.
             SessionStep::UseKeyboard => return self.type_next(world),
             SessionStep::Commit(n) => self.step_commit(n, world)?,
-            SessionStep::ReportLease => self.report_lease(world)?,
-            SessionStep::Type => self.step_typing(world)?,
+            SessionStep::ReportLease(user) => self.report_lease(user, world)?,
+            SessionStep::Type(user) => self.step_typing(user, world)?,
             SessionStep::Hook(n) => self.step_hook(n, world)?,
+            SessionStep::Api(n) => self.step_api(n, world)?,
             SessionStep::ReadMail => self.step_mail_read(world)?,
             SessionStep::ReportKeys => self.report_keys(world)?,
             SessionStep::ReportOutput => {
@@ -53,8 +53,7 @@ impl Session {
                 let look = self.last_look.clone();
                 self.report_screen(look, Input::ScreenChanged, world)?;
             }
-            SessionStep::Look => self.step_look(world)?,
-            SessionStep::Nudge(step) => self.step_nudge(step, world)?,
+            SessionStep::Look(user) => self.step_look(user, world)?,
             SessionStep::ReadInput => self.read_input(world)?,
             SessionStep::ReadTranscript => self.step_transcript_read(world)?,
             SessionStep::WriteRow => self.write_row(world),
@@ -75,7 +74,10 @@ impl Session {
             self.tell(Input::PasteMode(self.program.takes_pastes), world)?;
         }
         let delivery = self.delivery();
-        if delivery.is_writing() && self.typing.is_none() && delivery.next_wakeup().is_none() {
+        if delivery.is_writing()
+            && self.turn_work.typing.is_none()
+            && delivery.next_wakeup().is_none()
+        {
             world.trace.note(|| "  Enter is withheld".to_owned());
         }
         loop {
@@ -156,23 +158,18 @@ impl Session {
                 result: None,
             }),
             Action::LeaseKeyboard(user) => {
-                *self.lease_of(user) = Some(LeaseState::Requested);
+                self.work_of(user).lease = Some(LeaseState::Requested);
                 self.terminal.queue.push_back(KeyboardRequest::Lease(user));
             }
-            Action::ReleaseKeyboard(KeyboardUser::Turn) => self.terminal.is_leased = false,
-            Action::ReleaseKeyboard(KeyboardUser::Nudge) => self.release_nudge_keyboard(),
+            Action::ReleaseKeyboard(_) => self.terminal.is_leased = false,
             Action::Type { turn, mode } => self.begin_text(&turn, mode, world),
             Action::TypeLine(line) => return self.begin_line(line, world),
-            Action::PressEnter {
-                by: KeyboardUser::Nudge,
-                ..
-            } => return self.begin_line_enter(world),
-            Action::PressEnter {
-                by: KeyboardUser::Turn,
-                ..
-            } => {
-                self.note_answer_keys(AnswerPart::Enter, world);
-                self.typing = Some(TypingState::Enter);
+            Action::PressEnter { by, .. } => {
+                match by {
+                    KeyboardUser::Turn => self.note_answer_keys(AnswerPart::Enter, world),
+                    KeyboardUser::Nudge => self.check_line_enter(world)?,
+                }
+                self.work_of(by).typing = Some(TypingState::Enter);
             }
             Action::PressKeys(keys) => {
                 let is_erase = keys == manifest::clear_keys().bytes();
@@ -186,8 +183,7 @@ impl Session {
                 }
                 self.terminal.queue.push_back(KeyboardRequest::Piece(piece));
             }
-            Action::Look(KeyboardUser::Turn) => self.look = Some(LookState::Requested),
-            Action::Look(KeyboardUser::Nudge) => self.nudges.look = Some(LookState::Requested),
+            Action::Look(user) => self.work_of(user).look = Some(LookState::Requested),
             Action::EndNudge { token, outcome } => return self.end_nudge(token, &outcome),
             Action::EndAnswerCheck { token, keys } => {
                 let refusal = keys.as_ref().err().map(String::as_str);
@@ -222,21 +218,33 @@ impl Session {
                 self.follow_transcript(from_start, world);
             }
             Action::SkipTranscripts => self.skip_transcript(world),
-            Action::CheckApi { .. }
-            | Action::PutMail { .. }
-            | Action::ApiInterrupt { .. }
-            | Action::ApiContinue { .. } => {
-                return Law::CannotAct.holds(false, || "an API is called that does not exist");
+            Action::CheckApi {
+                offer,
+                conversation,
+            } => self.call_api(ApiRequest::Check {
+                offer,
+                conversation,
+            }),
+            Action::PutMail {
+                offer,
+                messages,
+                conversation,
+            } => return self.put_mail(offer, messages, conversation, world),
+            Action::ApiInterrupt { conversation } => {
+                self.call_api(ApiRequest::Interrupt { conversation });
+            }
+            Action::ApiContinue { conversation } => {
+                self.call_api(ApiRequest::Continue { conversation });
             }
         }
         Ok(())
     }
 
-    /// Return the keyboard request of one user.
-    pub(crate) fn lease_of(&mut self, user: KeyboardUser) -> &mut Option<LeaseState> {
+    /// Return the actions at the terminal for one user of the keyboard.
+    pub(crate) fn work_of(&mut self, user: KeyboardUser) -> &mut KeyboardWork {
         match user {
-            KeyboardUser::Turn => &mut self.lease,
-            KeyboardUser::Nudge => &mut self.nudges.lease,
+            KeyboardUser::Turn => &mut self.turn_work,
+            KeyboardUser::Nudge => &mut self.nudge_work,
         }
     }
 
@@ -269,7 +277,7 @@ impl Session {
             is_written: false,
         });
         self.note_answer_keys(AnswerPart::Text, world);
-        self.typing = Some(TypingState::FirstHalf);
+        self.turn_work.typing = Some(TypingState::FirstHalf);
     }
 
     /// If the turn is an answer, tell the oracle which part of the answer is about to be typed.
@@ -352,11 +360,11 @@ impl Session {
         Ok(())
     }
 
-    fn report_lease(&mut self, world: &mut World<'_>) -> Checked {
-        match self.lease.take() {
+    fn report_lease(&mut self, user: KeyboardUser, world: &mut World<'_>) -> Checked {
+        match self.work_of(user).lease.take() {
             Some(LeaseState::Done(input)) => self.report(input, world),
             other @ (Some(LeaseState::Requested) | None) => {
-                self.lease = other;
+                self.work_of(user).lease = other;
                 Ok(())
             }
         }
@@ -381,8 +389,9 @@ impl Session {
 
     fn notice_exit(&mut self, world: &mut World<'_>) -> Checked {
         self.ended = Some(world.now.mono);
-        (self.typing, self.look, self.mail_read) = (None, None, None);
-        (self.nudges.typing, self.nudges.look) = (None, None);
+        self.turn_work.stop();
+        self.nudge_work.stop();
+        self.mail_read = None;
         world.oracle.note_text_cut_off();
         self.tell(Input::Exited(Ending::Exit(0)), world)
     }

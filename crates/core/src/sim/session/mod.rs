@@ -3,13 +3,14 @@
 //! Makes no decisions. Between two steps of one action, anything else can happen.
 
 pub(crate) mod actions;
+pub(crate) mod keyboard_work;
 pub(crate) mod nudges;
 pub(crate) mod terminal_io;
 
 use crate::delivery::{Delivery, DeliveryConfig, Reach};
 use crate::driver::{
-    CommitId, DecisionLines, DriverConfig, HoldLog, Input, JournalOperation, MailView, RunIdentity,
-    SessionDriver,
+    CommitId, DecisionLines, DriverConfig, HoldLog, Input, JournalOperation, KeyboardUser,
+    MailView, RunIdentity, SessionDriver,
 };
 use crate::harness::Sighting;
 use crate::id::MessageId;
@@ -21,8 +22,10 @@ use crate::sim::faults::{Fault, FaultyDriver};
 use crate::sim::oracle::answer_targets::QuestionId;
 use crate::sim::oracle::{MESSAGE_PATH, Oracle};
 use crate::sim::run::trace::Trace;
-use crate::sim::script::ProgramProfile;
-use crate::sim::session::nudges::{NudgeStep, Nudges};
+use crate::sim::script::{ApiBehaviour, ProgramProfile};
+use crate::sim::session::keyboard_work::{KeyboardWork, LookState};
+use crate::sim::session::nudges::Nudges;
+use crate::sim::world::api::ApiCalls;
 use crate::sim::world::hook_calls::{WrittenText, first_conversation};
 use crate::sim::world::hook_mail::HookWithMail;
 use crate::sim::world::journal::Journal;
@@ -44,22 +47,8 @@ pub(crate) struct World<'a> {
     /// Every text that was written to the terminal.
     pub(crate) turns: &'a mut Vec<WrittenText>,
     pub(crate) transcripts: &'a mut Transcripts,
-}
-
-/// Progress of a request for the keyboard.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum LeaseState {
-    Requested,
-    /// The result, not yet reported to the driver.
-    Done(Input),
-}
-
-/// Progress of a look at the screen that the driver requested.
-#[derive(Debug)]
-pub(crate) enum LookState {
-    Requested,
-    /// The result, not yet reported to the driver.
-    Done(ScreenLook),
+    /// How the program's API answers now.
+    pub(crate) api: ApiBehaviour,
 }
 
 /// The screen at one moment.
@@ -68,16 +57,6 @@ pub(crate) struct ScreenLook {
     pub(crate) sighting: Sighting,
     /// The question that the program had open at that moment.
     pub(crate) question: Option<QuestionId>,
-}
-
-/// Progress of a text that is being typed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum TypingState {
-    FirstHalf,
-    SecondHalf,
-    Enter,
-    /// The result, not yet reported to the driver.
-    Done(Input),
 }
 
 /// A commit that is under way.
@@ -169,9 +148,8 @@ pub(crate) struct Session {
     pub(crate) mail_read: Option<MailReadState>,
     /// Whether the mail could not be read.
     pub(crate) mail_is_unreadable: bool,
-    pub(crate) lease: Option<LeaseState>,
-    pub(crate) typing: Option<TypingState>,
-    pub(crate) look: Option<LookState>,
+    pub(crate) turn_work: KeyboardWork,
+    pub(crate) nudge_work: KeyboardWork,
     pub(crate) commits: Vec<Commit>,
     /// The terminal's last look at the screen.
     pub(crate) last_look: ScreenLook,
@@ -184,6 +162,8 @@ pub(crate) struct Session {
     /// Formats the driver's decisions like a session's log.
     pub(crate) decisions: DecisionLines,
     pub(crate) holds: HoldLog,
+    /// Requests to the program's API that are under way.
+    pub(crate) api: ApiCalls,
     /// Hook calls that hold mail.
     pub(crate) hooks: Vec<HookWithMail>,
     /// Number of hook calls.
@@ -214,13 +194,15 @@ pub(crate) enum SessionStep {
     /// Carry out a commit, or report its result.
     Commit(usize),
     /// Report the result of a keyboard request.
-    ReportLease,
+    ReportLease(KeyboardUser),
     /// Handle the first request in the keyboard queue.
     UseKeyboard,
-    /// Type a part of the turn, or report the result.
-    Type,
+    /// Type a part of the text, or report the result.
+    Type(KeyboardUser),
     /// Let a hook pass its mail on or die.
     Hook(usize),
+    /// Let the API handle a request or answer it, or report the result.
+    Api(usize),
     /// Read the mail, or report it.
     ReadMail,
     /// Report whether a person has typed a draft.
@@ -234,8 +216,7 @@ pub(crate) enum SessionStep {
     /// Report the screen to the driver.
     ReportScreen,
     /// Take a look that the driver requested, or report it.
-    Look,
-    Nudge(NudgeStep),
+    Look(KeyboardUser),
     /// Let the program read a piece of its input.
     ReadInput,
     /// Notice that the program has ended.
@@ -283,9 +264,8 @@ impl Session {
             terminal: Terminal::default(),
             mail_read: None,
             mail_is_unreadable: false,
-            lease: None,
-            typing: None,
-            look: None,
+            turn_work: KeyboardWork::default(),
+            nudge_work: KeyboardWork::default(),
             commits: Vec::new(),
             last_look: ScreenLook::default(),
             screen_changed: false,
@@ -294,6 +274,7 @@ impl Session {
             nudges: Nudges::default(),
             decisions,
             holds: HoldLog::default(),
+            api: ApiCalls::default(),
             hooks: Vec::new(),
             hook_calls: 0,
             given_up: Vec::new(),
@@ -329,10 +310,10 @@ impl Session {
     /// in the journal for the next session.
     pub(crate) fn is_busy_with(&self, id: MessageId) -> bool {
         let is_writing = self.driver.is_offering() || self.delivery().is_writing();
-        let in_turn = (is_writing || self.look.is_some()) && self.turn.ids.contains(&id);
+        let in_turn = (is_writing || self.turn_work.look.is_some()) && self.turn.ids.contains(&id);
         let in_hook = self.hooks.iter().any(|hook| hook.ids.contains(&id));
         let is_on = self.driver.is_committing(id) || self.driver.is_offered_directly(id);
-        in_turn || is_on || in_hook || self.given_up.contains(&id)
+        in_turn || is_on || in_hook || self.api.has(id) || self.given_up.contains(&id)
     }
 
     pub(crate) fn has_given_up(&self) -> bool {
@@ -366,27 +347,33 @@ impl Session {
         for n in 0..self.hooks.len() {
             add(true, SessionStep::Hook(n));
         }
+        for n in 0..self.api.len() {
+            add(true, SessionStep::Api(n));
+        }
         add(self.is_ending_processes, SessionStep::EndProcesses);
         add(self.transcript_read.is_some(), SessionStep::ReadTranscript);
         add(!self.unwritten_rows.is_empty(), SessionStep::WriteRow);
         if self.ended.is_some() {
             return steps;
         }
+        let has_room = self.terminal.has_room();
+        let (turn, nudge) = (KeyboardUser::Turn, KeyboardUser::Nudge);
         add(
-            matches!(self.lease, Some(LeaseState::Done(_))),
-            SessionStep::ReportLease,
+            self.turn_work.is_lease_decided(),
+            SessionStep::ReportLease(turn),
         );
         add(self.terminal.can_type(), SessionStep::UseKeyboard);
-        let is_said = matches!(self.typing, Some(TypingState::Done(_)));
-        let can_write = self.terminal.has_room() || is_said;
-        add(self.typing.is_some() && can_write, SessionStep::Type);
+        add(self.turn_work.can_type(has_room), SessionStep::Type(turn));
         add(self.mail_read.is_some(), SessionStep::ReadMail);
         // The result of a requested look is reported before a change of the screen.
-        let is_told = matches!(self.look, Some(LookState::Done(_)));
-        add(self.look.is_some(), SessionStep::Look);
-        for nudge in self.nudges.possible_steps(self.terminal.has_room()) {
-            add(true, SessionStep::Nudge(nudge));
-        }
+        let is_told = matches!(self.turn_work.look, Some(LookState::Done(_)));
+        add(self.turn_work.look.is_some(), SessionStep::Look(turn));
+        add(
+            self.nudge_work.is_lease_decided(),
+            SessionStep::ReportLease(nudge),
+        );
+        add(self.nudge_work.can_type(has_room), SessionStep::Type(nudge));
+        add(self.nudge_work.look.is_some(), SessionStep::Look(nudge));
         if self.delivery().reads_screen() {
             add(self.program.has_drawn, SessionStep::LookAtScreen);
             add(self.screen_changed && !is_told, SessionStep::ReportScreen);

@@ -1,16 +1,17 @@
 //! Nudges and checks of answers in a simulated session, with their laws. The line of a nudge is
-//! written like a turn without messages.
+//! typed like a turn without messages.
 
 use crate::activity::Activity;
 use crate::delivery::Delivery;
-use crate::driver::{AnswerRequest, Input, KeyboardUser, NudgeOutcome, NudgeRequest, RequestToken};
+use crate::driver::{AnswerRequest, Input, NudgeOutcome, NudgeRequest, RequestToken};
 use crate::moment::Moment;
 use crate::sim::oracle::Oracle;
 use crate::sim::oracle::delivery_record;
 use crate::sim::oracle::law::{Checked, Law};
-use crate::sim::session::{LeaseState, LookState, Session, TypingState, World};
+use crate::sim::session::keyboard_work::TypingState;
+use crate::sim::session::{Session, World};
 use crate::sim::world::hook_calls::WrittenText;
-use crate::sim::world::terminal::{Piece, TurnNo};
+use crate::sim::world::terminal::TurnNo;
 use jiff::{SignedDuration, Timestamp};
 
 /// Time for which a sender waits for the outcome of a nudge.
@@ -37,43 +38,13 @@ pub(crate) struct Nudges {
     /// Nudges in the order of their requests.
     open: Vec<OpenNudge>,
     checks: Vec<OpenCheck>,
-    pub(crate) lease: Option<LeaseState>,
-    pub(crate) typing: Option<TypingState>,
-    pub(crate) look: Option<LookState>,
     /// The line that is being typed.
-    line: TurnNo,
-    /// Whether the first byte of the line was typed, and its Enter was not.
-    is_half_typed: bool,
+    pub(crate) line: TurnNo,
     /// Whether Enter was pressed for the last typed line.
-    is_entered: bool,
-}
-
-/// A possible step of a nudge.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NudgeStep {
-    ReportLease,
-    Type,
-    Look,
+    pub(crate) is_entered: bool,
 }
 
 impl Nudges {
-    pub(crate) fn possible_steps(&self, has_room: bool) -> Vec<NudgeStep> {
-        let is_told = matches!(self.typing, Some(TypingState::Done(_)));
-        let all = [
-            (
-                matches!(self.lease, Some(LeaseState::Done(_))),
-                NudgeStep::ReportLease,
-            ),
-            (
-                self.typing.is_some() && (has_room || is_told),
-                NudgeStep::Type,
-            ),
-            (self.look.is_some(), NudgeStep::Look),
-        ];
-        let all = all.into_iter().filter(|(is_so, _)| *is_so);
-        all.map(|(_, step)| step).collect()
-    }
-
     fn next_token(&mut self) -> RequestToken {
         self.tokens += 1;
         RequestToken(self.tokens)
@@ -154,81 +125,14 @@ impl Session {
             ids: Vec::new(),
             is_written: false,
         });
-        self.nudges.typing = Some(TypingState::FirstHalf);
+        self.nudge_work.typing = Some(TypingState::FirstHalf);
         Ok(())
     }
 
-    pub(crate) fn begin_line_enter(&mut self, world: &mut World<'_>) -> Checked {
+    /// Check that Enter may follow the line.
+    pub(crate) fn check_line_enter(&self, world: &World<'_>) -> Checked {
         let line = &world.turns[self.nudges.line].text;
-        world.oracle.check_line_enter(line)?;
-        self.nudges.typing = Some(TypingState::Enter);
-        Ok(())
-    }
-
-    pub(crate) fn step_nudge(&mut self, step: NudgeStep, world: &mut World<'_>) -> Checked {
-        match step {
-            NudgeStep::ReportLease => match self.nudges.lease.take() {
-                Some(LeaseState::Done(input)) => self.report(input, world),
-                other @ (Some(LeaseState::Requested) | None) => {
-                    self.nudges.lease = other;
-                    Ok(())
-                }
-            },
-            NudgeStep::Type => self.step_line(world),
-            NudgeStep::Look => match self.nudges.look.take() {
-                Some(LookState::Requested) => {
-                    self.look_at_screen(world);
-                    self.nudges.look = Some(LookState::Done(self.last_look.clone()));
-                    Ok(())
-                }
-                Some(LookState::Done(look)) => {
-                    let words = look.sighting.dialog.as_deref();
-                    world.oracle.answer_targets.note_shown(words, look.question);
-                    let by = KeyboardUser::Nudge;
-                    let sighting = look.sighting;
-                    self.report(Input::Looked { by, sighting }, world)
-                }
-                None => Ok(()),
-            },
-        }
-    }
-
-    fn step_line(&mut self, world: &mut World<'_>) -> Checked {
-        let by = KeyboardUser::Nudge;
-        match self.nudges.typing.take() {
-            Some(TypingState::FirstHalf) => {
-                world.oracle.check_line_start()?;
-                self.nudges.is_half_typed = true;
-                self.terminal.write(Piece::FirstHalf(self.nudges.line));
-                let is_broken = std::mem::take(&mut self.terminal.next_write_fails);
-                self.nudges.typing = Some(if is_broken {
-                    let why = "input/output error".to_owned();
-                    TypingState::Done(Input::TerminalFailed { by, why })
-                } else {
-                    TypingState::SecondHalf
-                });
-            }
-            Some(TypingState::SecondHalf) => {
-                self.terminal.write(Piece::SecondHalf(self.nudges.line));
-                world.turns[self.nudges.line].is_written = true;
-                self.nudges.typing = Some(TypingState::Done(Input::LineTyped));
-            }
-            Some(TypingState::Enter) => {
-                self.nudges.is_half_typed = false;
-                self.nudges.is_entered = true;
-                self.terminal.write(Piece::Enter(self.nudges.line));
-                self.nudges.typing = Some(TypingState::Done(Input::EnterPressed(by)));
-            }
-            Some(TypingState::Done(input)) => return self.report(input, world),
-            None => {}
-        }
-        Ok(())
-    }
-
-    /// Release the keyboard that a nudge has leased.
-    pub(crate) fn release_nudge_keyboard(&mut self) {
-        self.terminal.is_leased = false;
-        self.nudges.is_half_typed = false;
+        world.oracle.check_line_enter(line)
     }
 
     pub(crate) fn end_nudge(&mut self, token: RequestToken, outcome: &NudgeOutcome) -> Checked {

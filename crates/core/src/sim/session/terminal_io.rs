@@ -6,11 +6,10 @@ use crate::harness::Sighting;
 use crate::mail::MessageState;
 use crate::sim::oracle::law::{Checked, Law};
 use crate::sim::session::actions::clock;
-use crate::sim::session::{
-    LeaseState, LookState, ScreenLook, Session, TurnKind, TypingState, World,
-};
+use crate::sim::session::keyboard_work::{LeaseState, LookState, TypingState};
+use crate::sim::session::{ScreenLook, Session, TurnKind, World};
 use crate::sim::world::program::ReadResult;
-use crate::sim::world::terminal::{KeyboardRequest, KeyboardResult, Piece};
+use crate::sim::world::terminal::{KeyboardRequest, KeyboardResult, Piece, TurnNo};
 
 impl Session {
     pub(crate) fn type_next(&mut self, world: &mut World<'_>) -> Checked {
@@ -18,38 +17,50 @@ impl Session {
             && !self.program.is_alive
         {
             self.terminal.queue.pop_front();
-            *self.lease_of(user) = Some(LeaseState::Done(Input::KeyboardGone(user)));
+            self.work_of(user).lease = Some(LeaseState::Done(Input::KeyboardGone(user)));
             return Ok(());
         }
         match self.terminal.type_next() {
             Some(KeyboardResult::Wrote(_)) => world.oracle.check_key()?,
             Some(KeyboardResult::Granted(user)) => {
-                *self.lease_of(user) = Some(LeaseState::Done(Input::KeyboardLeased(user)));
+                self.work_of(user).lease = Some(LeaseState::Done(Input::KeyboardLeased(user)));
             }
             Some(KeyboardResult::HasDraft(user)) => {
-                *self.lease_of(user) = Some(LeaseState::Done(Input::KeyboardRefused(user)));
+                self.work_of(user).lease = Some(LeaseState::Done(Input::KeyboardRefused(user)));
             }
             None => {}
         }
         Ok(())
     }
 
-    pub(crate) fn step_typing(&mut self, world: &mut World<'_>) -> Checked {
-        match self.typing.take() {
-            Some(TypingState::FirstHalf) => self.type_text(world)?,
+    pub(crate) fn step_typing(&mut self, by: KeyboardUser, world: &mut World<'_>) -> Checked {
+        let text = self.text_of(by);
+        match self.work_of(by).typing.take() {
+            Some(TypingState::FirstHalf) => self.type_text(by, world)?,
             Some(TypingState::SecondHalf) => {
-                self.terminal.write(Piece::SecondHalf(self.turn.no));
-                self.turn.is_whole = true;
-                world.turns[self.turn.no].is_written = true;
-                self.typing = Some(TypingState::Done(Input::Typed(self.turn.text())));
+                self.terminal.write(Piece::SecondHalf(text));
+                world.turns[text].is_written = true;
+                let typed = match by {
+                    KeyboardUser::Turn => {
+                        self.turn.is_whole = true;
+                        Input::Typed(self.turn.text())
+                    }
+                    KeyboardUser::Nudge => Input::LineTyped,
+                };
+                self.work_of(by).typing = Some(TypingState::Done(typed));
             }
             Some(TypingState::Enter) => {
-                world.oracle.note_enter(&self.turn, self.program.is_alive);
-                self.turn.enters += 1;
-                // No effect reports the end of a reminder.
-                self.turn.is_open &= self.turn.kind == TurnKind::Messages;
-                self.terminal.write(Piece::Enter(self.turn.no));
-                self.typing = Some(TypingState::Done(Input::EnterPressed(KeyboardUser::Turn)));
+                match by {
+                    KeyboardUser::Turn => {
+                        world.oracle.note_enter(&self.turn, self.program.is_alive);
+                        self.turn.enters += 1;
+                        // No effect reports the end of a reminder.
+                        self.turn.is_open &= self.turn.kind == TurnKind::Messages;
+                    }
+                    KeyboardUser::Nudge => self.nudges.is_entered = true,
+                }
+                self.terminal.write(Piece::Enter(text));
+                self.work_of(by).typing = Some(TypingState::Done(Input::EnterPressed(by)));
             }
             Some(TypingState::Done(input)) => return self.report(input, world),
             None => {}
@@ -57,23 +68,38 @@ impl Session {
         Ok(())
     }
 
-    /// Write the first half of a text, or the part before the write fails.
-    fn type_text(&mut self, world: &mut World<'_>) -> Checked {
-        world.oracle.check_text(&self.turn)?;
-        let is_repeat = self.turn.messages.iter().any(MessageState::is_repeat);
-        if is_repeat && self.turn.kind == TurnKind::Messages {
-            world.trace.note(|| "  marked as a repeat".to_owned());
+    /// Return the number of the text that a user of the keyboard types.
+    fn text_of(&self, by: KeyboardUser) -> TurnNo {
+        match by {
+            KeyboardUser::Turn => self.turn.no,
+            KeyboardUser::Nudge => self.nudges.line,
         }
-        self.terminal.write(Piece::FirstHalf(self.turn.no));
+    }
+
+    /// Write the first half of a text, or the part before the write fails.
+    fn type_text(&mut self, by: KeyboardUser, world: &mut World<'_>) -> Checked {
+        match by {
+            KeyboardUser::Turn => {
+                world.oracle.check_text(&self.turn)?;
+                let is_repeat = self.turn.messages.iter().any(MessageState::is_repeat);
+                if is_repeat && self.turn.kind == TurnKind::Messages {
+                    world.trace.note(|| "  marked as a repeat".to_owned());
+                }
+            }
+            KeyboardUser::Nudge => world.oracle.check_line_start()?,
+        }
+        let text = self.text_of(by);
+        self.terminal.write(Piece::FirstHalf(text));
         let is_broken = std::mem::take(&mut self.terminal.next_write_fails);
-        self.typing = Some(if is_broken {
+        if is_broken && by == KeyboardUser::Turn {
             world.oracle.note_text_cut_off();
-            TypingState::Done(Input::TerminalFailed {
-                by: KeyboardUser::Turn,
+        }
+        self.work_of(by).typing = Some(match is_broken {
+            true => TypingState::Done(Input::TerminalFailed {
+                by,
                 why: "input/output error".to_owned(),
-            })
-        } else {
-            TypingState::SecondHalf
+            }),
+            false => TypingState::SecondHalf,
         });
         Ok(())
     }
@@ -86,17 +112,17 @@ impl Session {
         self.last_look = ScreenLook { sighting, question };
     }
 
-    pub(crate) fn step_look(&mut self, world: &mut World<'_>) -> Checked {
-        match self.look.take() {
+    pub(crate) fn step_look(&mut self, by: KeyboardUser, world: &mut World<'_>) -> Checked {
+        match self.work_of(by).look.take() {
             Some(LookState::Requested) => {
                 self.look_at_screen(world);
-                self.look = Some(LookState::Done(self.last_look.clone()));
+                self.work_of(by).look = Some(LookState::Done(self.last_look.clone()));
                 Ok(())
             }
             Some(LookState::Done(look)) => {
                 let words = look.sighting.dialog.as_deref();
                 world.oracle.answer_targets.note_shown(words, look.question);
-                let (by, sighting) = (KeyboardUser::Turn, look.sighting);
+                let sighting = look.sighting;
                 self.report(Input::Looked { by, sighting }, world)
             }
             None => Ok(()),
@@ -128,15 +154,8 @@ impl Session {
             let now = clock(world.now.mono);
             format!("  {now} the program reads {piece:?}: {result:?}")
         });
-        let is_persons = match piece {
-            Piece::Key | Piece::Submit | Piece::Clear => true,
-            Piece::FirstHalf(_)
-            | Piece::SecondHalf(_)
-            | Piece::Enter(_)
-            | Piece::Interrupt
-            | Piece::ClearBox => false,
-        };
-        Law::CannotAct.holds(is_persons || self.program.draft_keys() >= before, || {
+        let is_kept = piece.is_persons() || self.program.draft_keys() >= before;
+        Law::CannotAct.holds(is_kept, || {
             format!("a person's draft is lost or submitted by {piece:?}")
         })?;
         let ReadResult::Prompt { turns, is_typed } = result else {

@@ -38,6 +38,11 @@ pub(crate) enum HookEvent {
     Given {
         turns: Vec<(TurnNo, bool)>,
     },
+    /// A person has taken these turns back from the queue. No hook reports that, but the transcript
+    /// does.
+    TakenBack {
+        turns: Vec<(TurnNo, bool)>,
+    },
     Idle,
 }
 
@@ -52,6 +57,12 @@ pub(crate) struct PendingHookCall {
 }
 
 impl PendingHookCall {
+    /// Whether the session takes the call as a sign of work.
+    fn says_working(&self, profile: ProgramProfile) -> bool {
+        let is_given = self.event == manifest::PROMPT_GIVEN;
+        self.event == manifest::PROMPT_SUBMITTED || (is_given && profile.has_api)
+    }
+
     /// Whether the call names the transcript.
     fn names_transcript(&self, profile: ProgramProfile) -> bool {
         let is_time = !profile.names_transcript_late || self.event == manifest::PROMPT_SUBMITTED;
@@ -114,15 +125,23 @@ impl Simulation {
             1
         };
         for call in &calls {
-            if let HookEvent::Given { turns } = call {
-                for id in Session::received(turns, &self.turns) {
-                    self.oracle.ledger.note_received(id);
+            let row = match call {
+                HookEvent::Given { turns } => {
+                    for id in Session::received(turns, &self.turns) {
+                        self.oracle.ledger.note_received(id);
+                    }
+                    Row::of(turns, &self.turns)
                 }
-                if self.profile.transcript_proves {
-                    session
-                        .unwritten_rows
-                        .push_back(Row::of(turns, &self.turns));
+                HookEvent::TakenBack { turns } => {
+                    let row = Row::of(turns, &self.turns).withdrawn();
+                    self.trace
+                        .note(|| format!("  a person takes back {:?}", row.messages));
+                    row
                 }
+                HookEvent::Started | HookEvent::Submitted { .. } | HookEvent::Idle => continue,
+            };
+            if self.profile.transcript_proves {
+                session.unwritten_rows.push_back(row);
             }
         }
         let (run, session) = (session.run, session.conversation.clone());
@@ -130,21 +149,15 @@ impl Simulation {
             let (event, prompt) = match call {
                 HookEvent::Started => (manifest::SESSION_STARTED, None),
                 HookEvent::Idle => (manifest::TURN_ENDED, None),
+                HookEvent::TakenBack { .. } => continue,
                 HookEvent::Given { .. } if !self.profile.queues_prompts => continue,
-                HookEvent::Given { turns } => {
-                    let part =
-                        |(turn, is_whole): &(TurnNo, bool)| self.turns[*turn].part(*is_whole);
-                    (
-                        manifest::PROMPT_GIVEN,
-                        Some(turns.iter().map(part).collect()),
-                    )
-                }
+                HookEvent::Given { turns } => (manifest::PROMPT_GIVEN, Some(self.prompt(turns))),
                 HookEvent::Submitted { turns, typed } => {
-                    let part =
-                        |(turn, is_whole): &(TurnNo, bool)| self.turns[*turn].part(*is_whole);
-                    let text: String = turns.iter().map(part).collect();
                     let typed = "x".repeat(*typed as usize);
-                    (manifest::PROMPT_SUBMITTED, Some(text + &typed))
+                    (
+                        manifest::PROMPT_SUBMITTED,
+                        Some(self.prompt(turns) + &typed),
+                    )
                 }
             };
             let call = PendingHookCall {
@@ -155,6 +168,13 @@ impl Simulation {
             };
             self.calls.extend(std::iter::repeat_n(call, times));
         }
+    }
+
+    /// Return the text of a prompt with these turns.
+    fn prompt(&self, turns: &[(TurnNo, bool)]) -> String {
+        let part = |(turn, is_whole): &(TurnNo, bool)| self.turns[*turn].part(*is_whole);
+        let parts: Vec<_> = turns.iter().map(part).collect();
+        parts.join(if self.profile.has_api { "\n" } else { "" })
     }
 
     /// Call a hook that proves nothing: of a side session, or with a false header.
@@ -193,7 +213,11 @@ impl Simulation {
                 Ok(())
             }
             // A session ignores hook calls that name an earlier run.
-            Some((session, _)) if profile.resumes_conversation && call.run != session.run => Ok(()),
+            Some((session, _))
+                if (profile.resumes_conversation || profile.has_api) && call.run != session.run =>
+            {
+                Ok(())
+            }
             Some((session, mut world)) if !session.is_ending() => {
                 let is_own = call.session == session.conversation;
                 session.has_hook_report |= is_own;
@@ -205,7 +229,7 @@ impl Simulation {
                     takes_mail: false,
                 };
                 session.tell(input, &mut world)?;
-                if call.event == manifest::PROMPT_SUBMITTED {
+                if call.says_working(profile) {
                     session.program.report_idle_again(world.now.mono);
                 }
                 session.perform_actions(&mut world)

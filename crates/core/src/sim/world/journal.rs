@@ -333,11 +333,14 @@ impl Journal {
         resumed: Option<&Conversation>,
     ) -> Result<(), DiskFailed> {
         let latest = self.sessions.get(&self.agent);
-        let events = session::start(started, latest);
+        let mut events = session::start(started, latest);
+        let crashed = latest.filter(|run| run.end.is_none());
+        let crashed = crashed.map(|run| run.started.run);
         self.mark_uncertain(now, &OpenOffers::All, CUT_OFF)?;
         if resumed.is_none() {
             self.settle(now, None)?;
         }
+        events.extend(crashed.into_iter().flat_map(|run| self.ends_of_asks(run)));
         let facts = self.facts_of(now.wall, events);
         self.commit(facts, Durability::Synced)?;
         resumed.map_or(Ok(()), |resumed| {
@@ -382,6 +385,16 @@ impl Journal {
             }
         }
         asks
+    }
+
+    /// Return the ends of the asks of a run that has ended.
+    fn ends_of_asks(&self, run: Uuid) -> Vec<Event> {
+        let known = self.asks();
+        let answer = |ask: &AskState| {
+            let claim = ask.claim.as_ref()?;
+            self.mail.get(claim.message).cloned()
+        };
+        ask::end_run(run, &known, answer).collect()
     }
 
     pub(crate) fn open_ask(
@@ -451,7 +464,8 @@ impl Journal {
     }
 
     pub(crate) fn end(&mut self, now: Moment, run: Uuid, how: Ending) -> Result<(), DiskFailed> {
-        let events = session::end(&Ended { run, how }, self.sessions.get(&self.agent));
+        let mut events = session::end(&Ended { run, how }, self.sessions.get(&self.agent));
+        events.extend(self.ends_of_asks(run));
         let facts = self.facts_of(now.wall, events);
         self.commit(facts, Durability::Synced)
     }

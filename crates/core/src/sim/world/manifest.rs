@@ -1,7 +1,7 @@
 //! The manifest of the simulated program, according to its profile.
 
 use crate::harness::{
-    Below, Dialog, InputBox, Keys, Manifest, Pattern, Proof, Route, RowPattern, Sign,
+    Api, Below, Dialog, InputBox, Keys, Manifest, Pattern, Proof, Route, RowPattern, Sign,
 };
 use crate::sim::script::{KnownScreen, ProgramProfile};
 use std::sync::{Arc, LazyLock};
@@ -75,6 +75,11 @@ pub(crate) fn manifest(profile: ProgramProfile) -> Arc<Manifest> {
             manifest.hook.given.push(GIVEN_SIGN.clone());
         }
     }
+    if profile.has_api {
+        manifest.routes = vec![Route::Http, Route::Terminal];
+        manifest.http.api = Some(Api::OpenCode);
+        manifest.hook.working.push(GIVEN_SIGN.clone());
+    }
     if profile.screen == KnownScreen::Nothing {
         return Arc::new(manifest);
     }
@@ -94,7 +99,7 @@ pub(crate) fn manifest(profile: ProgramProfile) -> Arc<Manifest> {
         input_box.clear = profile.restores_input.then(clear_keys);
         manifest.input_box = Some(input_box);
         manifest.submit.seen_within = "2s".to_owned().try_into().expect("a time");
-        manifest.submit.while_working = false;
+        manifest.submit.while_working = profile.types_while_working;
     }
     Arc::new(manifest)
 }

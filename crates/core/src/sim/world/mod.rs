@@ -1,6 +1,7 @@
-//! The simulated surroundings of a session: the program, its terminal, hooks and transcripts, the
+//! The simulated surroundings of a session: the program, its terminal, API, hooks and transcripts, the
 //! journal, and the senders.
 
+pub(crate) mod api;
 pub(crate) mod hook_calls;
 pub(crate) mod hook_mail;
 pub(crate) mod journal;

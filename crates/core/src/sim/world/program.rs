@@ -27,11 +27,31 @@ struct InputBox {
     turns: Vec<(TurnNo, bool)>,
     /// Number of keys that a person typed.
     typed: u32,
+    /// Whether a person has taken prompts back from the queue, so that their text is a draft.
+    is_taken_back: bool,
 }
 
 impl InputBox {
     fn is_empty(&self) -> bool {
         self.turns.is_empty() && self.typed == 0
+    }
+
+    /// Add a prompt that a person takes back.
+    fn take_back(&mut self, prompt: Self) {
+        self.turns.extend(prompt.turns);
+        self.typed += prompt.typed;
+        self.is_taken_back = true;
+    }
+
+    /// Return the number of keys of a draft: a text that was taken back counts as one key.
+    fn draft_keys(&self) -> u32 {
+        self.typed + u32::from(self.is_taken_back)
+    }
+
+    /// Forget that a person has typed.
+    fn forget_draft(&mut self) {
+        self.typed = 0;
+        self.is_taken_back = false;
     }
 
     /// Return the text as the screen shows it.
@@ -157,7 +177,7 @@ impl Program {
         self.has_drawn = false;
         let sighting = self.screen(turns);
         let is_shown = matches!(sighting.input_box, BoxState::Holds(_));
-        self.is_draft_shown = match self.input.typed {
+        self.is_draft_shown = match self.draft_keys() {
             0 => false,
             _ => self.is_draft_shown || is_shown,
         };
@@ -197,7 +217,7 @@ impl Program {
 
     /// Return the number of keys that a person has neither submitted nor cleared.
     pub(crate) fn draft_keys(&self) -> u32 {
-        self.input.typed
+        self.input.draft_keys()
     }
 
     /// Return the time of the program's next own change.
@@ -265,7 +285,7 @@ impl Program {
             .then_some(now + IDLE_REPEAT_INTERVAL);
     }
 
-    pub(crate) fn perform(&mut self, action: ProgramAction) {
+    pub(crate) fn perform(&mut self, now: Duration, action: ProgramAction) {
         match action {
             ProgramAction::Output => self.draw(),
             ProgramAction::Ask => self.ask(),
@@ -282,6 +302,7 @@ impl Program {
             ProgramAction::StopReading => self.is_reading = false,
             ProgramAction::StartReading => self.is_reading = true,
             ProgramAction::SetPasteMode(on) => self.takes_pastes = on,
+            ProgramAction::EndTurn => self.end_turn(now),
             // The terminal and the session carry these out.
             ProgramAction::FailNextWrite | ProgramAction::CallHook | ProgramAction::KillHooks => {}
             ProgramAction::Exit => self.is_alive = false,
@@ -319,6 +340,7 @@ impl Program {
                 }
             }
             Piece::Key => self.input.typed += 1,
+            Piece::TakeBack => self.take_back(),
             Piece::Clear | Piece::ClearBox => self.input = InputBox::default(),
             Piece::Enter(_) => {
                 self.enters = self.enters.wrapping_add(1);
@@ -339,7 +361,7 @@ impl Program {
             Piece::Enter(_) | Piece::Submit => true,
             Piece::Interrupt => self.profile.interrupt_closes_questions,
             Piece::FirstHalf(_) | Piece::Key => self.profile.first_key_answers,
-            Piece::SecondHalf(_) | Piece::Clear | Piece::ClearBox => false,
+            Piece::SecondHalf(_) | Piece::Clear | Piece::ClearBox | Piece::TakeBack => false,
         };
         if is_answer {
             self.question = None;
@@ -350,7 +372,22 @@ impl Program {
         if let Piece::Submit | Piece::Clear = piece
             && !self.is_draft_shown
         {
-            self.input.typed = 0;
+            self.input.forget_draft();
+        }
+    }
+
+    /// Move all queued prompts to the input box.
+    fn take_back(&mut self) {
+        let withdrawn: Vec<_> = self.queue.drain(..).collect();
+        if withdrawn.is_empty() {
+            return;
+        }
+        let turns = withdrawn.iter().flat_map(|prompt| prompt.turns.clone());
+        self.calls.push(HookEvent::TakenBack {
+            turns: turns.collect(),
+        });
+        for prompt in withdrawn {
+            self.input.take_back(prompt);
         }
     }
 
@@ -372,29 +409,91 @@ impl Program {
 
     fn submit(&mut self, now: Duration) -> ReadResult {
         let input = std::mem::take(&mut self.input);
-        if input.is_empty() {
-            return ReadResult::Nothing;
+        match input.is_empty() {
+            true => ReadResult::Nothing,
+            false => self.submit_prompt(now, input),
         }
+    }
+
+    /// Take a prompt that does not come through the input box.
+    pub(crate) fn take_prompt(&mut self, now: Duration, turn: TurnNo) {
+        self.draw();
+        let prompt = InputBox {
+            turns: vec![(turn, true)],
+            ..InputBox::default()
+        };
+        self.submit_prompt(now, prompt);
+    }
+
+    fn submit_prompt(&mut self, now: Duration, input: InputBox) -> ReadResult {
         self.calls.push(HookEvent::Submitted {
             turns: input.turns.clone(),
             typed: input.typed,
         });
         let result = ReadResult::Prompt {
             turns: input.turns.clone(),
-            is_typed: input.typed > 0,
+            is_typed: input.draft_keys() > 0,
         };
-        let is_working = matches!(self.state, State::Working { .. });
-        if self.profile.queues_prompts && is_working {
+        if self.profile.queues_prompts && self.state != State::Prompt {
             self.queue.push_back(input);
+        } else if self.profile.has_api {
+            // The answer covers all prompts that were queued before.
+            self.queue.push_back(input);
+            self.work_on_queue(now);
         } else {
             self.work_on(now, input);
         }
         result
     }
 
-    /// List the queued prompts.
+    /// Give the model all queued prompts as one.
+    fn work_on_queue(&mut self, now: Duration) {
+        let mut all = InputBox::default();
+        for prompt in self.queue.drain(..) {
+            all.turns.extend(prompt.turns);
+            all.typed += prompt.typed;
+        }
+        self.work_on(now, all);
+    }
+
+    /// Handle an interrupt that does not come through the terminal.
+    pub(crate) fn abort(&mut self, now: Duration) {
+        if self.profile.interrupt_stops_work {
+            self.end_turn(now);
+        }
+    }
+
+    /// Stop the work, and the question with it.
+    fn end_turn(&mut self, now: Duration) {
+        if matches!(self.state, State::Working { .. }) {
+            self.question = None;
+            self.draw();
+            self.calls.push(HookEvent::Idle);
+            self.become_idle(now);
+        }
+    }
+
+    /// Give the model the prompts that have waited since a turn was cut off.
+    pub(crate) fn continue_queue(&mut self, now: Duration) {
+        self.draw();
+        let (turns, typed) = (Vec::new(), 0);
+        self.calls.push(HookEvent::Submitted { turns, typed });
+        self.work_on_queue(now);
+    }
+
+    /// List the prompts that wait although the program does not work.
+    pub(crate) fn stranded(&self) -> impl Iterator<Item = &[(TurnNo, bool)]> {
+        let is_resting = self.state == State::Prompt;
+        let stranded = self.queue.iter().filter(move |_| is_resting);
+        stranded.map(|prompt| &prompt.turns[..])
+    }
+
+    /// List the prompts that are lost with the program: those in the queue, and those that a person
+    /// has taken back from it.
     pub(crate) fn queued(&self) -> impl Iterator<Item = &[(TurnNo, bool)]> {
-        self.queue.iter().map(|input| &input.turns[..])
+        let taken_back = Some(&self.input).filter(|input| input.is_taken_back);
+        let queued = self.queue.iter().chain(taken_back);
+        queued.map(|input| &input.turns[..])
     }
 
     /// Give the model a prompt.

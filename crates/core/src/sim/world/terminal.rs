@@ -25,6 +25,22 @@ pub(crate) enum Piece {
     Submit,
     /// A person clears the line.
     Clear,
+    /// A person takes the queued prompts back into the input box.
+    TakeBack,
+}
+
+impl Piece {
+    /// Whether a person has pressed the key.
+    pub(crate) fn is_persons(self) -> bool {
+        match self {
+            Self::Key | Self::Submit | Self::Clear | Self::TakeBack => true,
+            Self::FirstHalf(_)
+            | Self::SecondHalf(_)
+            | Self::Enter(_)
+            | Self::Interrupt
+            | Self::ClearBox => false,
+        }
+    }
 }
 
 /// A request in the keyboard queue.
@@ -97,7 +113,7 @@ impl Terminal {
             KeyboardRequest::Piece(piece) => {
                 let had_draft = self.has_draft;
                 match piece {
-                    Piece::Key => self.has_draft = true,
+                    Piece::Key | Piece::TakeBack => self.has_draft = true,
                     Piece::Submit | Piece::Clear => self.has_draft = false,
                     Piece::FirstHalf(_)
                     | Piece::SecondHalf(_)
@@ -105,7 +121,7 @@ impl Terminal {
                     | Piece::Interrupt
                     | Piece::ClearBox => {}
                 }
-                if let Piece::Key | Piece::Submit | Piece::Clear = piece {
+                if piece.is_persons() {
                     self.keys += 1;
                     self.draft_changed |= had_draft || self.has_draft;
                 }

@@ -14,11 +14,12 @@ use std::collections::BTreeMap;
 /// The path of the transcript that the program names.
 pub(crate) const TRANSCRIPT_PATH: &str = "/transcript";
 
-/// A prompt that the model received.
+/// A prompt that the model received, or that a person took back from the program's queue.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Row {
     pub(crate) text: String,
-    /// The messages that the row proves, and whether each is marked as a repeat.
+    pub(crate) is_withdrawn: bool,
+    /// The messages whose headers are readable, and whether each is marked as a repeat.
     pub(crate) messages: Vec<(MessageId, bool)>,
 }
 
@@ -37,16 +38,31 @@ impl Row {
             .into_iter()
             .filter(|_| is_plain);
         let messages = given.map(mark).collect();
-        Self { text, messages }
+        Self {
+            text,
+            is_withdrawn: false,
+            messages,
+        }
+    }
+
+    pub(crate) fn withdrawn(self) -> Self {
+        Self {
+            is_withdrawn: true,
+            ..self
+        }
     }
 }
 
 /// The rows of every conversation.
 pub(crate) type Transcripts = BTreeMap<String, Vec<Row>>;
 
-/// Return all prompts in these rows as one text.
+/// Return all prompts that the model received, according to these rows, as one text.
 pub(crate) fn given(rows: &[Row]) -> String {
-    rows.iter().map(|row| row.text.clone() + "\n").collect()
+    joined(rows.iter().filter(|row| !row.is_withdrawn))
+}
+
+fn joined<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
+    rows.map(|row| row.text.clone() + "\n").collect()
 }
 
 /// A read of the transcript that is under way.
@@ -89,7 +105,7 @@ impl Session {
                 let from = self.transcript_offset.unwrap_or(rows.len());
                 let shown = Shown {
                     given: given(&rows[from..]),
-                    ..Shown::default()
+                    withdrawn: joined(rows[from..].iter().filter(|row| row.is_withdrawn)),
                 };
                 let to = rows.len();
                 self.transcript_read = Some(TranscriptRead::Found { shown, from, to });
@@ -99,6 +115,10 @@ impl Session {
                 // If the offset was moved meanwhile, the new offset counts.
                 if self.transcript_offset == Some(from) {
                     self.transcript_offset = Some(to);
+                }
+                let rows = world.transcripts.get(&self.conversation);
+                if let Some(rows) = rows.and_then(|rows| rows.get(from..to)) {
+                    world.oracle.ledger.note_rows_read(rows);
                 }
                 let read = Input::TranscriptsRead {
                     shown,
