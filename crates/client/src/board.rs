@@ -51,7 +51,5 @@ pub fn update_of(session: &Session) -> BoardUpdate {
         evidence: session.evidence.clone(),
         blocked_on: session.blocked_on.clone(),
         paused: session.paused.clone(),
-        finished_since: session.finished_since,
-        limited_until: session.limited_until.clone(),
     }))
 }

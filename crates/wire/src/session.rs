@@ -68,12 +68,6 @@ pub struct Session {
     /// Reason why deliveries are held.
     #[serde(default)]
     pub paused: Option<String>,
-    /// When a turn ended that nobody has looked at.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub finished_since: Option<Timestamp>,
-    /// End of the agent's usage limit, as the agent words it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limited_until: Option<String>,
     /// Error of the script that keeps its mail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mail_trouble: Option<MailTrouble>,

@@ -39,41 +39,21 @@ pub enum AskKind {
     Trouble,
     /// Unread mail to the person.
     Mail,
-    /// A turn has ended, and nobody has looked since.
-    Finished,
-    /// The agent has reached a usage limit.
-    Limited,
 }
 
 impl AskKind {
-    pub const ALL: [Self; 6] = [
-        Self::Permission,
-        Self::Question,
-        Self::Trouble,
-        Self::Mail,
-        Self::Finished,
-        Self::Limited,
-    ];
-
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Permission => "permission",
             Self::Question => "question",
             Self::Trouble => "trouble",
             Self::Mail => "mail",
-            Self::Finished => "finished",
-            Self::Limited => "limited",
         }
     }
 
     /// Whether an option of the agent's program answers asks of this kind.
     pub fn is_dialog(self) -> bool {
         matches!(self, Self::Permission | Self::Question)
-    }
-
-    /// Whether the person holds something up by not acting.
-    pub fn waits(self) -> bool {
-        !matches!(self, Self::Finished | Self::Limited)
     }
 }
 

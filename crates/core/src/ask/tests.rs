@@ -47,7 +47,7 @@ pub(crate) fn every_fact() -> Vec<AskFact> {
         AskFact::Opened(AskOpened {
             is_partial: true,
             options: Vec::new(),
-            kind: AskKind::Limited,
+            kind: AskKind::Question,
             ..permission(1)
         }),
         AskFact::Seen(AskSeen {
@@ -172,12 +172,6 @@ fn a_new_question_closes_the_one_before() {
     });
     let ends: Vec<_> = ends.collect();
     assert_eq!(ends, [(1, AskEnd::Withdrawn), (2, AskEnd::Superseded)]);
-    // A usage limit does not replace a dialog.
-    let limited = AskOpened {
-        kind: AskKind::Limited,
-        ..permission(7)
-    };
-    assert_eq!(open(limited, &known[1..]).len(), 1);
 }
 
 #[test]

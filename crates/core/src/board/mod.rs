@@ -45,10 +45,6 @@ pub struct LiveSession {
     /// The dialog that blocks the agent, if the session has not opened an ask for it yet.
     pub blocked_on: Option<String>,
     pub paused: Option<String>,
-    /// When a turn ended that nobody has looked at.
-    pub finished_since: Option<Timestamp>,
-    /// When the agent's usage limit ends, as the agent words it.
-    pub limited_until: Option<String>,
 }
 
 /// The activity of a running session.
@@ -144,11 +140,7 @@ impl Board {
     /// Return how many agents wait for the person: those that ask, are in trouble or have written.
     pub fn waiting(&self) -> usize {
         let asks = self.asks();
-        let mut agents: Vec<&AgentName> = asks
-            .iter()
-            .filter(|ask| ask.kind.waits())
-            .map(|ask| &ask.agent)
-            .collect();
+        let mut agents: Vec<&AgentName> = asks.iter().map(|ask| &ask.agent).collect();
         agents.sort_unstable();
         agents.dedup();
         agents.len()
@@ -161,7 +153,5 @@ fn need_of(kind: AskKind) -> Need {
         AskKind::Permission | AskKind::Question => Need::Asks,
         AskKind::Trouble => Need::Trouble,
         AskKind::Mail => Need::Mail,
-        AskKind::Finished => Need::Finished,
-        AskKind::Limited => Need::Limited,
     }
 }

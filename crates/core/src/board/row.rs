@@ -1,6 +1,6 @@
 //! One agent on the board: its state in one word, its need, and its asks.
 
-use super::{Entry, JournalRow, LiveActivity, LiveSession, SessionView, need_of};
+use super::{Entry, JournalRow, LiveActivity, SessionView, need_of};
 use crate::ask::{AskKind, AskState};
 use crate::loop_::{LoopEnding, LoopPhase};
 use crate::mail::MessageState;
@@ -20,8 +20,6 @@ pub enum Need {
     Asks,
     Trouble,
     Mail,
-    Finished,
-    Limited,
     Working,
     Idle,
     Ended,
@@ -34,8 +32,6 @@ pub enum BoardState {
     Failed,
     /// The session is alive and does not answer.
     NoAnswer,
-    Finished,
-    Limited,
     Working,
     Starting,
     Idle,
@@ -48,8 +44,6 @@ impl BoardState {
             Self::Asks => "asks",
             Self::Failed => "failed",
             Self::NoAnswer => "no answer",
-            Self::Finished => "finished",
-            Self::Limited => "limited",
             Self::Working => "working",
             Self::Starting => "starting",
             Self::Idle => "idle",
@@ -63,8 +57,6 @@ impl BoardState {
             Self::Asks => ('?', '?'),
             Self::Failed => ('✗', 'x'),
             Self::NoAnswer => ('!', '!'),
-            Self::Finished => ('✓', '+'),
-            Self::Limited => ('⧗', '%'),
             Self::Working => ('●', '*'),
             Self::Starting => ('◌', '~'),
             Self::Idle => ('○', '-'),
@@ -111,8 +103,6 @@ pub(super) fn row(agent: &AgentName, entry: &Entry) -> BoardRow {
         None => match state {
             BoardState::Asks => Need::Asks,
             BoardState::Failed | BoardState::NoAnswer => Need::Trouble,
-            BoardState::Finished => Need::Finished,
-            BoardState::Limited => Need::Limited,
             BoardState::Working | BoardState::Starting => Need::Working,
             BoardState::Idle => Need::Idle,
             BoardState::Ended => Need::Ended,
@@ -152,11 +142,7 @@ fn state(entry: &Entry, first: Option<&BoardAsk>) -> (BoardState, Option<Timesta
         }
         (_, LiveActivity::Working) => BoardState::Working,
         (_, LiveActivity::Starting) => BoardState::Starting,
-        (_, LiveActivity::Idle) if live.limited_until.is_some() => BoardState::Limited,
-        (_, LiveActivity::Idle) => match live.finished_since {
-            Some(since) => return (BoardState::Finished, Some(since)),
-            None => BoardState::Idle,
-        },
+        (_, LiveActivity::Idle) => BoardState::Idle,
     };
     (state, Some(live.since))
 }
@@ -231,46 +217,10 @@ pub(super) fn asks(agent: &AgentName, entry: &Entry) -> Vec<BoardAsk> {
             first_line(mail),
         )
     }));
-    if let SessionView::Live(live) = &entry.session {
-        asks.extend(
-            live_asks(journal, live)
-                .into_iter()
-                .map(|(id, kind, since, why)| ask(id, kind, since, why)),
-        );
-    }
     asks.retain(|ask| !journal.seen.contains(&ask.id));
     // A loop that gave up has also ended its session.
     asks.dedup_by_key(|ask| (ask.id, ask.kind));
     asks
-}
-
-/// Return the asks that only the running session knows of.
-fn live_asks(journal: &JournalRow, live: &LiveSession) -> Vec<(Uuid, AskKind, Timestamp, String)> {
-    let run = journal
-        .run
-        .as_ref()
-        .map_or(Uuid::nil(), |run| run.started.run);
-    let finished = live
-        .finished_since
-        .filter(|_| live.activity == LiveActivity::Idle);
-    let finished = finished.map(|since| {
-        (
-            run,
-            AskKind::Finished,
-            since,
-            "its turn has ended".to_owned(),
-        )
-    });
-    let limited = live.limited_until.as_ref();
-    let limited = limited.map(|until| {
-        (
-            run,
-            AskKind::Limited,
-            live.since,
-            format!("limited until {until}"),
-        )
-    });
-    limited.or(finished).into_iter().collect()
 }
 
 /// Return the end of the latest run if it needs a person.

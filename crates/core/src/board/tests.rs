@@ -32,8 +32,6 @@ fn live(activity: LiveActivity) -> LiveSession {
         evidence: String::new(),
         blocked_on: None,
         paused: None,
-        finished_since: None,
-        limited_until: None,
     }
 }
 
@@ -103,25 +101,6 @@ fn a_row_says_what_the_agent_needs() {
         session(live(LiveActivity::Blocked)),
     ];
     check(asking, &format!("? asks 3 {question}"), &[&permission]);
-    let finished = LiveSession {
-        finished_since: Some(at(4)),
-        ..live(LiveActivity::Idle)
-    };
-    let ended = "its turn has ended";
-    check(
-        vec![journal(with(vec![])), session(finished)],
-        &format!("✓ finished 4 {ended}"),
-        &["finished its turn has ended"],
-    );
-    let limited = LiveSession {
-        limited_until: Some("14:30".to_owned()),
-        ..live(LiveActivity::Idle)
-    };
-    check(
-        vec![journal(with(vec![])), session(limited)],
-        "⧗ limited 1 limited until 14:30",
-        &["limited limited until 14:30"],
-    );
     let held = JournalRow {
         held: 1,
         ..with(vec![])

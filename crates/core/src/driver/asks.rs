@@ -36,7 +36,7 @@ pub(super) struct Asks {
     open: Option<OpenAsk>,
     /// Number of asks that were opened.
     count: u64,
-    /// When the asks of the last minute were opened.
+    /// When the latest asks were opened.
     recent: VecDeque<Duration>,
     person_typed_at: Option<Duration>,
 }
@@ -66,17 +66,23 @@ impl Asks {
         self.open.as_ref().is_some_and(|open| open.id == id)
     }
 
-    fn is_throttled(&mut self, now: Duration) -> bool {
-        while self.recent.front().is_some_and(|at| *at + MINUTE <= now) {
-            self.recent.pop_front();
-        }
-        self.recent.len() >= ASKS_PER_MINUTE
+    /// Return the time from which the next ask may open, if the program has asked a lot.
+    fn opens_from(&self) -> Option<Duration> {
+        let is_full = self.recent.len() >= ASKS_PER_MINUTE;
+        self.recent
+            .front()
+            .filter(|_| is_full)
+            .map(|at| *at + MINUTE)
     }
 }
 
 impl SessionDriver {
-    /// Open and close the ask of the program's question.
+    /// Open and close the ask of the program's question. One change is recorded after the other,
+    /// because a change that has to be retried would otherwise come after the next one.
     pub(super) fn update_asks(&mut self, now: Moment) {
+        if self.commits.has_ask() {
+            return;
+        }
         match self.delivery.take_answer_end() {
             Some(AnswerEnd::Applied(evidence)) => self.asks.note_applied(&evidence),
             Some(AnswerEnd::Doubtful) => self.asks.note_doubt(),
@@ -95,11 +101,11 @@ impl SessionDriver {
                 let reason = self.close_reason(now, open, question.is_some());
                 let ask = open.id;
                 self.asks.open = None;
-                self.record(now, JournalOperation::CloseAsk { ask, reason });
+                return self.record(now, JournalOperation::CloseAsk { ask, reason });
             }
         }
         if let (None, Some(shown)) = (&self.asks.open, shown)
-            && !self.asks.is_throttled(now.mono)
+            && self.asks.opens_from().is_none_or(|from| from <= now.mono)
         {
             self.open_ask(now, shown);
         }
@@ -128,6 +134,9 @@ impl SessionDriver {
         self.asks.count += 1;
         let id = ask_id(self.run.run, self.asks.count);
         self.asks.recent.push_back(now.mono);
+        if self.asks.recent.len() > ASKS_PER_MINUTE {
+            self.asks.recent.pop_front();
+        }
         self.asks.open = Some(OpenAsk {
             id,
             question: shown.number,
@@ -150,8 +159,10 @@ impl SessionDriver {
 
     /// Return when the open question can become an ask.
     pub(super) fn next_ask(&self) -> Option<Duration> {
-        let settles_at = self.delivery.ask_settles_at();
-        settles_at.filter(|_| self.asks.open.is_none())
+        let settles_at = self.delivery.ask_settles_at()?;
+        let can_open = self.asks.open.is_none() && !self.commits.has_ask();
+        let from = self.asks.opens_from().unwrap_or_default();
+        can_open.then(|| settles_at.max(from))
     }
 }
 
@@ -159,7 +170,7 @@ impl SessionDriver {
 fn ask_id(run: Uuid, count: u64) -> AskId {
     // The multiplier spreads the number over all digits, so that short prefixes differ.
     const ODD: u128 = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;
-    let mixed = (run.as_u128() ^ u128::from(count)).wrapping_mul(ODD);
+    let mixed = (run.as_u128().rotate_left(64) ^ u128::from(count)).wrapping_mul(ODD);
     let mixed = (mixed ^ (mixed >> 64)).wrapping_mul(ODD);
     AskId(uuid::Builder::from_custom_bytes(mixed.to_be_bytes()).into_uuid())
 }

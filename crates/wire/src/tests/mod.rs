@@ -90,8 +90,6 @@ fn session() -> Session {
         unread: 1,
         queued: 2,
         paused: Some("a client asked for a pause".to_owned()),
-        finished_since: None,
-        limited_until: None,
         mail_trouble: None,
         door: None,
         loop_status: None,

@@ -55,6 +55,14 @@ impl Commits {
             .any(|commit| commit.operation == *operation)
     }
 
+    /// Whether a change of an ask is being recorded, or waits to be retried.
+    pub(crate) fn has_ask(&self) -> bool {
+        use JournalOperation::{CloseAsk, OpenAsk};
+        self.open
+            .iter()
+            .any(|commit| matches!(commit.operation, OpenAsk { .. } | CloseAsk { .. }))
+    }
+
     pub(crate) fn next_retry(&self) -> Option<Duration> {
         self.open.iter().filter_map(|commit| commit.retry_at).min()
     }

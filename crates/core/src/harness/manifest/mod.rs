@@ -222,7 +222,6 @@ impl Dialog {
     pub(crate) fn kind(&self) -> AskKind {
         match self.name.as_str() {
             "permission" => AskKind::Permission,
-            "limit" => AskKind::Limited,
             _ => AskKind::Question,
         }
     }

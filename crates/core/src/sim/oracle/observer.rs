@@ -17,6 +17,8 @@ pub(crate) struct OracleObserver<'a, 'w> {
     pub(crate) waiting: &'a mut Option<Turn>,
     pub(crate) hooks: &'a mut Vec<HookWithMail>,
     pub(crate) given_up: &'a mut Vec<MessageId>,
+    /// Whether the end of an ask could not be recorded.
+    pub(crate) has_lost_ask: &'a mut bool,
     pub(crate) decisions: &'a mut DecisionLines,
     /// The first broken law.
     pub(crate) checked: Checked,
@@ -151,8 +153,10 @@ impl Observer for OracleObserver<'_, '_> {
     fn on_commit_lost(&mut self, operation: &JournalOperation, why: &str) {
         let line = self.decisions.on_commit_lost(operation, why);
         self.log(Some(line));
-        if let JournalOperation::RecordStep { ids, .. } = operation {
-            self.given_up.extend(ids);
+        match operation {
+            JournalOperation::RecordStep { ids, .. } => self.given_up.extend(ids),
+            JournalOperation::CloseAsk { .. } => *self.has_lost_ask = true,
+            _ => {}
         }
     }
 

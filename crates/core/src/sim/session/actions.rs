@@ -136,6 +136,7 @@ impl Session {
             waiting: &mut self.waiting,
             hooks: &mut self.hooks,
             given_up: &mut self.given_up,
+            has_lost_ask: &mut self.has_lost_ask,
             decisions: &mut self.decisions,
             checked: Ok(()),
         };

@@ -256,10 +256,6 @@ fn put_aside(
                 format!("'ph read {id}' shows the message"),
             )
         }
-        AskKind::Finished | AskKind::Limited => (
-            format!("{agent}: {}", found.summary),
-            format!("'ph attach {agent}' shows its screen"),
-        ),
         AskKind::Trouble | AskKind::Permission | AskKind::Question => {
             if choice == Some("seen") {
                 let seen = AskSeen {

@@ -9,7 +9,7 @@ use posthaste_store::follow::{Followed, Follower};
 use posthaste_store::times;
 use posthaste_wire::ask::Ask;
 
-/// List what waits for you: questions, failures, mail, finished and limited agents
+/// List what waits for you: questions of agents, failures and mail
 ///
 /// The most urgent comes first. 'ph answer ASK' shows a question and asks for your answer.
 #[derive(Debug, clap::Args)]
@@ -149,7 +149,5 @@ fn colour(kind: AskKind) -> Style {
         AskKind::Permission | AskKind::Question => AnsiColor::Yellow.on_default().bold(),
         AskKind::Trouble => AnsiColor::Red.on_default(),
         AskKind::Mail => Style::new(),
-        AskKind::Finished => AnsiColor::Green.on_default(),
-        AskKind::Limited => AnsiColor::Magenta.on_default(),
     }
 }
