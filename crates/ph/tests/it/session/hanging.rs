@@ -343,7 +343,10 @@ fn an_expired_request_is_not_typed_after_a_hang() {
     let pid = stage.pid("bot");
     kill(pid, Signal::STOP);
     let spawn = |line: &str| stage.call(&stage.words(line)).spawn();
-    let (nudge, answer) = (spawn("nudge bot forget-me"), spawn("send bot --raw not-this"));
+    let (nudge, answer) = (
+        spawn("nudge bot forget-me"),
+        spawn("send bot --raw not-this"),
+    );
     let (pause, why) = (spawn("pause bot"), spawn(&format!("why {held} --json")));
 
     let paused = Done::of(pause);
