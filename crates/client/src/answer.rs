@@ -2,16 +2,17 @@
 
 use crate::session::client::{CallError, Client};
 use posthaste_core::ask::{AskOption, Closed};
-use posthaste_core::{AgentName, AskState, Evidence, IdPrefix};
+use posthaste_core::{AgentName, AskState, Evidence, IdPrefix, MessageId};
 use posthaste_store::live::SessionDir;
 use posthaste_store::report::{Report, Result};
 use posthaste_store::{Home, Journal, Patience, times};
 use posthaste_wire::ask::{Given, Outcome};
 use posthaste_wire::method;
 use std::time::Duration;
+use uuid::Uuid;
 
-/// Time for a session to see the effect of an answer.
-pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(12);
+/// Timeout for the reply to an answer; longer than the session waits for the effect.
+pub const ANSWER_REPLY_TIMEOUT: Duration = Duration::from_secs(12);
 
 /// The person who answers, and the face through which the answer comes.
 #[derive(Debug, Clone)]
@@ -29,7 +30,9 @@ pub fn answer(
     option: &AskOption,
     answerer: &Answerer,
 ) -> Result<Outcome> {
+    let id = MessageId(Uuid::new_v4());
     let request = method::Answer {
+        id: Some(id),
         ask: IdPrefix::from(ask.id),
         fingerprint: ask.opened.fingerprint.clone(),
         choice: option.key.clone(),
@@ -39,11 +42,11 @@ pub fn answer(
         asked_at: Some(times::now()),
     };
     let reply = Client::connect_responsive(home, &ask.agent)
-        .map(|mut client| client.call(&request, ANSWER_TIMEOUT));
+        .map(|mut client| client.call(&request, ANSWER_REPLY_TIMEOUT));
     match reply {
         Some(Ok(outcome)) => Ok(outcome),
         Some(Err(CallError::Refused(failure))) => Err(Report::refused(failure.message)),
-        Some(Err(CallError::NoReply)) | None => without_reply(home, patience, ask, answerer),
+        Some(Err(CallError::NoReply)) | None => without_reply(home, patience, ask, id),
     }
 }
 
@@ -52,31 +55,24 @@ fn without_reply(
     home: &Home,
     patience: Patience,
     ask: &AskState,
-    answerer: &Answerer,
+    id: MessageId,
 ) -> Result<Outcome> {
     let agent = &ask.agent;
-    let is_alive = SessionDir::of(home, agent).is_held()?;
     let mut journal = Journal::open(home.clone(), patience)?;
     let now = journal.ask(&IdPrefix::from(ask.id))?;
-    let claim = now.claim.as_ref();
-    let own = claim.filter(|claim| claim.by == answerer.from && claim.via == answerer.via);
-    let message = match own {
-        Some(claim) => journal.state(claim.message)?,
-        None => None,
-    };
-    if let Some(message) = &message
-        && let Some(outcome) = Outcome::of(message, is_alive)
-    {
-        return Ok(outcome);
-    }
-    if let (Some(claim), true) = (claim, own.is_none()) {
-        return Ok(Outcome::TooLate(Given::new(claim)));
+    let own = journal.state(id)?;
+    let is_alive = SessionDir::of(home, agent).is_held()?;
+    if let Some(own) = &own {
+        // The key may be typed at any moment, as long as the session lives.
+        let known = Outcome::of(own, is_alive);
+        let reason = "its session does not answer".to_owned();
+        return Ok(known.unwrap_or(Outcome::Uncertain { reason }));
     }
     if let Some(closed) = &now.closed {
-        return Ok(Outcome::of_closed(
-            closed,
-            open_dialog(&mut journal, agent)?.as_ref(),
-        ));
+        return to_closed(&mut journal, ask, closed);
+    }
+    if let Some(claim) = &now.claim {
+        return Ok(Outcome::TooLate(Given::new(claim)));
     }
     Ok(Outcome::NotApplied {
         reason: match is_alive {

@@ -1,4 +1,4 @@
-//! A picture of the board at one moment: the journal's rows, and the state of every live session.
+//! The board at one moment, from the journal and the state of every live session.
 
 use crate::session::sessions::{self, NO_RESPONSE};
 use posthaste_core::board::{Board, BoardUpdate, LiveActivity, LiveSession};

@@ -16,7 +16,7 @@ pub struct Ask {
     pub summary: String,
     /// The whole text, without characters that could act on a terminal.
     pub text: String,
-    /// The agent has cut the text, so only attaching can allow it.
+    /// The text may be incomplete, so only the terminal can allow it.
     #[serde(default)]
     pub partial: bool,
     /// Empty if the ask is not answered by choosing an option.
@@ -55,11 +55,11 @@ pub struct End {
     pub evidence: Option<String>,
 }
 
-/// What became of an answer.
+/// Outcome of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {
-    /// The question closed after the answer, or the agent's API confirmed it.
+    /// The question closed or changed after the answer was typed.
     Applied { choice: String, evidence: String },
     /// Another answer came first.
     TooLate(Given),
@@ -68,9 +68,9 @@ pub enum Outcome {
         /// The question that is open now, if any.
         now: Option<Box<Ask>>,
     },
-    /// The question is still open.
+    /// The answer was not typed, or had no effect.
     NotApplied { reason: String },
-    /// The answer was sent, and the session ended before its effect was seen.
+    /// The answer may have been applied: its effect was not seen in time, or the session ended first.
     Uncertain { reason: String },
 }
 

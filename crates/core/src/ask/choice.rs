@@ -12,36 +12,42 @@ pub enum Choice<'a> {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChoiceError {
-    #[error("the known keys do not fit this dialog, so it is answered by attaching")]
+    #[error("ph knows no keys for this dialog")]
     NoOptions,
     #[error("no option means '{0}'")]
     NoMeaning(&'static str),
     #[error("several options mean '{0}'; choose one by its key")]
     SeveralMeanings(&'static str),
-    #[error("the agent has cut the text of this question, so it is allowed only by attaching")]
+    #[error("the text of this question is incomplete, so it is allowed only in its terminal")]
     Partial,
-    #[error("no option has this key, and no option denies")]
-    NoSuchKey,
+    #[error("no option is called '{0}'")]
+    NoSuchOption(String),
+    #[error("no option denies, so no text can be sent")]
+    NoDenial,
 }
 
 impl AskOpened {
-    /// Return the option that a word names: `allow`, `always`, `deny`, or a key. Any other text denies
-    /// with that text.
+    /// Return the option that a word names: `allow`, `always`, `deny`, a key or a label. A text of
+    /// several words denies; a mistyped word must not.
     pub fn choose(&self, word: &str) -> Result<Choice<'_>, ChoiceError> {
         let word = word.trim();
         if self.options.is_empty() {
             return Err(ChoiceError::NoOptions);
         }
-        let option = match word {
+        let is_named =
+            |option: &&AskOption| option.key == word || option.label.eq_ignore_ascii_case(word);
+        let option = match word.to_ascii_lowercase().as_str() {
             "allow" => self.only(Meaning::Allow)?,
             "always" => self.only(Meaning::AllowAlways)?,
-            "deny" => self.first(Meaning::Deny)?,
-            key => match self.options.iter().find(|option| option.key == key) {
+            "deny" => self.only(Meaning::Deny)?,
+            _ => match self.options.iter().find(is_named) {
                 Some(option) => option,
-                None if is_key(key) => return Err(ChoiceError::NoSuchKey),
+                None if !word.contains(char::is_whitespace) => {
+                    return Err(ChoiceError::NoSuchOption(word.to_owned()));
+                }
                 None => {
-                    let deny = self.option(Meaning::Deny).ok_or(ChoiceError::NoSuchKey)?;
-                    return Ok(Choice::DenyWith(deny, key.to_owned()));
+                    let deny = self.option(Meaning::Deny).ok_or(ChoiceError::NoDenial)?;
+                    return Ok(Choice::DenyWith(deny, word.to_owned()));
                 }
             },
         };
@@ -66,9 +72,4 @@ impl AskOpened {
             _ => Err(ChoiceError::SeveralMeanings(meaning.word())),
         }
     }
-}
-
-/// Whether a word looks like a key and not like a sentence. A mistyped key must not become a text.
-fn is_key(word: &str) -> bool {
-    word.chars().count() <= 2
 }

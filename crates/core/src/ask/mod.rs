@@ -24,10 +24,10 @@ pub const OPENED_KIND: &str = "ask_opened";
 pub const CLOSED_KIND: &str = "ask_closed";
 pub const SEEN_KIND: &str = "ask_seen";
 
-/// Limit for the text of an ask. A longer text is cut, and the ask is partial.
+/// Limit for each source of an ask's text: the screen and the hook.
 pub const MAX_TEXT_BYTES: usize = 32 * 1024;
 
-/// What waits for a person, in the order of need.
+/// Kind of an ask, the most urgent first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AskKind {
@@ -110,7 +110,7 @@ pub struct AskOpened {
     pub summary: String,
     /// The whole question, as far as it is known.
     pub text: String,
-    /// The agent has cut the text, so nobody has seen all of it.
+    /// The text may be incomplete, so an option that allows is refused.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_partial: bool,
     /// Empty if the harness cannot choose an option: the person must attach.
@@ -165,8 +165,7 @@ impl fmt::Display for AskEnd {
     }
 }
 
-/// Data of `ask_seen`: a person has put something aside that waits without being an ask, such as a
-/// failed message or a crashed run.
+/// Data of `ask_seen`: a person has put something aside that has failed: a message or a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AskSeen {
     /// The id of the message or of the run.

@@ -34,7 +34,7 @@ pub enum CloseReason {
     AnswerApplied {
         evidence: String,
     },
-    /// A person typed into the terminal while the question was open, and it closed.
+    /// The question closed soon after a person's key.
     AnsweredInTerminal,
     Withdrawn {
         evidence: String,

@@ -210,9 +210,16 @@ fn a_word_chooses_an_option() {
     check(&ask, " always ", Ok("Yes, and always allow"));
     check(&ask, "deny", Ok("No"));
     check(&ask, "2", Ok("Yes, and always allow"));
+    check(&ask, "yes", Ok("Yes"));
+    check(&ask, "Allow", Ok("Yes"));
+    check(
+        &ask,
+        "alow",
+        Err(ChoiceError::NoSuchOption("alow".to_owned())),
+    );
     check(&ask, "not like this", Ok("No + not like this"));
-    check(&ask, "4", Err(ChoiceError::NoSuchKey));
-    check(&ask, "y", Err(ChoiceError::NoSuchKey));
+    check(&ask, "4", Err(ChoiceError::NoSuchOption("4".to_owned())));
+    check(&ask, "y", Err(ChoiceError::NoSuchOption("y".to_owned())));
     let partial = AskOpened {
         is_partial: true,
         ..ask.clone()
@@ -232,7 +239,7 @@ fn a_word_chooses_an_option() {
 }
 
 #[test]
-fn a_fingerprint_covers_text_and_options_and_no_wrapping() {
+fn a_fingerprint_ignores_line_wrapping() {
     let ask = permission(1);
     let of = |text: &str, options: &[AskOption]| fingerprint(text, options);
     let wrapped = ask.text.replace(' ', "\n   ");

@@ -1,7 +1,7 @@
-//! The board: the live picture of all agents, of what waits for a person, and of the mail.
+//! The board: all agents, what waits for a person, and the mail, as user interfaces show them.
 //!
-//! Every face renders this board, and none keeps its own picture. The board is updated by
-//! [`Board::apply`] and reads nothing itself: `posthaste_client` brings the news.
+//! Updated by [`Board::apply`]; reads nothing itself. `posthaste_client` reads the journal and the
+//! sessions.
 
 mod row;
 #[cfg(test)]
@@ -27,7 +27,7 @@ pub struct JournalRow {
     pub asks: Vec<AskState>,
     /// Unread mail from the agent to the person, oldest first.
     pub mail_to_person: Vec<MessageState>,
-    /// Messages of the person to the agent that have failed or are uncertain, and that nobody has read.
+    /// Messages of the person that failed or became uncertain in the last 24 hours, except raw ones.
     pub troubled: Vec<MessageState>,
     pub unread: u64,
     pub held: u64,
@@ -36,7 +36,7 @@ pub struct JournalRow {
     pub seen: Vec<Uuid>,
 }
 
-/// What a session reports of itself.
+/// The state that a session reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveSession {
     pub activity: LiveActivity,
@@ -116,7 +116,7 @@ impl Board {
         self.entries.remove(agent);
     }
 
-    /// Return all agents by need, and those of equal need by the time since which they have it.
+    /// Return all agents by need, then by the beginning of their state, oldest first.
     pub fn rows(&self) -> Vec<BoardRow> {
         let mut rows: Vec<BoardRow> = self
             .entries

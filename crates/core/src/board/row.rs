@@ -11,10 +11,10 @@ use crate::text;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-/// Longest summary of an ask.
-const SUMMARY_CHARS: usize = 120;
+/// Maximum number of characters of a summary.
+const MAX_SUMMARY_CHARS: usize = 120;
 
-/// What an agent needs from the person, the most urgent first.
+/// The urgency of an agent for the person, the most urgent first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Need {
     Asks,
@@ -70,9 +70,9 @@ pub struct BoardRow {
     pub agent: AgentName,
     pub state: BoardState,
     pub need: Need,
-    /// Since when the agent has this state. `None` if it has never run.
+    /// The beginning of this state, if it is known.
     pub since: Option<Timestamp>,
-    /// The reason for the state in a few words.
+    /// The most urgent ask in a few words, else the mail that is held.
     pub detail: String,
     pub unread: u64,
     pub held: u64,
@@ -177,7 +177,7 @@ pub(super) fn asks(agent: &AgentName, entry: &Entry) -> Vec<BoardAsk> {
         agent: agent.clone(),
         kind,
         since,
-        summary: text::one_line(&summary, SUMMARY_CHARS),
+        summary: text::one_line(&summary, MAX_SUMMARY_CHARS),
         recorded: None,
     };
     let mut asks: Vec<BoardAsk> = Vec::new();
@@ -193,6 +193,17 @@ pub(super) fn asks(agent: &AgentName, entry: &Entry) -> Vec<BoardAsk> {
             state.opened.summary.clone(),
         )
     }));
+    // The program asks, and the ask is not recorded yet.
+    let live = match &entry.session {
+        SessionView::Live(live) if asks.is_empty() => Some(live),
+        SessionView::Live(_) | SessionView::None | SessionView::Silent { .. } => None,
+    };
+    let run = journal
+        .run
+        .as_ref()
+        .map_or(Uuid::nil(), |run| run.started.run);
+    let unrecorded = live.and_then(|live| Some((live.since, live.blocked_on.clone()?)));
+    asks.extend(unrecorded.map(|(since, what)| ask(run, AskKind::Question, since, what)));
     let ended = ended_badly(journal).filter(|_| !has_session);
     let trouble = loop_trouble(journal).into_iter().chain(ended);
     asks.extend(trouble.map(|(id, since, why)| ask(id, AskKind::Trouble, since, why)));

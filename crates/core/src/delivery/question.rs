@@ -168,7 +168,7 @@ impl AgentState {
     ) {
         let questions = &mut self.questions;
         let is_same = match (&questions.shown, &shown) {
-            (Some(before), Some(now)) => before.text == now.text && before.what == now.what,
+            (Some(before), Some(now)) => before.text == now.text,
             (None, None) => true,
             (Some(_), None) | (None, Some(_)) => false,
         };
@@ -319,12 +319,12 @@ impl AgentState {
         let view = open.view.as_ref().filter(|_| is_shown);
         let detail = self
             .heard
-            .question()
+            .only_question()
             .and_then(|question| question.detail.as_ref());
         let (kind, text, is_partial, options) = match (view, detail) {
-            // The agent has cut the text on the screen, and its hook has all of it.
-            (Some(view), Some(detail)) if view.is_partial => {
-                let text = format!("{}\n{detail}", view.text);
+            // The screen may not show the whole request, and the hook has all of it.
+            (Some(view), Some(detail)) if view.is_partial && is_about(detail, &view.text) => {
+                let text = format!("{}\n\n{detail}", view.text);
                 (view.kind, text, false, view.answers())
             }
             (Some(view), _) => (
@@ -346,4 +346,18 @@ impl AgentState {
             options,
         })
     }
+}
+
+/// Whether the text on the screen shows a row of the request that a hook reports. White space does
+/// not count, because the screen wraps the row.
+fn is_about(detail: &str, shown: &str) -> bool {
+    const MIN_CHARS: usize = 3;
+    const COMPARED_CHARS: usize = 40;
+    let bare = |text: &str| text.split_whitespace().collect::<String>();
+    let shown = bare(shown);
+    detail.lines().any(|row| {
+        let value = row.split_once(": ").map_or(row, |(_, value)| value);
+        let value: String = bare(value).chars().take(COMPARED_CHARS).collect();
+        value.chars().count() >= MIN_CHARS && shown.contains(&value)
+    })
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 const QUESTION_SHOWN_WITHIN: Duration = Duration::from_secs(2);
 const QUESTION_POLL_INTERVAL: Duration = Duration::from_millis(20);
 const CHANGED: &str = "its question changed just now; nothing was answered";
-const NO_KEYS: &str = "the known keys do not fit this dialog, so it is answered by attaching";
+const NO_KEYS: &str = "ph knows no keys for this dialog";
 
 /// A client's request to answer a question.
 #[derive(Debug, Clone, PartialEq, Eq)]

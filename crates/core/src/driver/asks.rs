@@ -15,7 +15,7 @@ use uuid::Uuid;
 /// How long after a person's key the end of a question counts as the person's answer.
 const TERMINAL_ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// Asks that may open in a minute. A program that asks without end is shown more slowly.
-const ASKS_PER_MINUTE: usize = 60;
+const MAX_ASKS_PER_MINUTE: usize = 60;
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// The ask that is open.
@@ -25,6 +25,7 @@ struct OpenAsk {
     /// The number of its question.
     question: u64,
     fingerprint: String,
+    opened_at: Duration,
     /// How an answer was applied.
     applied: Option<String>,
     /// Whether an answer may have been applied, while the same question is still open.
@@ -68,7 +69,7 @@ impl Asks {
 
     /// Return the time from which the next ask may open, if the program has asked a lot.
     fn opens_from(&self) -> Option<Duration> {
-        let is_full = self.recent.len() >= ASKS_PER_MINUTE;
+        let is_full = self.recent.len() >= MAX_ASKS_PER_MINUTE;
         self.recent
             .front()
             .filter(|_| is_full)
@@ -77,8 +78,8 @@ impl Asks {
 }
 
 impl SessionDriver {
-    /// Open and close the ask of the program's question. One change is recorded after the other,
-    /// because a change that has to be retried would otherwise come after the next one.
+    /// Open and close the ask of the program's question. Record one change at a time: a
+    /// retried change must not be recorded after a newer one.
     pub(super) fn update_asks(&mut self, now: Moment) {
         if self.commits.has_ask() {
             return;
@@ -112,7 +113,7 @@ impl SessionDriver {
     }
 
     fn close_reason(&self, now: Moment, open: &OpenAsk, asks_again: bool) -> CloseReason {
-        let typed_at = self.asks.person_typed_at;
+        let typed_at = self.asks.person_typed_at.filter(|at| *at >= open.opened_at);
         let has_typed = typed_at.is_some_and(|at| now.mono < at + TERMINAL_ANSWER_WITHIN);
         match &open.applied {
             Some(evidence) => CloseReason::AnswerApplied {
@@ -134,13 +135,14 @@ impl SessionDriver {
         self.asks.count += 1;
         let id = ask_id(self.run.run, self.asks.count);
         self.asks.recent.push_back(now.mono);
-        if self.asks.recent.len() > ASKS_PER_MINUTE {
+        if self.asks.recent.len() > MAX_ASKS_PER_MINUTE {
             self.asks.recent.pop_front();
         }
         self.asks.open = Some(OpenAsk {
             id,
             question: shown.number,
             fingerprint: shown.fingerprint.clone(),
+            opened_at: now.mono,
             applied: None,
             is_doubtful: false,
         });

@@ -58,7 +58,7 @@ pub enum Event {
     Work(Deed),
     /// The agent's loop changed.
     Loop(LoopFact),
-    /// A question to a person was opened or closed. The id of an ask is the id of the fact that
+    /// A question to a person was opened or closed, or a failure was put aside. The id of an ask is the id of the fact that
     /// opened it.
     Ask(AskFact),
 }

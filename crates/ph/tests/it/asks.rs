@@ -25,6 +25,7 @@ cut = ['\+\d+ lines']
 [[dialog]]
 name = "permission"
 options = "digit"
+whole = true
 pattern = '\[ask\]\n(?<what>[^\n]+)\n[^#]*> 1\. [^#]*\z'
 "#;
 const CLEAR: &str = "\x1b[2J\x1b[H";
@@ -187,7 +188,7 @@ fn a_text_denies_and_is_sent_as_a_message() {
     let facts = stage.facts();
     stage
         .run(&format!("answer {id} 9"))
-        .fails(4, "no option has this key");
+        .fails(4, "no option is called '9'");
     assert_eq!(stage.facts(), facts);
 }
 
@@ -205,10 +206,12 @@ fn a_script_names_the_ask_unless_it_denies() {
     assert_eq!(agent.heard(), b"");
     let done = answer(&stage, &agent, "answer bot deny", "3");
     assert!(done.ok().starts_with("applied      bot: No; "));
-    stage.run("answer bot deny").fails(3, "bot asks nothing");
+    stage
+        .run("answer bot deny")
+        .fails(3, "no question of bot is open");
     stage
         .run("answer nobody deny")
-        .fails(3, "nobody asks nothing");
+        .fails(3, "no question of nobody is open");
 }
 
 #[test]
@@ -255,7 +258,7 @@ fn an_answer_in_the_terminal_closes_the_ask() {
     let late = stage.run(&format!("answer {id} deny"));
     assert!(
         late.out()
-            .starts_with("too late     '' by human via the terminal, "),
+            .starts_with("too late     answered by human in the terminal, "),
         "{}",
         late.out()
     );
@@ -295,7 +298,7 @@ fn a_question_that_the_agent_has_cut_is_allowed_only_by_attaching() {
     assert_eq!(ask["partial"], true);
     let id = id4(&ask);
     let done = stage.run(&format!("answer {id} allow"));
-    done.fails(4, "the agent has cut the text of this question");
+    done.fails(4, "the text of this question is incomplete");
     assert_eq!(agent.heard(), b"");
     let done = answer(&stage, &agent, &format!("answer {id} deny"), "3");
     assert!(done.ok().starts_with("applied      bot: No; "));

@@ -42,7 +42,7 @@ pub(crate) enum MarkKind {
     Unknown = 13,
     /// The message was offered, and its proof is awaited.
     Unproven = 14,
-    /// A person has put aside what has the id of the owner.
+    /// A person has hidden a failure. The owner is the id of the message or run.
     Seen = 15,
 }
 

@@ -189,8 +189,11 @@ methods! {
         all: bool,
     } -> Vec<Ask>;
 
-    /// Answer an ask of this agent. The reply follows when the effect of the answer is known.
+    /// Answer an ask of this agent. The reply follows when the effect of the answer is known, or after
+    /// 8 s.
     "answer" Answer {
+        /// Id of the message that types the answer, chosen by the client.
+        id: Option<MessageId>,
         ask: IdPrefix,
         /// The fingerprint of the question that was shown.
         fingerprint: String,
@@ -200,7 +203,7 @@ methods! {
         from_evidence: Option<Evidence>,
         /// The face through which the answer comes.
         via: Option<String>,
-        /// Time of the request, which expires after [`GOOD_FOR`].
+        /// Time of the request, which expires after [`TYPING_REQUEST_VALIDITY`].
         asked_at: Option<Timestamp>,
     } -> Outcome;
 

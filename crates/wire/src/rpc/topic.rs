@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Kind of event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Topic {
-    /// An ask was opened or closed.
+    /// An ask was opened, answered or closed.
     Ask,
     /// A message has a new state.
     Message,

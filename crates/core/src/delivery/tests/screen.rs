@@ -26,7 +26,7 @@ pub(super) fn manifest() -> Manifest {
         name: "permission".to_owned(),
         pattern: pattern("Do you want"),
         lines: 10,
-        partial: false,
+        whole: false,
         options: None,
     });
     manifest.input_box = Some(input_box());

@@ -158,6 +158,14 @@ impl Heard {
         self.questions.first()
     }
 
+    /// Return the reported question, if there is exactly one.
+    pub(crate) fn only_question(&self) -> Option<&Question> {
+        match self.questions.as_slice() {
+            [question] => Some(question),
+            _ => None,
+        }
+    }
+
     /// Close all questions, because other evidence shows that they are answered. Many agents report
     /// no refusal.
     pub(crate) fn answered(&mut self) {

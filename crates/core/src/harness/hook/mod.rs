@@ -371,8 +371,8 @@ impl Hooks {
     }
 }
 
-/// Return a JSON value as rows for a person: a text as it is, an object as its fields. `None` if the
-/// value is empty or too long.
+/// Return a JSON value as rows for a person: a text as it is, an object as its fields. `None`
+/// unless it is a text or an object that is not empty and not too long.
 fn detail(json: &str) -> Option<String> {
     let row = |(name, value): (String, serde_json::Value)| match value {
         serde_json::Value::String(text) => format!("{name}: {text}"),

@@ -210,9 +210,10 @@ pub struct Dialog {
     pub pattern: Pattern,
     #[serde(default = "usual_lines")]
     pub lines: usize,
-    /// Whether the pattern may match only the end of the question.
+    /// Whether the pattern can match only the whole question, whatever text the question contains.
+    /// Otherwise, a hook must report the request before an option that allows can be chosen.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub partial: bool,
+    pub whole: bool,
     /// How an option is chosen. Without it, only attaching answers the dialog.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub options: Option<ChoosesBy>,

@@ -27,8 +27,10 @@ pub struct ShownOption {
     pub is_highlighted: bool,
 }
 
-/// Longest summary of a question.
-const SUMMARY_CHARS: usize = 160;
+/// Maximum number of characters of a summary.
+const MAX_SUMMARY_CHARS: usize = 160;
+/// Number of options that one digit can choose.
+const MAX_DIGIT_OPTIONS: usize = 9;
 /// Markers of the highlighted option.
 const MARKERS: [char; 4] = ['❯', '›', '●', '>'];
 
@@ -61,19 +63,21 @@ impl DialogView {
         let first = text.lines().next().unwrap_or_default();
         Self {
             kind: dialog.kind(),
-            summary: text::one_line(what.unwrap_or(first), SUMMARY_CHARS),
-            is_partial: dialog.partial || is_cut || text.len() > MAX_TEXT_BYTES,
+            summary: text::one_line(what.unwrap_or(first), MAX_SUMMARY_CHARS),
+            is_partial: !dialog.whole || is_cut || text.len() > MAX_TEXT_BYTES,
             text: text::head(&text, MAX_TEXT_BYTES).to_owned(),
             chooses_by: dialog.options,
             options: options.collect(),
         }
     }
 
-    /// Return the text and the options, without the marker, which moves.
+    /// Return the text and the options, without the marker, which moves, and without white space: a
+    /// terminal of another width wraps the text elsewhere.
     pub(super) fn identity(&self) -> String {
         let options = self.options.iter().map(|shown| &shown.option);
-        let options = options.map(|option| format!("\n{}. {}", option.key, option.label));
-        self.text.clone() + &options.collect::<String>()
+        let options = options.map(|option| format!("{}.{}", option.key, option.label));
+        let all = self.text.clone() + &options.collect::<String>();
+        all.split_whitespace().collect()
     }
 
     /// Return the options that the harness can choose.
@@ -123,21 +127,27 @@ struct FoundOption {
 }
 
 /// Find the last list of rows that are numbered from 1, and return the row of its first option. A
-/// command in the text above may contain such a list too.
+/// command in the text above may contain such a list too. All numbers are in one column, and a number
+/// in that column that breaks the sequence makes the list unusable: a label may contain any text.
 fn numbered(rows: &[&str]) -> Option<(usize, Vec<FoundOption>)> {
     let last = rows.iter().rposition(|row| number_of(row).is_some())?;
-    let mut wanted = number_of(rows[last])?.number;
+    let NumberedRow { column, number, .. } = number_of(rows[last])?;
     let mut starts = vec![last];
+    let mut wanted = number;
     for at in (0..last).rev() {
         if wanted == 1 {
             break;
         }
-        if number_of(rows[at]).is_some_and(|found| found.number + 1 == wanted) {
-            starts.push(at);
-            wanted -= 1;
+        match number_of(rows[at]).filter(|found| found.column == column) {
+            Some(found) if found.number + 1 == wanted => {
+                starts.push(at);
+                wanted -= 1;
+            }
+            Some(_) => return None,
+            None => {}
         }
     }
-    if wanted != 1 {
+    if wanted != 1 || number > MAX_DIGIT_OPTIONS {
         return None;
     }
     starts.reverse();
@@ -154,6 +164,8 @@ fn numbered(rows: &[&str]) -> Option<(usize, Vec<FoundOption>)> {
 }
 
 struct NumberedRow<'a> {
+    /// Column of the number.
+    column: usize,
     number: usize,
     label: &'a str,
     is_highlighted: bool,
@@ -164,7 +176,9 @@ fn number_of(row: &str) -> Option<NumberedRow<'_>> {
     let marked = bare.strip_prefix(MARKERS);
     let (digits, label) = marked.unwrap_or(bare).trim_start().split_once(". ")?;
     let is_number = (1..=2).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit());
+    let before = row.len() - marked.unwrap_or(bare).trim_start().len();
     Some(NumberedRow {
+        column: row[..before].chars().count(),
         number: digits.parse().ok().filter(|_| is_number)?,
         label: label.trim(),
         is_highlighted: marked.is_some(),
@@ -269,7 +283,7 @@ mod tests {
             name: "permission".to_owned(),
             pattern: "x".to_owned().try_into().unwrap(),
             lines: 40,
-            partial: false,
+            whole: true,
             options,
         };
         DialogView::read(rows, None, &dialog, &patterns())
@@ -356,7 +370,23 @@ mod tests {
         assert!(digits.is_partial);
         assert_eq!(said(&digits), [">1 Yes (allow)", "2 Perhaps ()"]);
         assert_eq!(view(rows, None).answers(), []);
-        let no_list = view("2. Yes\n3. No", Some(ChoosesBy::Digit));
-        assert_eq!(said(&no_list), [""; 0]);
+        let is_unusable = |rows: &str| said(&view(rows, Some(ChoosesBy::Digit))).is_empty();
+        assert!(is_unusable("2. Yes\n3. No"));
+        // A label that looks like an option.
+        assert!(is_unusable(
+            "> 1. Yes\n  2. Yes, always\n  2. No thanks\n  3. No"
+        ));
+        let wrapped = "> 1. Yes\n  2. Yes, always\n     2. No thanks\n  3. No";
+        let options = said(&view(wrapped, Some(ChoosesBy::Digit)));
+        assert_eq!(
+            options,
+            [
+                ">1 Yes (allow)",
+                "2 Yes, always 2. No thanks ()",
+                "3 No (deny)"
+            ]
+        );
+        let ten: String = (1..=10).map(|n| format!("{n:>3}. No\n")).collect();
+        assert!(is_unusable(&ten), "the first digit of 10 would choose 1");
     }
 }

@@ -239,7 +239,7 @@ mod tests {
             name: "permission".to_owned(),
             pattern: patterns(&[r"Do you want to (?<what>.+)\?\n❯ 1\. Yes"])[0].clone(),
             lines: 12,
-            partial: false,
+            whole: false,
             options: None,
         });
         manifest.check().unwrap();
@@ -323,7 +323,7 @@ mod tests {
                 name: "permission".to_owned(),
                 pattern: patterns(&[pattern])[0].clone(),
                 lines: 12,
-                partial: false,
+                whole: false,
                 options: None,
             }];
             assert_eq!(manifest.would_ask(text), want, "{pattern} {text}");

@@ -87,7 +87,7 @@ pub(crate) fn manifest(profile: ProgramProfile) -> Arc<Manifest> {
         name: "permission".to_owned(),
         pattern: QUESTION.clone(),
         lines: 10,
-        partial: false,
+        whole: false,
         options: None,
     });
     if profile.title_shows_work {

@@ -74,7 +74,7 @@ fn asks(play: &mut Play, name: &str) -> Value {
 }
 
 fn answer(play: &Play, id: &str, choice: &str) -> Value {
-    let answered = play.ph(&["answer", id, choice, "--json", "--from", "ann"]);
+    let answered = play.ph(&["answer", id, choice, "--json"]);
     serde_json::from_slice(&answered.stdout)
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&answered.stderr)))
 }

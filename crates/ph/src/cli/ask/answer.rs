@@ -1,13 +1,14 @@
-use super::{board, question, short_id, since};
+use super::{MAX_LISTED_ASKS, SHORT_ID_DIGITS, board, question, short_id, since};
 use crate::cli::prelude::*;
 use posthaste_client::answer::{Answerer, answer, to_closed};
 use posthaste_core::ask::{AskSeen, Choice, ChoiceError, Meaning};
 use posthaste_core::board::BoardAsk;
-use posthaste_core::{AskState, IdPrefix, Timestamp};
-use posthaste_store::operation::MarkSeen;
+use posthaste_core::{AskState, Draft, IdPrefix, MessageId, Timestamp};
+use posthaste_store::operation::{MarkSeen, Post};
 use posthaste_wire::ask::Outcome;
 use rustix::termios::{QueueSelector, tcflush};
 use std::io::{BufRead, IsTerminal};
+use uuid::Uuid;
 
 /// Answer an agent's question or permission request
 ///
@@ -25,7 +26,8 @@ Examples:
   ph answer a7f2 'Use the staging database instead.'
   ph answer coder-1 deny
 
-Any other CHOICE denies and is then sent to the agent as a message. 'seen' puts a failure aside.")]
+A CHOICE that is no key and not allow, always or deny is a text: it denies, and is then sent to the
+agent as a message. 'ph answer ASK seen' hides a failure from the list.")]
 pub(crate) struct Args {
     /// Id of an ask, or an agent's name
     #[arg(value_name = "ASK", add = complete_agents())]
@@ -76,50 +78,58 @@ pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
     let patience = context.config.patience;
     let outcome = answer(&context.home, patience, ask, option, &answerer)?;
     let code = report(context, ask, &outcome)?;
-    if let (Choice::DenyWith(_, text), Outcome::Applied { .. }) = (&chosen, &outcome) {
-        return send_reason(context, ask, &answerer, text);
+    if let Choice::DenyWith(_, text) = &chosen {
+        match outcome {
+            Outcome::Applied { .. } => send_reason(context, ask, &answerer, text)?,
+            _ => note("the text was not sent"),
+        }
     }
     Ok(code)
 }
 
-/// Find an ask by its id or by its agent. Return whether the id was given.
+/// Find an ask by its id or by its agent. Return whether the id was given. The name of an agent that
+/// asks something, and a beginning that fits several asks, are never taken for an id.
 fn find(context: &Context, name: &str, asks: &[BoardAsk]) -> Result<(BoardAsk, bool)> {
-    if let Ok(prefix) = IdPrefix::parse(name) {
-        let fits: Vec<&BoardAsk> = asks.iter().filter(|ask| prefix.fits(ask.id)).collect();
-        match fits.as_slice() {
-            [ask] => return Ok(((*ask).clone(), true)),
-            [] => {}
-            _ => {
-                return Err(Report::not_found(format!(
-                    "{name} matches more than one ask"
-                )));
-            }
-        }
+    let of_agent = |ask: &&BoardAsk| ask.agent.as_str() == name;
+    let named = asks.iter().filter(of_agent);
+    let dialog = named.clone().find(|ask| ask.recorded.is_some());
+    let named = dialog.or(named.clone().next());
+    let digits = name.chars().filter(|c| *c != '-').count();
+    let prefix = IdPrefix::parse(name)
+        .ok()
+        .filter(|_| digits >= SHORT_ID_DIGITS);
+    let mut fits: Vec<BoardAsk> = Vec::new();
+    if let Some(prefix) = &prefix {
+        fits.extend(asks.iter().filter(|ask| prefix.fits(ask.id)).cloned());
         // A closed ask says who has answered it.
-        if let Some(mut journal) = context.existing_journal()?
-            && let Ok(ask) = journal.ask(&prefix)
-        {
-            let recorded = BoardAsk {
-                id: ask.id.0,
-                agent: ask.agent.clone(),
-                kind: ask.opened.kind,
-                since: ask.opened_at,
-                summary: ask.opened.summary.clone(),
-                recorded: Some(Box::new(ask)),
-            };
-            return Ok((recorded, true));
+        let closed = match context.existing_journal()? {
+            Some(mut journal) => journal.latest_asks(None, MAX_LISTED_ASKS)?,
+            None => Vec::new(),
+        };
+        let is_closed = |ask: &AskState| prefix.fits(ask.id) && !ask.is_open();
+        fits.extend(closed.into_iter().filter(is_closed).map(recorded));
+    }
+    match (named, fits.as_slice()) {
+        (Some(ask), []) => Ok((ask.clone(), false)),
+        (None, [ask]) => Ok((ask.clone(), true)),
+        (None, []) => Err(Report::not_found(format!("no question of {name} is open"))
+            .hint("'ph asks' lists what waits for you")),
+        (Some(_), _) | (None, _) => {
+            Err(Report::not_found(format!("{name} fits more than one ask"))
+                .hint("give more digits of the id: 'ph asks --json' has all of them"))
         }
     }
-    let agent = AgentName::parse(name).map_err(|_| Report::not_found(format!("no ask {name}")))?;
-    let of_agent = asks.iter().filter(|ask| ask.agent == agent);
-    match of_agent
-        .clone()
-        .find(|ask| ask.recorded.is_some())
-        .or(of_agent.clone().next())
-    {
-        Some(ask) => Ok((ask.clone(), false)),
-        None => Err(Report::not_found(format!("{agent} asks nothing"))
-            .hint("'ph asks' lists what waits for you")),
+}
+
+/// Return a recorded ask as a row of a board.
+fn recorded(ask: AskState) -> BoardAsk {
+    BoardAsk {
+        id: ask.id.0,
+        agent: ask.agent.clone(),
+        kind: ask.opened.kind,
+        since: ask.opened_at,
+        summary: ask.opened.summary.clone(),
+        recorded: Some(Box::new(ask)),
     }
 }
 
@@ -176,13 +186,14 @@ fn report(context: &mut Context, ask: &AskState, outcome: &Outcome) -> Result<Co
         Outcome::TooLate(given) => {
             let ago = ago(given.at, context.now);
             let (choice, by, via) = (&given.choice, &given.by, &given.via);
-            (
-                format!("too late     '{choice}' by {by} via {via}, {ago}"),
-                Code::Refused,
-            )
+            let what = match choice.is_empty() {
+                true => format!("answered by {by} in {via}"),
+                false => format!("'{choice}' by {by} via {via}"),
+            };
+            (format!("too late     {what}, {ago}"), Code::Refused)
         }
         Outcome::Changed { now: Some(now) } => {
-            let id: String = now.id.id8().chars().take(super::SHORT_ID_DIGITS).collect();
+            let id: String = now.id.id8().chars().take(SHORT_ID_DIGITS).collect();
             let summary = &now.summary;
             (
                 format!("changed      {agent} now asks {id}: {summary}. Nothing was answered."),
@@ -193,14 +204,10 @@ fn report(context: &mut Context, ask: &AskState, outcome: &Outcome) -> Result<Co
             format!("changed      {agent} no longer asks this. Nothing was answered."),
             Code::Refused,
         ),
-        Outcome::NotApplied { reason } => (
-            format!("not applied  {agent}: {reason}. Still open: ph attach {agent}"),
-            Code::Refused,
-        ),
-        Outcome::Uncertain { reason } => (
-            format!("uncertain    {agent}: {reason}: ph peek {agent}"),
-            Code::No,
-        ),
+        Outcome::NotApplied { reason } => {
+            (format!("not applied  {agent}: {reason}"), Code::Refused)
+        }
+        Outcome::Uncertain { reason } => (format!("uncertain    {agent}: {reason}"), Code::No),
     };
     context.print(outcome, line)?;
     Ok(code)
@@ -213,30 +220,32 @@ fn ago(at: Timestamp, now: Timestamp) -> String {
     )
 }
 
-/// Tell the agent why the person has denied its request.
+/// Send the agent the text with which the person has denied its request.
 fn send_reason(
     context: &mut Context,
     ask: &AskState,
     answerer: &Answerer,
     text: &str,
-) -> Result<Code> {
-    use crate::cli::mail::compose::send::{self, Outgoing, SentFormat};
-    use crate::cli::mail::compose::wait::WaitArgs;
-    let outgoing = Outgoing {
-        from: answerer.from.clone(),
-        from_evidence: answerer.from_evidence,
-        to: vec![ask.agent.clone()],
-        message: posthaste_wire::method::Send::new(text),
-        notifies: false,
-    };
-    let mailbox = crate::cli::mail::mailbox::Mailbox::Journal;
-    send::post(
-        context,
-        &mailbox,
-        &outgoing,
-        SentFormat::Id,
-        &WaitArgs::default(),
-    )
+) -> Result<()> {
+    let now = context.now;
+    let mut draft = Draft::new(
+        MessageId(Uuid::new_v4()),
+        answerer.from.clone(),
+        ask.agent.clone(),
+        text,
+    );
+    draft.from_evidence = answerer.from_evidence;
+    draft.limits = context.config.limits;
+    let drafts = vec![draft];
+    let posted = context.journal()?.commit(Post { now, drafts })?;
+    for posted in posted.map_err(Report::from)? {
+        let id = posted.state.message.id.id8();
+        note(format!(
+            "the text was sent to {} as message {id}",
+            ask.agent
+        ));
+    }
+    Ok(())
 }
 
 /// Put aside something that waits without being a question.
@@ -272,11 +281,10 @@ fn put_aside(
                 context.print(&json, format!("{agent}: {} (seen)", found.summary))?;
                 return Ok(Code::Ok);
             }
-            let hint = format!(
-                "'ph why {agent}' or 'ph restart {agent}'; 'ph answer ASK seen' puts it aside"
-            );
+            let hint =
+                format!("'ph why {agent}' or 'ph restart {agent}'; 'ph answer ASK seen' hides it");
             (format!("{agent}: {}", found.summary), hint)
         }
     };
-    Err(Report::refused(format!("{summary}; this is not answered by a choice")).hint(hint))
+    Err(Report::refused(format!("no question: {summary}")).hint(hint))
 }

@@ -2,12 +2,14 @@ use super::{board, json_of, short_id, since};
 use crate::cli::prelude::*;
 use crate::output::table;
 use anstyle::{AnsiColor, Style};
-use posthaste_core::AskState;
 use posthaste_core::ask::AskKind;
 use posthaste_core::board::BoardAsk;
+use posthaste_core::{AskId, AskState};
 use posthaste_store::follow::{Followed, Follower};
+use posthaste_store::live::SessionDir;
 use posthaste_store::times;
 use posthaste_wire::ask::Ask;
+use std::collections::BTreeMap;
 
 /// List what waits for you: questions of agents, failures and mail
 ///
@@ -22,26 +24,20 @@ pub(crate) struct Args {
     /// List the latest questions, answered and closed ones too
     #[arg(long, short)]
     all: bool,
-    /// Print each question when it is opened, answered or closed, until interrupted
+    /// Print the open questions, and each change of a question, until interrupted
     #[arg(long, short, conflicts_with = "all")]
     follow: bool,
 }
-
-/// Questions that `--all` lists.
-const MAX_LISTED: u32 = 1_000;
 
 pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     if args.all {
         return list_all(context);
     }
-    let asks = board(context)?.asks();
-    if !args.follow {
-        return list(context, &asks);
+    if args.follow {
+        return follow(context);
     }
-    let head = context.journal()?.head()?;
-    list(context, &asks)?;
-    context.out.flush()?;
-    follow(context, head)
+    let asks = board(context)?.asks();
+    list(context, &asks)
 }
 
 fn list(context: &mut Context, asks: &[BoardAsk]) -> Result<Code> {
@@ -70,7 +66,7 @@ fn list(context: &mut Context, asks: &[BoardAsk]) -> Result<Code> {
 
 fn list_all(context: &mut Context) -> Result<Code> {
     let asks = match context.existing_journal()? {
-        Some(mut journal) => journal.latest_asks(None, MAX_LISTED)?,
+        Some(mut journal) => journal.latest_asks(None, super::MAX_LISTED_ASKS)?,
         None => Vec::new(),
     };
     if context.json {
@@ -87,20 +83,38 @@ fn list_all(context: &mut Context) -> Result<Code> {
     Ok(Code::Ok)
 }
 
-/// Print every change of an ask after the fact `head`.
-fn follow(context: &mut Context, head: u64) -> Result<Code> {
+/// Whether the session of an open ask is gone. The next session of its agent records the end.
+fn is_left(context: &Context, ask: &AskState) -> bool {
+    let dir = SessionDir::of(&context.home, &ask.agent);
+    ask.is_open() && !dir.is_held().unwrap_or(true)
+}
+
+/// Print the open questions, and then every change of a question.
+fn follow(context: &mut Context) -> Result<Code> {
     let mut journal = context.journal()?;
-    let mut follower = Follower::new(context.journal()?, head, None)?;
+    let head = journal.head()?;
+    let open = journal.open_asks(None)?;
+    let mut known: BTreeMap<AskId, AskState> = BTreeMap::new();
+    for ask in open {
+        print(context, &ask)?;
+        known.insert(ask.id, ask);
+    }
+    context.out.flush()?;
+    let mut follower = Follower::new(journal, head, None)?;
     while let Some(next) = follower.next(None)? {
         context.now = times::now();
         if let Followed::Fact(record) = next
             && let Ok(fact) = record.read()
         {
-            let opened = AskState::opened_by(&fact).map(|ask| ask.id);
-            if let Some(id) = opened.or(AskState::changed_by(&fact)) {
-                let ask = journal.ask(&id.into())?;
-                print(context, &ask)?;
+            let opened = AskState::opened_by(&fact);
+            let id = opened.as_ref().map(|ask| ask.id);
+            known.extend(opened.map(|ask| (ask.id, ask)));
+            let id = id.or(AskState::changed_by(&fact));
+            if let Some(ask) = id.and_then(|id| known.get_mut(&id)) {
+                ask.apply(&fact);
+                print(context, ask)?;
             }
+            known.retain(|_, ask| ask.is_open());
         }
         if follower.is_caught_up() {
             context.out.flush()?;
@@ -129,6 +143,7 @@ fn print(context: &mut Context, ask: &AskState) -> Result<()> {
                 choice.unwrap_or_default()
             )
         }
+        (None, _) if is_left(context, ask) => "withdrawn: its session has ended".to_owned(),
         (None, Some(answer)) => format!("answering: {} by {}", answer.choice, answer.by),
         (None, None) => "open".to_owned(),
     };

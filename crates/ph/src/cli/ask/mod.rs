@@ -9,6 +9,8 @@ use posthaste_core::board::{Board, BoardAsk};
 use posthaste_core::{AskId, AskState, Timestamp};
 use posthaste_wire::ask::Ask;
 
+/// Asks that are listed, if closed ones are among them.
+const MAX_LISTED_ASKS: u32 = 1_000;
 /// Digits of an id in a list: more if two ids begin alike.
 const SHORT_ID_DIGITS: usize = 4;
 

@@ -3,7 +3,7 @@
 use crate::common::Ph;
 use std::process::{Command, Stdio};
 
-const VERBS: [&str; 50] = [
+const VERBS: [&str; 51] = [
     "run",
     "build",
     "attach",

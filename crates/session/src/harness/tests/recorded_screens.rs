@@ -330,7 +330,8 @@ fn a_permission_request_has_its_command_and_its_options() {
                 let words: Vec<&str> = view.text.split_whitespace().collect();
                 assert!(words.join(" ").contains(part), "{about}: {}", view.text);
             }
-            assert!(!view.is_partial, "{about}: {}", view.text);
+            // Only the hooks of Claude Code and Codex prove that nothing is hidden.
+            assert_eq!(view.is_partial, agent != "gemini", "{about}: {}", view.text);
             let found = view.answers().into_iter().map(|option| {
                 format!("{} {}: {}", option.key, option.label, option.meaning.word())
             });
@@ -345,12 +346,6 @@ fn a_permission_request_has_its_command_and_its_options() {
     ];
     let shown = ["Bash command", "touch denied", "Do you want to proceed?"];
     check("claude", "dialog", &shown, &claude);
-    let trust = ["1 No, exit: deny", "2 Yes, I trust this folder: allow"];
-    let shown = [
-        "Accessing workspace: /tmp/ph-lab-000000/home/work",
-        "Quick safety check",
-    ];
-    check("claude", "trust", &shown, &trust);
     let codex = [
         "1 Yes, proceed (y): allow",
         "2 Yes, and don't ask again for commands that start with `touch denied` (p): always",

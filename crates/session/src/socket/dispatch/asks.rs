@@ -1,12 +1,13 @@
 //! Asks of this session's agent, and answers to them. An answer is committed before it is typed, and
-//! its outcome is reported once its effect is known.
+//! its outcome is reported when its effect is known, or
+//! after [`EFFECT_TIMEOUT`].
 
 use super::incoming_mail::{check_answer, new_id, sender, store};
 use super::query;
 use crate::Shared;
 use crate::host::clock;
 use crate::socket::peer::Peer;
-use posthaste_core::ask::{AskOption, AskRefusal, Choice};
+use posthaste_core::ask::{AskOption, AskRefusal, Choice, Meaning};
 use posthaste_core::{
     AgentName, AskAnswer, AskState, Body, Draft, Evidence, MessageId, Priority, Refusal, Timestamp,
 };
@@ -19,6 +20,8 @@ use std::time::Duration;
 
 /// Asks that a list contains at most, if it contains closed ones.
 const MAX_LISTED: u32 = 1_000;
+/// Maximum number of characters of the name of a face.
+const MAX_VIA_CHARS: usize = 60;
 /// Time for the effect of an answer to be seen.
 const EFFECT_TIMEOUT: Duration = Duration::from_secs(8);
 
@@ -37,6 +40,7 @@ pub(super) async fn answer(
     request: method::Answer,
 ) -> Result<Outcome, Failure> {
     let method::Answer {
+        id,
         ask,
         fingerprint,
         choice,
@@ -62,16 +66,22 @@ pub(super) async fn answer(
             return Err(Failure::invalid_params(why));
         }
     };
+    if !from.is_human() && option.meaning != Meaning::Deny {
+        let why = "only a person may allow what an agent asks; an agent may deny";
+        return Err(Failure::invalid_params(why));
+    }
+    let via = via.unwrap_or_else(|| "the socket".to_owned());
     let answer = AskAnswer {
         ask: ask.id,
         fingerprint,
         key: option.key.clone(),
         choice: option.label.clone(),
-        via: via.unwrap_or_else(|| "the socket".to_owned()),
+        via: posthaste_core::text::one_line(&via, MAX_VIA_CHARS),
     };
     let now = times::now();
     let asked_at = asked_at.map_or(now, |at| at.min(now));
-    let draft = draft(shared, from, from_evidence, &option, answer);
+    let mut draft = draft(shared, from, from_evidence, &option, answer);
+    draft.id = id.unwrap_or(draft.id);
     let message = match post(shared, &ask, draft, option.key, asked_at).await? {
         Ok(message) => message,
         Err(outcome) => return Ok(outcome),
@@ -187,7 +197,7 @@ pub(super) fn claim(ask: AskState, text: &str) -> AskAnswer {
         ask: ask.id,
         fingerprint: ask.opened.fingerprint,
         key: String::new(),
-        choice: posthaste_core::text::one_line(text, 60),
+        choice: posthaste_core::text::one_line(text, MAX_VIA_CHARS),
         via: "a raw message".to_owned(),
     }
 }

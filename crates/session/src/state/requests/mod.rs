@@ -72,7 +72,7 @@ pub(crate) enum StateRequest {
         asked_at: Timestamp,
         /// The ask and the key of the chosen option.
         choice: Option<(AskId, String)>,
-        /// Takes the keys of the chosen option, or why it would not.
+        /// Receives the keys of the chosen option, or the reason for the refusal.
         reply: ReplyFn<Result<Option<String>, String>>,
     },
     /// Give the keyboard to this viewer alone.
