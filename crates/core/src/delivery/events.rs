@@ -82,8 +82,10 @@ pub enum DeliveryEvent {
 /// Something that the session must do. Its result is a [`DeliveryEvent`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// Press these keys, outside a turn: the interrupt key, or the keys that empty the input box.
+    /// Press the interrupt key, or the key that dismisses a question.
     Key(Vec<u8>),
+    /// Press the keys that empty the input box of a restored prompt, unless a person has typed.
+    Clear(Vec<u8>),
     /// Interrupt the agent by its API. If the API does not answer, the result is a
     /// [`DeliveryEvent::DirectRefused`] without messages.
     Abort,

@@ -126,6 +126,10 @@ pub enum Action {
     },
     /// Press these keys outside a turn. An input follows only if the queue is full.
     PressKeys(Vec<u8>),
+    /// Press these keys, which clear the input box. A key of a person that is typed meanwhile goes
+    /// first, and then these keys are not pressed: they would clear that key too. An input follows
+    /// only if the queue is full.
+    ClearBox(Vec<u8>),
     /// Read the screen once all output of the program is on it.
     Look(KeyboardUser),
     /// Check at once whether the program has unread input.

@@ -3,14 +3,12 @@
 
 use super::{JournalOperation, NudgeOutcome};
 use crate::delivery::{Delivery, DeliveryEvent, Effect};
-use crate::harness::Manifest;
 use crate::id::MessageId;
 use crate::mail::MessageState;
 use crate::moment::Moment;
 use crate::why::Hold;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
 
 /// Maximum number of message ids in one line.
 const MAX_IDS: usize = 100;
@@ -80,25 +78,13 @@ impl fmt::Display for LogLine {
 }
 
 /// Formats the events and effects of a driver as log lines.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct DecisionLines {
-    harness: Arc<Manifest>,
     /// The messages of the turn that was offered last.
     turn: Vec<MessageId>,
 }
 
 impl DecisionLines {
-    pub fn new(harness: Arc<Manifest>) -> Self {
-        let turn = Vec::new();
-        Self { harness, turn }
-    }
-
-    fn interrupts(&self, key: &[u8]) -> bool {
-        let interrupt = &self.harness.interrupt;
-        let keys = [Some(&interrupt.keys), interrupt.dismiss.as_ref()];
-        keys.into_iter().flatten().any(|keys| keys.bytes() == key)
-    }
-
     /// Return the line for an event that prevented an offer or cut it off.
     pub fn on_event(&self, event: &DeliveryEvent) -> Option<LogLine> {
         let turn = &self.turn;
@@ -129,10 +115,8 @@ impl DecisionLines {
         let (turn, enters) = delivery.turn();
         self.turn = turn.to_vec();
         let line = match effect {
-            Effect::Key(key) if self.interrupts(key) => {
-                LogLine::new(LogLevel::Info, "interrupt key pressed").of(turn)
-            }
-            Effect::Key(_) => {
+            Effect::Key(_) => LogLine::new(LogLevel::Info, "interrupt key pressed").of(turn),
+            Effect::Clear(_) => {
                 LogLine::new(LogLevel::Info, "input box cleared of the restored prompt").of(turn)
             }
             Effect::Abort => LogLine::new(LogLevel::Info, "agent interrupted")

@@ -48,6 +48,7 @@ impl SessionDriver {
     fn carry_out(&mut self, now: Moment, effect: Effect, observer: &mut impl Observer) {
         match effect {
             Effect::Key(keys) => self.actions.push_back(Action::PressKeys(keys)),
+            Effect::Clear(keys) => self.actions.push_back(Action::ClearBox(keys)),
             Effect::Offer { ids } => {
                 self.skip_transcripts();
                 let messages = pick(&self.mail.pending, &ids);

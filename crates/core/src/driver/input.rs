@@ -47,7 +47,7 @@ pub enum Input {
     EnterPressed(KeyboardUser),
     /// Result of `Action::Type`, `Action::TypeLine`, `Action::PressEnter` or `Action::Look`.
     TerminalFailed { by: KeyboardUser, why: String },
-    /// Result of `Action::PressKeys`: the keyboard's queue was full.
+    /// Result of `Action::PressKeys` or `Action::ClearBox`: the keyboard's queue was full.
     KeysDropped,
     /// Result of `Action::Look`.
     Looked {

@@ -105,7 +105,7 @@ impl Delivery {
         turn.interruption.has_cleared = true;
         let until = now.mono + CLEARED_WITHIN;
         self.terminal.state = State::Preparing(turn, Preparation::Interrupting { keys, until });
-        vec![Effect::Key(clear)]
+        vec![Effect::Clear(clear)]
     }
 
     /// Record the offer, after clearing a prompt that the program has restored.

@@ -128,6 +128,7 @@ fn summary(effects: &[Effect]) -> String {
     };
     let words = effects.iter().map(|effect| match effect {
         Effect::Key(key) => format!("key {key:?}"),
+        Effect::Clear(key) => format!("clear {key:?}"),
         Effect::Abort => "abort".to_owned(),
         Effect::Continue => "continue".to_owned(),
         Effect::OfferByApi { ids, .. } => format!("offer by API {}", list(ids)),

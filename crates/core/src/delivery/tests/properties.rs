@@ -131,7 +131,7 @@ impl Watch {
 
     fn judge(&mut self, effect: Effect) -> Judged {
         match effect {
-            Effect::Key(_) => {
+            Effect::Key(_) | Effect::Clear(_) => {
                 let is_taken = self.paused.contains(&PausedBy::Viewer);
                 prop_assert!(!self.has_draft && !is_taken);
             }

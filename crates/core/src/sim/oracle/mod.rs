@@ -24,7 +24,6 @@ use crate::sim::oracle::law::{Checked, Law};
 use crate::sim::oracle::ledger::{KnownMessage, Ledger};
 use crate::sim::script::ProgramProfile;
 use crate::sim::session::{Turn, TurnKind, turn_entry};
-use crate::sim::world::manifest;
 use crate::turn::{self, InputMode};
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -229,7 +228,7 @@ impl Oracle {
         turn: &Turn,
     ) -> Checked {
         match effect {
-            Effect::Key(keys) if keys == manifest::clear_keys().bytes() => self.check_clear_keys(),
+            Effect::Clear(_) => self.check_clear_keys(),
             Effect::Key(_) => self.check_interrupt_key(),
             Effect::Offer { ids } => {
                 let is_raw = ids.iter().all(|id| self.is_raw(*id));

@@ -127,6 +127,7 @@ impl Observer for OracleObserver<'_, '_> {
             | Effect::Withdraw { ids, .. }
             | Effect::Fail { ids, .. } => self.end(ids),
             Effect::Key(_)
+            | Effect::Clear(_)
             | Effect::Abort
             | Effect::Continue
             | Effect::OfferByApi { .. }

@@ -266,7 +266,6 @@ impl Session {
             reach: Reach::Terminal,
             has_hooks: profile.hooks_report,
         };
-        let decisions = DecisionLines::new(delivery.harness.clone());
         let start = DriverConfig {
             delivery,
             run: RunIdentity {
@@ -292,7 +291,7 @@ impl Session {
             turn: Turn::new(TurnKind::Messages, Vec::new()),
             waiting: None,
             nudges: Nudges::default(),
-            decisions,
+            decisions: DecisionLines::default(),
             holds: HoldLog::default(),
             hooks: Vec::new(),
             hook_calls: 0,

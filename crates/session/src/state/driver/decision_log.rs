@@ -6,9 +6,7 @@ use posthaste_core::delivery::{Decision, Delivery, DeliveryEvent, Effect};
 use posthaste_core::driver::{
     DecisionLines, HoldLog, JournalOperation, LogLevel, LogLine, NudgeOutcome, Observer,
 };
-use posthaste_core::harness::Manifest;
 use posthaste_core::moment::Moment;
-use std::sync::Arc;
 use tracing::{debug, error, info, warn};
 
 /// The waiting messages and their reasons, as they were logged last.
@@ -47,13 +45,8 @@ fn log(line: Option<LogLine>) {
 }
 
 /// Logs what a driver decides.
+#[derive(Default)]
 pub(super) struct DecisionLog(DecisionLines);
-
-impl DecisionLog {
-    pub(super) fn new(harness: Arc<Manifest>) -> Self {
-        Self(DecisionLines::new(harness))
-    }
-}
 
 impl Observer for DecisionLog {
     fn on_event(&mut self, _now: Moment, event: &DeliveryEvent) {

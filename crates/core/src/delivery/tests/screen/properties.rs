@@ -147,7 +147,7 @@ impl Watch {
             Effect::Abort | Effect::Continue | Effect::OfferByApi { .. } => {
                 prop_assert!(false, "it has no API");
             }
-            Effect::Key(key) if key == keys("ctrl+u").bytes() => {}
+            Effect::Clear(_) => {}
             Effect::Key(_) => {
                 let is_sure = self.shows_work() || is_blocked(delivery);
                 prop_assert!(!self.quits || is_sure, "it might quit");

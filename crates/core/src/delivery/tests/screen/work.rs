@@ -99,7 +99,7 @@ fn restored() -> Sighting {
 fn a_prompt_that_is_restored_after_an_interrupt_is_cleared() {
     let urgent = [mail(1, Interrupt)];
     let cleared = [
-        seen(3_100, restored(), "key [21]"),
+        seen(3_100, restored(), "clear [21]"),
         seen(3_103, claims(Says::Idle), ""),
         on(3_202, DeliveryEvent::Tick, ""),
         on(3_203, DeliveryEvent::Tick, "offer 1"),
@@ -109,7 +109,7 @@ fn a_prompt_that_is_restored_after_an_interrupt_is_cleared() {
     play(pressed(&urgent, clearing), &cleared);
     // If the key has no effect, the text is a draft like any other.
     let stays = [
-        seen(3_100, restored(), "key [21]"),
+        seen(3_100, restored(), "clear [21]"),
         on(5_100, DeliveryEvent::Tick, ""),
         (5_101, Call::Act(&urgent), ""),
     ];
@@ -141,14 +141,14 @@ fn a_prompt_that_the_look_before_a_key_finds_is_cleared_before_the_offer() {
         )
     };
     let cleared = [
-        looked(8_002, restored(), "key [21]"),
+        looked(8_002, restored(), "clear [21]"),
         seen(8_010, claims(Says::Idle), ""),
         on(8_110, DeliveryEvent::Tick, "offer 1"),
     ];
     play(busy_again(), &cleared);
     // If the key has no effect, the text is a draft like any other.
     let stays = [
-        looked(8_002, restored(), "key [21]"),
+        looked(8_002, restored(), "clear [21]"),
         on(10_003, DeliveryEvent::Tick, ""),
         (10_004, Call::Act(&urgent), ""),
     ];
@@ -172,7 +172,7 @@ fn an_offer_waits_for_a_prompt_that_is_restored_late() {
     let cleared = [
         seen(3_132, restored(), ""),
         on(3_599, DeliveryEvent::Tick, ""),
-        on(3_600, DeliveryEvent::Tick, "key [21]"),
+        on(3_600, DeliveryEvent::Tick, "clear [21]"),
     ];
     play(delivery(), &cleared);
     // Without a restored prompt, the message is offered then.
