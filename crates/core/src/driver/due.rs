@@ -41,33 +41,29 @@ impl SessionDriver {
         }
     }
 
-    /// Begin what is due. If mail may have come since the last read, read the journal once more
-    /// first, because new mail may go before what is due. After that read, begin even if more mail
-    /// has come meanwhile.
+    /// Begin what is due, if the mail is recent enough.
     fn begin_due(&mut self, now: Moment, observer: &mut impl Observer) {
-        let is_rechecked = self.freshness.take_rechecked();
-        if self.freshness.is_fresh() {
-            let mut lapsed = self.delivery.lapsed(now, &self.mail.pending);
-            // Do not record a failure again while its commit is open.
-            lapsed.retain(|effect| !self.is_being_recorded(effect));
-            self.perform(now, lapsed, observer);
+        if !self.freshness.is_fresh() {
+            return self.freshness.end_wait();
         }
-        let is_fresh = self.freshness.is_fresh();
-        let chosen = is_fresh.then(|| self.delivery.next(now, &self.mail.pending));
-        let is_due = matches!(chosen, Some(Decision::Offer { .. }));
-        let is_current = self.freshness.is_current();
-        if is_due && !is_current && !is_rechecked {
-            if self.freshness.recheck(now.mono) {
+        let mut lapsed = self.delivery.lapsed(now, &self.mail.pending);
+        // Do not record a failure again while its commit is open.
+        lapsed.retain(|effect| !self.is_being_recorded(effect));
+        self.perform(now, lapsed, observer);
+        let chosen = self.delivery.next(now, &self.mail.pending);
+        let is_due = matches!(chosen, Decision::Offer { .. });
+        if is_due && !self.freshness.may_begin_turn() {
+            if self.freshness.begin_read(now.mono) {
                 self.actions.push_back(Action::ReadMail);
             }
             return;
         }
-        self.freshness.needs_no_recheck();
-        if let Some(chosen) = chosen.filter(|_| is_due) {
+        self.freshness.end_wait();
+        if is_due {
             observer.on_decision(now, &self.delivery, &self.mail.pending, &chosen);
             let effects = self.delivery.act(now, &self.mail.pending);
             self.perform(now, effects, observer);
-        } else if is_fresh && is_current {
+        } else if self.freshness.is_current() {
             let effects = self.delivery.remind(now, &self.mail.pending_replies);
             self.perform(now, effects, observer);
         }

@@ -97,7 +97,7 @@ impl SessionDriver {
             earlier_offers: EarlierOffers::new(config.resumed),
             conversation: None,
             mail: MailView::default(),
-            freshness: Freshness::new(now.mono),
+            freshness: Freshness::new(),
             commits: Commits::default(),
             keyboard: Keyboard::default(),
             direct_deliveries: DirectDeliveries::default(),
