@@ -1,6 +1,6 @@
 //! The actions that the driver requests from the session, and the data that they carry.
 
-use super::{NudgeOutcome, RequestToken};
+use crate::delivery::{NudgeOutcome, RequestToken};
 use crate::id::MessageId;
 use crate::mail::MessageState;
 use crate::offer::OfferReport;
@@ -9,9 +9,9 @@ use crate::turn::{InputMode, TextPlacement};
 use jiff::Timestamp;
 use uuid::Uuid;
 
-/// Number of a commit, unique within one driver.
+/// Number of a commit, unique within one driver. An offer has the number of its commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct CommitId(pub(super) u64);
+pub struct CommitId(pub(crate) u64);
 
 /// Number of a hook call, chosen by the session and unique within one run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,6 +74,39 @@ pub enum JournalOperation {
     CloseKilledHooks,
     /// The end of offers whose proof can no longer come, because the program has ended.
     CloseUnproven,
+}
+
+impl JournalOperation {
+    /// Whether this is a step in the delivery of a message.
+    pub fn has(&self, id: MessageId) -> bool {
+        match self {
+            Self::RecordStep { ids, .. } => ids.contains(&id),
+            Self::Expire
+            | Self::RecordConversation(_)
+            | Self::SettleEarlierOffers(_)
+            | Self::CloseKilledHooks
+            | Self::CloseUnproven => false,
+        }
+    }
+
+    /// Whether this records that an offer or a reminder is about to begin.
+    pub(crate) fn begins_offer(&self) -> bool {
+        match self {
+            Self::RecordStep { report, .. } => match report {
+                OfferReport::Offering { .. } | OfferReport::Reminded { .. } => true,
+                OfferReport::Offered { .. }
+                | OfferReport::Accepted { .. }
+                | OfferReport::Uncertain { .. }
+                | OfferReport::Withdrawn { .. }
+                | OfferReport::Failed { .. } => false,
+            },
+            Self::Expire
+            | Self::RecordConversation(_)
+            | Self::SettleEarlierOffers(_)
+            | Self::CloseKilledHooks
+            | Self::CloseUnproven => false,
+        }
+    }
 }
 
 /// The content of one turn.

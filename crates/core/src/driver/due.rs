@@ -1,21 +1,20 @@
 //! The work that is due at a time: reads of the journal, expiry, turns and reminders.
 
 use super::{Action, JournalOperation, Observer, SessionDriver};
-use crate::delivery::{Decision, DeliveryEvent, Effect};
+use crate::delivery::Decision;
+use crate::mail::MessageState;
 use crate::moment::Moment;
 
 impl SessionDriver {
     /// Begin everything that is due at `now`.
     pub(super) fn look_for_work(&mut self, now: Moment, observer: &mut impl Observer) {
         self.retry_commits(now);
-        self.answer_late_hooks(now);
+        self.tick(now, observer);
         self.check_answers(now, observer);
         self.continue_end(now);
         if !self.phase.is_running() {
             return;
         }
-        self.tick(now, observer);
-        self.tick_nudges(now, observer);
         if self.mail.next_change.is_some_and(|at| at <= now.wall) {
             self.mail.next_change = None;
             self.freshness.set_read_due();
@@ -33,11 +32,12 @@ impl SessionDriver {
         self.begin_due(now, observer);
     }
 
-    /// Send delivery a tick if one is due.
-    pub(super) fn tick(&mut self, now: Moment, observer: &mut impl Observer) {
-        let is_due = self.delivery.next_wakeup().is_some_and(|at| at <= now.mono);
-        if is_due && self.phase.is_running() {
-            self.notify_delivery(now, DeliveryEvent::Tick, observer);
+    /// Let delivery do what is due.
+    fn tick(&mut self, now: Moment, observer: &mut impl Observer) {
+        if self.delivery.next_wakeup().is_some_and(|at| at <= now.mono) {
+            let actions = self.delivery.tick(now);
+            self.request(now, actions, observer);
+            self.reach_checkpoint(now, observer);
         }
     }
 
@@ -46,10 +46,11 @@ impl SessionDriver {
         if !self.freshness.is_fresh() {
             return self.freshness.end_wait();
         }
-        let mut lapsed = self.delivery.lapsed(now, &self.mail.pending);
         // Do not record a failure again while its commit is open.
-        lapsed.retain(|effect| !self.is_being_recorded(effect));
-        self.perform(now, lapsed, observer);
+        let is_open = |mail: &&MessageState| !self.commits.has(mail.message.id);
+        let mail = self.mail.pending.iter().filter(is_open);
+        let failed = self.delivery.fail_lapsed(now, mail);
+        self.request(now, failed, observer);
         let chosen = self.delivery.next(now, &self.mail.pending);
         let is_due = matches!(chosen, Decision::Offer { .. });
         if is_due && !self.freshness.may_begin_turn() {
@@ -61,18 +62,11 @@ impl SessionDriver {
         self.freshness.end_wait();
         if is_due {
             observer.on_decision(now, &self.delivery, &self.mail.pending, &chosen);
-            let effects = self.delivery.act(now, &self.mail.pending);
-            self.perform(now, effects, observer);
+            let actions = self.delivery.act(now, &self.mail.pending);
+            self.request(now, actions, observer);
         } else if self.freshness.is_current() {
-            let effects = self.delivery.remind(now, &self.mail.pending_replies);
-            self.perform(now, effects, observer);
+            let actions = self.delivery.remind(now, &self.mail.pending_replies);
+            self.request(now, actions, observer);
         }
-    }
-
-    fn is_being_recorded(&self, effect: &Effect) -> bool {
-        let Effect::Fail { ids, .. } = effect else {
-            return false;
-        };
-        ids.iter().any(|id| self.commits.has(*id))
     }
 }

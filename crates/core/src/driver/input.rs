@@ -1,7 +1,7 @@
 //! The inputs of the driver: everything that can happen to a session.
 
-use super::{CommitId, HookCall, KeyboardUser, MailView, NudgeRequest, RequestToken};
-use crate::delivery::{LoopWait, PausedBy};
+use super::{CommitId, HookCall, KeyboardUser, MailView};
+use crate::delivery::{LoopWait, NudgeRequest, PausedBy, RequestToken};
 use crate::harness::{Report, Sighting, transcript};
 use crate::id::MessageId;
 use crate::session::Ending;

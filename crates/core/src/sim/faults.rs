@@ -7,7 +7,7 @@
 //! mutants`).
 
 use crate::activity::Activity;
-use crate::delivery::{Decision, Delivery, DeliveryEvent, Effect};
+use crate::delivery::{Decision, Delivery};
 use crate::driver::{
     Action, CommitId, Input, JournalOperation, KeyboardUser, NudgeOutcome, NudgeRequest, Observer,
     SessionDriver, TurnContent,
@@ -117,8 +117,8 @@ pub(crate) struct FaultyDriver {
     last_look: Sighting,
     /// The program's own session id, which its hooks name.
     session: Option<String>,
-    /// Actions that the fault adds, each with the effect to report to the observer first.
-    added: VecDeque<(Option<Effect>, Action)>,
+    /// Actions that the fault adds, and whether the observer is told of them first.
+    added: VecDeque<(bool, Action)>,
 }
 
 impl Deref for FaultyDriver {
@@ -179,7 +179,7 @@ impl FaultyDriver {
         self.driver.handle(now, input, &mut observer);
     }
 
-    /// Change an input, or drop it. Also return the event to report to the observer, if delivery
+    /// Change an input, or drop it. Also return the input to report to the observer, if delivery
     /// gets a different one.
     fn change_input(
         &mut self,
@@ -187,14 +187,11 @@ impl FaultyDriver {
         now: Moment,
         input: Input,
         observer: &mut impl Observer,
-    ) -> Option<(Input, Option<DeliveryEvent>)> {
+    ) -> Option<(Input, Option<Input>)> {
         match (fault, input) {
-            (Fault::DraftIgnored, Input::KeysTyped { is_draft: true }) => {
-                tell_alone(observer, now, &DeliveryEvent::DraftTyped);
-                None
-            }
-            (Fault::PauseIgnored, Input::Paused(by)) => {
-                tell_alone(observer, now, &DeliveryEvent::Paused(by));
+            (Fault::DraftIgnored, input @ Input::KeysTyped { is_draft: true })
+            | (Fault::PauseIgnored, input @ Input::Paused(_)) => {
+                tell_alone(observer, now, &input);
                 None
             }
             (Fault::CheckpointMissed, Input::CheckpointRequested) => None,
@@ -212,8 +209,7 @@ impl FaultyDriver {
                 },
             ) => match &self.typing {
                 Some(typing) if !is_raw(typing) => {
-                    let write = Effect::Write { ids: ids(typing) };
-                    self.added.push_back((Some(write), typing.clone()));
+                    self.added.push_back((true, typing.clone()));
                     None
                 }
                 _ => Some((Input::TerminalFailed { by, why }, None)),
@@ -232,13 +228,9 @@ impl FaultyDriver {
             }
             (Fault::TypedWhileStarting, Input::MailRead(view)) => {
                 let is_starting = self.delivery().activity().activity == Activity::Starting;
-                if let Some(first) = view.pending.first().filter(|_| is_starting) {
-                    let ids = vec![first.message.id];
-                    let lease = (
-                        Some(Effect::Offer { ids }),
-                        Action::LeaseKeyboard(KeyboardUser::Turn),
-                    );
-                    self.added.push_back(lease);
+                if is_starting && !view.pending.is_empty() {
+                    let lease = Action::LeaseKeyboard(KeyboardUser::Turn);
+                    self.added.push_back((true, lease));
                 }
                 Some((Input::MailRead(view), None))
             }
@@ -247,10 +239,8 @@ impl FaultyDriver {
             }
             (_, Input::ScreenChanged(seen)) => {
                 let changed = self.change_look(fault, false, seen.clone());
-                Some((
-                    Input::ScreenChanged(changed),
-                    Some(DeliveryEvent::ScreenChanged(seen)),
-                ))
+                let truth = Input::ScreenChanged(seen);
+                Some((Input::ScreenChanged(changed), Some(truth)))
             }
             (
                 _,
@@ -261,7 +251,8 @@ impl FaultyDriver {
             ) => {
                 let sighting = self.change_look(fault, true, seen.clone());
                 let changed = Input::Looked { by, sighting };
-                Some((changed, Some(DeliveryEvent::Looked(seen))))
+                let sighting = seen;
+                Some((changed, Some(Input::Looked { by, sighting })))
             }
             (Fault::NudgedLate, Input::NudgeRequested(request)) => {
                 let request = NudgeRequest {
@@ -290,10 +281,9 @@ impl FaultyDriver {
                     output: self.last_look.output,
                     ..seen.clone()
                 };
-                Some((
-                    Input::Looked { by, sighting },
-                    Some(DeliveryEvent::ScreenChanged(seen)),
-                ))
+                let changed = Input::Looked { by, sighting };
+                let sighting = seen;
+                Some((changed, Some(Input::Looked { by, sighting })))
             }
             (_, Input::Typed(text)) => {
                 self.text.clone_from(&text);
@@ -303,11 +293,11 @@ impl FaultyDriver {
         }
     }
 
-    fn change_report(&mut self, fault: Fault, mut input: Input) -> (Input, Option<DeliveryEvent>) {
+    fn change_report(&mut self, fault: Fault, mut input: Input) -> (Input, Option<Input>) {
+        let truth = input.clone();
         let Input::HookCalled { report, .. } = &mut input else {
             return (input, None);
         };
-        let truth = DeliveryEvent::HookCalled(report.clone());
         let Report {
             session,
             turn,
@@ -364,9 +354,9 @@ impl FaultyDriver {
         observer: &mut impl Observer,
     ) -> Option<Action> {
         loop {
-            if let Some((effect, action)) = self.added.pop_front() {
-                if let Some(effect) = effect {
-                    observer.on_effect(now, self.driver.delivery(), &effect);
+            if let Some((is_told, action)) = self.added.pop_front() {
+                if is_told {
+                    observer.on_action(now, self.driver.delivery(), &action);
                 }
                 return Some(action);
             }
@@ -388,7 +378,7 @@ impl FaultyDriver {
     ) {
         let stage = self.stage;
         self.note_action(&action);
-        let mut effect = None;
+        let mut is_told = false;
         match (fault, &mut action) {
             (Fault::WrittenFirst, Action::Commit { commit, operation }) => {
                 if let JournalOperation::RecordStep {
@@ -437,13 +427,13 @@ impl FaultyDriver {
             (Fault::EnterIntoQuestion, Action::ReleaseKeyboard(KeyboardUser::Turn))
                 if stage == Stage::Typed && self.asks_beside_a_message() =>
             {
-                (effect, action) = press_enter();
+                (is_told, action) = (true, press_enter());
             }
             (Fault::NudgedTooEarly, Action::EndNudge { outcome, .. }) if self.line.is_some() => {
                 *outcome = NudgeOutcome::Typed;
             }
             (Fault::EnterUnlooked, Action::Look(KeyboardUser::Turn)) if stage == Stage::Typed => {
-                (effect, action) = press_enter();
+                (is_told, action) = (true, press_enter());
             }
             (
                 Fault::RetypedOnRetry,
@@ -453,13 +443,12 @@ impl FaultyDriver {
                 },
             ) if stage == Stage::Entered => {
                 if let Some(typing) = self.typing.clone().filter(|typing| !is_raw(typing)) {
-                    effect = Some(Effect::Write { ids: ids(&typing) });
-                    action = typing;
+                    (is_told, action) = (true, typing);
                 }
             }
             (_, _) => {}
         }
-        self.added.push_back((effect, action));
+        self.added.push_back((is_told, action));
     }
 
     fn note_action(&mut self, action: &Action) {
@@ -500,12 +489,6 @@ impl FaultyDriver {
         let Some(commit) = self.offer else {
             return;
         };
-        let effect = Effect::Offered {
-            ids: ids.clone(),
-            evidence: "sent".to_owned(),
-            route: Route::Terminal,
-            proof_awaited: false,
-        };
         let report = OfferReport::Offered {
             route: Route::Terminal.as_str().to_owned(),
             evidence: "sent".to_owned(),
@@ -513,7 +496,7 @@ impl FaultyDriver {
         };
         let operation = JournalOperation::RecordStep { ids, report };
         self.added
-            .push_back((Some(effect), Action::Commit { commit, operation }));
+            .push_back((true, Action::Commit { commit, operation }));
     }
 }
 
@@ -541,9 +524,9 @@ fn change_receipt(fault: Fault, operation: &mut JournalOperation) {
     }
 }
 
-fn press_enter() -> (Option<Effect>, Action) {
+fn press_enter() -> Action {
     let (by, keys) = (KeyboardUser::Turn, vec![b'\r']);
-    (Some(Effect::Enter), Action::PressEnter { by, keys })
+    Action::PressEnter { by, keys }
 }
 
 /// Make a repeat look like a message that was never offered.
@@ -578,30 +561,30 @@ fn is_raw(action: &Action) -> bool {
         .all(|state| state.message.envelope.raw)
 }
 
-/// Report an event to the observer and not to delivery.
-fn tell_alone(observer: &mut impl Observer, now: Moment, event: &DeliveryEvent) {
-    observer.on_event(now, event);
-    observer.after_event();
+/// Report an input to the observer and not to delivery.
+fn tell_alone(observer: &mut impl Observer, now: Moment, input: &Input) {
+    observer.on_input(now, input);
+    observer.after_input();
 }
 
-/// Reports to the observer the event that delivery should have received.
+/// Reports to the observer the input that delivery should have received.
 struct Truthful<'a, O> {
     observer: &'a mut O,
-    truth: Option<DeliveryEvent>,
+    truth: Option<Input>,
     /// Messages of an answer that delivery ends without Enter. The fault presses Enter first.
     answer: Vec<MessageId>,
 }
 
 impl<O: Observer> Observer for Truthful<'_, O> {
-    fn on_event(&mut self, now: Moment, event: &DeliveryEvent) {
+    fn on_input(&mut self, now: Moment, input: &Input) {
         let is_same =
-            |truth: &DeliveryEvent| std::mem::discriminant(truth) == std::mem::discriminant(event);
+            |truth: &Input| std::mem::discriminant(truth) == std::mem::discriminant(input);
         let truth = self.truth.take_if(|truth| is_same(truth));
-        self.observer.on_event(now, truth.as_ref().unwrap_or(event));
+        self.observer.on_input(now, truth.as_ref().unwrap_or(input));
     }
 
-    fn after_event(&mut self) {
-        self.observer.after_event();
+    fn after_input(&mut self) {
+        self.observer.after_input();
     }
 
     fn on_decision(
@@ -614,17 +597,20 @@ impl<O: Observer> Observer for Truthful<'_, O> {
         self.observer.on_decision(now, delivery, pending, chosen);
     }
 
-    fn on_effect(&mut self, now: Moment, delivery: &Delivery, effect: &Effect) {
-        if let Effect::Offered { ids, .. } = effect
+    fn on_action(&mut self, now: Moment, delivery: &Delivery, action: &Action) {
+        if let Action::Commit {
+            operation:
+                JournalOperation::RecordStep {
+                    ids,
+                    report: OfferReport::Offered { .. },
+                },
+            ..
+        } = action
             && *ids == self.answer
         {
-            self.observer.on_effect(now, delivery, &Effect::Enter);
+            self.observer.on_action(now, delivery, &press_enter());
         }
-        self.observer.on_effect(now, delivery, effect);
-    }
-
-    fn on_keyboard_released(&mut self) {
-        self.observer.on_keyboard_released();
+        self.observer.on_action(now, delivery, action);
     }
 
     fn on_commit_retry(&mut self, operation: &JournalOperation, why: &str) {
@@ -633,13 +619,5 @@ impl<O: Observer> Observer for Truthful<'_, O> {
 
     fn on_commit_lost(&mut self, operation: &JournalOperation, why: &str) {
         self.observer.on_commit_lost(operation, why);
-    }
-
-    fn on_nudge_end(&mut self, outcome: &NudgeOutcome) {
-        self.observer.on_nudge_end(outcome);
-    }
-
-    fn on_answer_refused(&mut self, reason: &str) {
-        self.observer.on_answer_refused(reason);
     }
 }

@@ -4,7 +4,8 @@
 use super::Catalogue;
 use crate::pty::screen_watch::read_screen;
 use posthaste_core::activity::Activity;
-use posthaste_core::delivery::{Delivery, DeliveryConfig, DeliveryEvent};
+use posthaste_core::delivery::{Delivery, DeliveryConfig};
+use posthaste_core::driver::{HookCall, Input};
 use posthaste_core::harness::{BoxState, Glance, Manifest, Says, Sighting};
 use posthaste_core::moment::Moment;
 use posthaste_core::text;
@@ -108,8 +109,8 @@ fn judged(harness: &Arc<Manifest>, sightings: impl IntoIterator<Item = Sighting>
     };
     let mut delivery = Delivery::new(manner, at(0));
     for (n, sighting) in (1..).zip(sightings) {
-        delivery.on(at(n), DeliveryEvent::Output);
-        delivery.on(at(n), DeliveryEvent::ScreenChanged(sighting));
+        delivery.on(at(n), &Input::OutputSeen);
+        delivery.on(at(n), &Input::ScreenChanged(sighting));
     }
     let judgement = delivery.activity();
     match judgement.activity {
@@ -470,16 +471,21 @@ fn hooks_alone_determine_the_activity() {
         let mut delivery = Delivery::new(manner, at(0));
         let idle = screen(&harness, agent, SIZES[1], "idle");
         let sighting = read_screen(&harness, &idle, 0);
-        delivery.on(at(1), DeliveryEvent::Output);
+        delivery.on(at(1), &Input::OutputSeen);
         // The program is ready. From here on, only hooks report its activity.
         let claims = Vec::new();
         delivery.on(
             at(2),
-            DeliveryEvent::ScreenChanged(Sighting { claims, ..sighting }),
+            &Input::ScreenChanged(Sighting { claims, ..sighting }),
         );
         for (n, (event, payload)) in (1..).zip(events) {
             let report = harness.hook.read(event, payload);
-            delivery.on(at(n * 1_000), DeliveryEvent::HookCalled(Box::new(report)));
+            let called = Input::HookCalled {
+                call: HookCall(n),
+                report: Box::new(report),
+                takes_mail: false,
+            };
+            delivery.on(at(n * 1_000), &called);
         }
         let judged = delivery.activity();
         let got = format!("{}: {}", judged.activity, judged.evidence);

@@ -11,11 +11,13 @@ pub(crate) mod ledger;
 pub(crate) mod observer;
 
 use crate::activity::Activity;
-use crate::delivery::{Decision, Delivery, Effect};
+use crate::delivery::{Decision, Delivery};
+use crate::driver::{Action, JournalOperation, KeyboardUser, TurnContent};
 use crate::harness::Sighting;
 use crate::id::MessageId;
 use crate::mail::MessageState;
 use crate::moment::Moment;
+use crate::offer::OfferReport;
 use crate::pending_replies;
 use crate::priority::Priority;
 use crate::sim::oracle::answer_targets::AnswerTargets;
@@ -220,37 +222,26 @@ impl Oracle {
         turn.map(|(_, (state, _))| state.message.id).collect()
     }
 
-    /// Check an effect that delivery requests. `turn` is the current turn.
-    pub(crate) fn check_effect(
+    /// Check an action that delivery requests. `turn` is the current turn.
+    pub(crate) fn check_action(
         &mut self,
         delivery: &Delivery,
-        effect: &Effect,
+        action: &Action,
         turn: &Turn,
     ) -> Checked {
-        match effect {
-            Effect::Clear(_) => self.check_clear_keys(),
-            Effect::Key(_) => self.check_interrupt_key(),
-            Effect::Offer { ids } => {
-                let is_raw = ids.iter().all(|id| self.is_raw(*id));
-                if is_raw {
-                    self.record.answered_question = self.record.question_number();
-                }
-                self.check_no_draft(is_raw, "it is offered")?;
-                self.check_may_write(delivery, is_raw, self.is_urgent(ids))
-            }
-            Effect::Write { ids } => {
-                let is_raw = ids.iter().all(|id| self.is_raw(*id));
-                let is_new = !ids.iter().any(|id| self.ledger.is_partly_written(*id));
-                // An answer without effect is typed once more.
-                let is_retry = is_raw && turn.attempts < MAX_ANSWER_ATTEMPTS;
-                Law::NothingDoubled.holds(is_new || is_retry, || "a text is typed again")?;
-                self.check_box(is_raw, "text")?;
-                self.check_box_is_free(is_raw, "text")?;
-                self.check_may_write(delivery, is_raw, self.is_urgent(ids))?;
-                self.check_question(is_raw)
-            }
-            Effect::Remind { .. } => self.check_reminder(delivery),
-            Effect::WriteReminder { .. } => {
+        match action {
+            Action::ClearBox(_) => self.check_clear_keys(),
+            Action::PressKeys(_) => self.check_interrupt_key(),
+            Action::LeaseKeyboard(KeyboardUser::Turn) => self.check_lease(delivery),
+            Action::ReleaseKeyboard(KeyboardUser::Turn) => self.check_keyboard_release(turn),
+            Action::Type {
+                turn: content @ TurnContent::Messages(_),
+                ..
+            } => self.check_text_begin(delivery, &ids(content), turn),
+            Action::Type {
+                turn: TurnContent::Reminder(_),
+                ..
+            } => {
                 self.record.reminders_typed += 1;
                 let many = self.record.reminders_typed;
                 Law::RemindersAreFew.holds(many == 1, || "a reminder is typed twice")?;
@@ -258,35 +249,79 @@ impl Oracle {
                 self.check_box_is_free(false, "a reminder")?;
                 self.check_may_write(delivery, false, false)
             }
-            Effect::Enter => self.check_enter(delivery, turn),
-            Effect::Resume => {
+            Action::PressEnter {
+                by: KeyboardUser::Turn,
+                ..
+            } => self.check_enter(delivery, turn),
+            Action::Commit {
+                operation: JournalOperation::RecordStep { ids, report },
+                ..
+            } => {
+                match report {
+                    OfferReport::Offered { .. } => self.note_offered(ids, turn),
+                    // The keys of an unapplied answer do not count as a partly typed text.
+                    OfferReport::Failed { .. } => {
+                        self.is_half_typed &= !ids.iter().any(|id| turn.ids.contains(id));
+                    }
+                    // The following facts are checked instead.
+                    OfferReport::Offering { .. }
+                    | OfferReport::Reminded { .. }
+                    | OfferReport::Accepted { .. }
+                    | OfferReport::Withdrawn { .. }
+                    | OfferReport::Uncertain { .. } => {}
+                }
+                Ok(())
+            }
+            Action::AnswerHook {
+                mail: Some(mail), ..
+            } => {
+                let ids = ids(&TurnContent::Messages(mail.messages.clone()));
+                let is_raw = ids.iter().any(|id| self.is_raw(*id));
+                Law::CannotAct.holds(!is_raw, || "a hook is given an answer")?;
+                self.check_may_write(delivery, false, self.is_urgent(&ids))
+            }
+            // No simulated program has an HTTP API.
+            Action::CheckApi { .. }
+            | Action::PutMail { .. }
+            | Action::ApiInterrupt { .. }
+            | Action::ApiContinue { .. } => {
+                Law::CannotAct.holds(false, || "an API is called that does not exist")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Check a request for the keyboard.
+    fn check_lease(&mut self, delivery: &Delivery) -> Checked {
+        match delivery.turn_in_flight() {
+            None => self.check_may_write(delivery, false, false),
+            Some(turn) if turn.enters.is_some() => {
                 self.record.note_resumed();
                 Ok(())
             }
-            Effect::Offered { ids, .. } => {
-                self.note_offered(ids, turn);
-                Ok(())
+            Some(turn) if turn.is_reminder => self.check_reminder(delivery),
+            Some(turn) => {
+                let is_raw = turn.ids.iter().all(|id| self.is_raw(*id));
+                if is_raw {
+                    self.record.answered_question = self.record.question_number();
+                }
+                self.check_no_draft(is_raw, "it is offered")?;
+                self.check_may_write(delivery, is_raw, self.is_urgent(&turn.ids))
             }
-            // The following facts are checked instead.
-            Effect::SendDirect { ids, .. } => {
-                let is_raw = ids.iter().any(|id| self.is_raw(*id));
-                Law::CannotAct.holds(!is_raw, || "a hook is given an answer")?;
-                self.check_may_write(delivery, false, self.is_urgent(ids))
-            }
-            // No simulated program has an HTTP API.
-            Effect::Abort | Effect::Continue | Effect::OfferByApi { .. } => {
-                Law::CannotAct.holds(false, || "an API is called that does not exist")
-            }
-            Effect::Fail { ids, .. } => {
-                // The keys of an unapplied answer do not count as a partly typed text.
-                self.is_half_typed &= !ids.iter().any(|id| turn.ids.contains(id));
-                Ok(())
-            }
-            Effect::Look
-            | Effect::Accepted { .. }
-            | Effect::Withdraw { .. }
-            | Effect::Uncertain { .. } => Ok(()),
         }
+    }
+
+    /// Check that the text of messages may be typed now.
+    fn check_text_begin(&self, delivery: &Delivery, ids: &[MessageId], turn: &Turn) -> Checked {
+        let is_raw = ids.iter().all(|id| self.is_raw(*id));
+        let is_new = !ids.iter().any(|id| self.ledger.is_partly_written(*id));
+        // An answer without effect is typed once more.
+        let is_retry = is_raw && turn.attempts < MAX_ANSWER_ATTEMPTS;
+        Law::NothingDoubled.holds(is_new || is_retry, || "a text is typed again")?;
+        self.check_box(is_raw, "text")?;
+        self.check_box_is_free(is_raw, "text")?;
+        self.check_may_write(delivery, is_raw, self.is_urgent(ids))?;
+        self.check_question(is_raw)
     }
 
     fn note_offered(&mut self, ids: &[MessageId], turn: &Turn) {
@@ -577,4 +612,10 @@ fn check_plain(text: &str, input: InputMode) -> Checked {
     Law::CannotAct.holds(is_plain, || {
         format!("a text has a control character: {text:?}")
     })
+}
+
+/// Return the messages of a turn.
+fn ids(turn: &TurnContent) -> Vec<MessageId> {
+    let messages = turn.messages().into_iter();
+    messages.map(|mail| mail.message.id).collect()
 }

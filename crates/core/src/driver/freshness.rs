@@ -15,7 +15,7 @@ enum TimedRead {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Freshness {
+pub(super) struct Freshness {
     /// Head of the last read; `None` before the first read and after a failed one.
     read: Option<u64>,
     /// Head as of the last result of a commit. No turn begins on older mail.
@@ -30,7 +30,7 @@ pub(crate) struct Freshness {
 }
 
 impl Freshness {
-    pub(crate) fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             read: None,
             committed: 0,
@@ -43,16 +43,16 @@ impl Freshness {
     }
 
     /// Whether the mail shows every commit of this session.
-    pub(crate) fn is_fresh(&self) -> bool {
+    pub(super) fn is_fresh(&self) -> bool {
         self.read >= Some(self.committed)
     }
 
     /// Whether no newer mail is known of.
-    pub(crate) fn is_current(&self) -> bool {
+    pub(super) fn is_current(&self) -> bool {
         !self.needs_read() && !self.is_reading
     }
 
-    pub(crate) fn is_about_to_read(&self) -> bool {
+    pub(super) fn is_about_to_read(&self) -> bool {
         !self.is_current() || !self.is_fresh()
     }
 
@@ -61,12 +61,12 @@ impl Freshness {
     }
 
     /// Note that a read is due, whatever the head.
-    pub(crate) fn set_read_due(&mut self) {
+    pub(super) fn set_read_due(&mut self) {
         self.timed = TimedRead::Due;
     }
 
     /// Note that the journal has reached `head`.
-    pub(crate) fn notice(&mut self, head: u64) {
+    pub(super) fn notice(&mut self, head: u64) {
         self.newest = self.newest.max(head);
         if self.read.is_none() {
             self.set_read_due();
@@ -74,25 +74,25 @@ impl Freshness {
     }
 
     /// Note the head of a commit of this session.
-    pub(crate) fn commit(&mut self, head: u64) {
+    pub(super) fn commit(&mut self, head: u64) {
         self.committed = self.committed.max(head);
         self.notice(head);
     }
 
     /// When the next read is due.
-    pub(crate) fn next_read(&self) -> Option<Duration> {
+    pub(super) fn next_read(&self) -> Option<Duration> {
         let is_due = self.needs_read() && !self.is_reading;
         let at = self.read_at.map(|at| at + READ_INTERVAL);
         is_due.then(|| at.unwrap_or_default())
     }
 
     /// Begin a read if one is due. Return whether one was begun.
-    pub(crate) fn begin_due_read(&mut self, now: Duration) -> bool {
+    pub(super) fn begin_due_read(&mut self, now: Duration) -> bool {
         self.next_read().is_some_and(|at| at <= now) && self.begin_read(now)
     }
 
     /// Begin a read, unless one is under way. Return whether it was begun.
-    pub(crate) fn begin_read(&mut self, now: Duration) -> bool {
+    pub(super) fn begin_read(&mut self, now: Duration) -> bool {
         if self.is_reading {
             return false;
         }
@@ -106,7 +106,7 @@ impl Freshness {
 
     /// End the read. `head` is `None` if the journal could not be read; then nothing is begun until
     /// the next periodic check or change notice has caused another read.
-    pub(crate) fn finish_read(&mut self, head: Option<u64>) {
+    pub(super) fn finish_read(&mut self, head: Option<u64>) {
         self.is_reading = false;
         self.read = head;
         if self.timed == TimedRead::Reading {
@@ -117,13 +117,13 @@ impl Freshness {
     /// Whether a turn that is due may begin. Mail that was known of when the turn became due may go
     /// before it, and must be read first. Mail that comes later need not be, or a stream of mail
     /// would hold the turn for ever.
-    pub(crate) fn may_begin_turn(&mut self) -> bool {
+    pub(super) fn may_begin_turn(&mut self) -> bool {
         let awaited = *self.awaited.get_or_insert(self.newest);
         self.timed == TimedRead::NotNeeded && self.read >= Some(awaited)
     }
 
     /// Note that no turn waits: it has begun, or nothing is due any more.
-    pub(crate) fn end_wait(&mut self) {
+    pub(super) fn end_wait(&mut self) {
         self.awaited = None;
     }
 }
