@@ -9,7 +9,6 @@ use super::Delivery;
 use super::conditions::proof::FoundMessages;
 use crate::driver::Action;
 use crate::harness::{Claim, Proof, Report, Route, Source, Word, transcript};
-use crate::moment::Moment;
 
 const TRANSCRIBED: &str = "the agent's transcript shows that the model was given the message";
 const SHOWN: &str = "its transcript shows the id in the text of its hook";
@@ -17,8 +16,8 @@ const WITHDRAWN: &str = "a person removed it from the agent's queue";
 
 impl Delivery {
     /// Handle a report of one of the agent's hooks.
-    pub(super) fn hear(&mut self, now: Moment, report: &Report) -> Vec<Action> {
-        let agent = &mut self.at.agent;
+    pub(super) fn hear(&mut self, report: &Report) -> Vec<Action> {
+        let (now, agent) = (self.at.now, &mut self.at.agent);
         let Some(word) = agent.heard.hear(now, report) else {
             return Vec::new();
         };
@@ -40,22 +39,22 @@ impl Delivery {
         }
         agent.settle_question(now);
         let unawaited = self.at.name_transcript(report);
-        let mut actions = self.prove_by_hook(now, report);
-        actions.extend(self.at.await_again(now, unawaited));
+        let mut actions = self.prove_by_hook(report);
+        actions.extend(self.at.await_again(unawaited));
         actions
     }
 
     /// Find the messages that a hook reports as submitted or as given to the model.
-    fn prove_by_hook(&mut self, now: Moment, report: &Report) -> Vec<Action> {
+    fn prove_by_hook(&mut self, report: &Report) -> Vec<Action> {
         let is_proof = self.at.config.harness.proof.contains(&Proof::Hook);
         let given = report.given.as_deref().filter(|_| is_proof);
         let Some(given) = given else {
             let submitted = report.prompt.as_deref();
-            return submitted.map_or_else(Vec::new, |text| self.prove(now, text, None));
+            return submitted.map_or_else(Vec::new, |text| self.prove(text, None));
         };
         let shows = format!("its hook {} holds the id", report.event);
         let sent = self.at.proof.http.take_shown(given);
-        let mut actions = self.prove(now, given, Some(shows.clone()));
+        let mut actions = self.prove(given, Some(shows.clone()));
         if !sent.is_empty() {
             actions.push(self.at.accepted(sent, Route::Http, shows));
         }
@@ -64,13 +63,9 @@ impl Delivery {
 
     /// Find the messages that the transcript shows as given to the model, or as taken back by a
     /// person before that.
-    pub(super) fn transcript_read(
-        &mut self,
-        now: Moment,
-        shown: &transcript::Shown,
-    ) -> Vec<Action> {
+    pub(super) fn transcript_read(&mut self, shown: &transcript::Shown) -> Vec<Action> {
         let by_hook = self.at.proof.hook.take_shown(&shown.given);
-        let mut actions = self.prove(now, &shown.given, Some(TRANSCRIBED.to_owned()));
+        let mut actions = self.prove(&shown.given, Some(TRANSCRIBED.to_owned()));
         if !by_hook.is_empty() {
             actions.push(self.at.accepted(by_hook, Route::Hook, SHOWN.to_owned()));
         }
@@ -83,7 +78,7 @@ impl Delivery {
 
     /// Find the typed messages in `text`. With evidence, the model was given the text; without
     /// evidence, the text was only submitted and may be queued.
-    fn prove(&mut self, now: Moment, text: &str, evidence: Option<String>) -> Vec<Action> {
+    fn prove(&mut self, text: &str, evidence: Option<String>) -> Vec<Action> {
         let typed = &mut self.at.proof.typed;
         let ids = match evidence {
             Some(_) => typed.take_shown(text),
@@ -93,6 +88,6 @@ impl Delivery {
             return Vec::new();
         }
         let found = FoundMessages::new(ids, evidence);
-        self.at_terminal(|terminal, at| terminal.prove(now, at, found))
+        self.at_terminal(|terminal, at| terminal.prove(at, found))
     }
 }

@@ -12,8 +12,7 @@ use super::Delivery;
 use super::outgoing::{Lane, OutgoingTurn};
 use super::rules::Rule;
 use crate::activity::Activity;
-use crate::driver::{Action, KeyboardUser};
-use crate::moment::Moment;
+use crate::driver::{Action, Input, KeyboardUser};
 use crate::why::Hold;
 use std::time::Duration;
 
@@ -60,11 +59,6 @@ impl Interruption {
         }
     }
 
-    /// Whether a look at the screen is under way.
-    pub(super) fn is_checking(&self) -> bool {
-        self.state == State::Checking
-    }
-
     /// Return the turn, with the notes for its evidence.
     fn into_turn(self) -> OutgoingTurn {
         let mut turn = self.turn;
@@ -97,7 +91,7 @@ impl Interruption {
     }
 
     /// Do not count a key that the full keyboard queue dropped. It is pressed again.
-    pub(super) fn drop_key(&mut self) {
+    fn drop_key(&mut self) {
         if let State::Waiting { .. } = self.state {
             self.keys = self.keys.saturating_sub(1);
         }
@@ -106,7 +100,7 @@ impl Interruption {
 
 impl Delivery {
     /// Interrupt the agent. Check the screen first if the key could do harm.
-    pub(super) fn interrupt(&mut self, now: Moment, mut interruption: Interruption) -> Vec<Action> {
+    pub(super) fn interrupt(&mut self, mut interruption: Interruption) -> Vec<Action> {
         let quits = self.at.config.harness.interrupt.quits_when_idle && !self.at.agent.is_asking();
         let is_by_api = self.http.is_route(&self.at, Lane::Interrupt);
         if quits || self.at.input_box.is_described() && !is_by_api {
@@ -114,12 +108,29 @@ impl Delivery {
             self.interruption = Some(interruption);
             return vec![Action::Look(KeyboardUser::Turn)];
         }
-        self.interrupt_if_working(now, interruption)
+        self.interrupt_if_working(interruption)
+    }
+
+    /// Handle an input that concerns the interrupt.
+    pub(super) fn on_interruption(&mut self, input: &Input) -> Vec<Action> {
+        let by = KeyboardUser::Turn;
+        match (&mut self.interruption, input) {
+            (Some(interruption), Input::KeysDropped) => interruption.drop_key(),
+            (Some(_), Input::Looked { by: user, .. }) if *user == by => return self.looked(),
+            (Some(interruption), Input::TerminalFailed { by: user, .. }) if *user == by => {
+                if interruption.state == State::Checking {
+                    self.interruption = None;
+                }
+            }
+            (_, _) => {}
+        }
+        Vec::new()
     }
 
     /// Continue an interrupt after its look at the screen.
-    pub(super) fn interrupt_looked(&mut self, now: Moment) -> Vec<Action> {
-        let Some(mut interruption) = self.interruption.take_if(|i| i.is_checking()) else {
+    fn looked(&mut self) -> Vec<Action> {
+        let Some(mut interruption) = self.interruption.take_if(|i| i.state == State::Checking)
+        else {
             return Vec::new();
         };
         let agent = &self.at.agent;
@@ -127,30 +138,30 @@ impl Delivery {
             return Vec::new();
         }
         if !self.at.config.harness.interrupt.quits_when_idle {
-            return self.interrupt_if_working(now, interruption);
+            return self.interrupt_if_working(interruption);
         }
         if agent.is_asking() || agent.judge.surely_works() {
-            return self.interrupt_now(now, interruption);
+            return self.interrupt_now(interruption);
         }
         interruption.has_avoided_end |= agent.activity() != Activity::Idle;
-        self.clear_or_carry(now, interruption)
+        self.clear_or_carry(interruption)
     }
 
     /// Interrupt only if a dialog is open or the agent may be working. Our own typing can look like
     /// work, and the key could quit an idle agent.
-    fn interrupt_if_working(&mut self, now: Moment, mut interruption: Interruption) -> Vec<Action> {
+    fn interrupt_if_working(&mut self, mut interruption: Interruption) -> Vec<Action> {
         let agent = &self.at.agent;
         let may_be_reading = self.at.input_box.unread.is_none();
         if !agent.is_asking() && may_be_reading && !agent.judge.may_work() {
             interruption.has_avoided_end = true;
-            return self.clear_or_carry(now, interruption);
+            return self.clear_or_carry(interruption);
         }
-        self.interrupt_now(now, interruption)
+        self.interrupt_now(interruption)
     }
 
-    fn interrupt_now(&mut self, now: Moment, mut interruption: Interruption) -> Vec<Action> {
+    fn interrupt_now(&mut self, mut interruption: Interruption) -> Vec<Action> {
         let interrupt = &self.at.config.harness.interrupt;
-        let until = now.mono + interrupt.wait.get();
+        let until = self.at.now.mono + interrupt.wait.get();
         let action = if self.http.is_route(&self.at, Lane::Interrupt) {
             interruption.aborts = interruption.aborts.saturating_add(1);
             self.http.interrupt(&self.at)
@@ -167,9 +178,9 @@ impl Delivery {
             self.at.input_box.note_interrupt();
             Action::PressKeys(key)
         };
-        self.at.agent.judge.interrupted(now);
+        self.at.agent.judge.interrupted(self.at.now);
         if let Action::PressKeys(_) = action {
-            self.at.agent.judge.typed(now);
+            self.at.agent.judge.typed(self.at.now);
         }
         interruption.keys = interruption.keys.saturating_add(1);
         interruption.state = State::Waiting { until };
@@ -178,11 +189,11 @@ impl Delivery {
     }
 
     /// Clear a prompt that the program has restored, once.
-    pub(super) fn clear(&mut self, now: Moment, mut interruption: Interruption) -> Vec<Action> {
+    pub(super) fn clear(&mut self, mut interruption: Interruption) -> Vec<Action> {
         let Some(keys) = self.at.input_box.clear_keys() else {
             return Vec::new();
         };
-        let until = now.mono + CLEARED_WITHIN;
+        let until = self.at.now.mono + CLEARED_WITHIN;
         interruption.has_cleared = true;
         interruption.state = State::Waiting { until };
         self.interruption = Some(interruption);
@@ -190,7 +201,7 @@ impl Delivery {
     }
 
     /// Carry the turn, after clearing a prompt that the program has restored.
-    fn clear_or_carry(&mut self, now: Moment, interruption: Interruption) -> Vec<Action> {
+    fn clear_or_carry(&mut self, interruption: Interruption) -> Vec<Action> {
         if !self.at.input_box.must_clear() {
             return self.carry(interruption.into_turn());
         }
@@ -199,11 +210,11 @@ impl Delivery {
             self.at.input_box.forget_restored();
             return Vec::new();
         }
-        self.clear(now, interruption)
+        self.clear(interruption)
     }
 
     /// Continue an interrupt as far as possible now.
-    pub(super) fn continue_interruption(&mut self, now: Moment) -> Vec<Action> {
+    pub(super) fn continue_interruption(&mut self) -> Vec<Action> {
         let Some(interruption) = self.interruption.take() else {
             return Vec::new();
         };
@@ -217,15 +228,15 @@ impl Delivery {
         }
         let is_clearing = self.at.input_box.must_clear() && interruption.has_cleared;
         let is_due = match self.settles_at() {
-            Some(at) => at <= now.mono && !(is_clearing && now.mono < until),
-            None => until <= now.mono,
+            Some(at) => at <= self.at.now.mono && !(is_clearing && self.at.now.mono < until),
+            None => until <= self.at.now.mono,
         };
         if !is_due {
             self.interruption = Some(interruption);
             return Vec::new();
         }
         if self.settles_at().is_none() && interruption.keys < INTERRUPT_ATTEMPTS {
-            return self.interrupt(now, interruption);
+            return self.interrupt(interruption);
         }
         let is_at_work = self.at.agent.is_at_work();
         match (self.at.agent.activity(), &mut self.at.agent.questions.open) {
@@ -246,7 +257,7 @@ impl Delivery {
                 | Activity::Blocked(_)
                 | Activity::Exited,
                 _,
-            ) => self.clear_or_carry(now, interruption),
+            ) => self.clear_or_carry(interruption),
         }
     }
 

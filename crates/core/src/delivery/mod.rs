@@ -16,6 +16,7 @@ mod explain;
 mod interruption;
 mod nudges;
 mod outgoing;
+mod queries;
 mod reminders;
 mod routes;
 mod rules;
@@ -27,19 +28,18 @@ pub use conditions::JOURNAL_RETRY_INTERVAL;
 pub use conditions::proof::proven_by;
 pub use config::{DeliveryConfig, PausedBy, Reach};
 pub use nudges::{NudgeOutcome, NudgeRequest, RequestToken, TOO_LATE};
+pub use queries::TurnInFlight;
 pub use routes::loop_prompt::LoopWait;
 
-use crate::activity::{Activity, Judgement};
-use crate::driver::{Action, Input, JournalOperation, KeyboardUser};
-use crate::harness::{BoxState, Paste, Report, Turn};
+use crate::activity::Activity;
+use crate::driver::{Action, Input};
 use crate::id::MessageId;
 use crate::mail::MessageState;
 use crate::moment::Moment;
 use crate::promotion;
 use crate::turn::{self, InputMode};
 use conditions::Conditions;
-use conditions::question::{OpenDialog, ShownQuestion};
-use config::Pause;
+use conditions::question::OpenDialog;
 use interruption::Interruption;
 use nudges::Nudges;
 use outgoing::{Answer, Lane, OutgoingTurn, TurnKind};
@@ -60,15 +60,6 @@ pub enum Decision {
     },
     /// Nothing is due before this time on the monotonic clock, unless something happens.
     Wait { until: Option<Duration> },
-}
-
-/// A turn of messages or a reminder on its way through the terminal.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TurnInFlight {
-    pub ids: Vec<MessageId>,
-    pub is_reminder: bool,
-    /// How often Enter was pressed; `None` before the text is written.
-    pub enters: Option<u8>,
 }
 
 /// Decides which route carries which messages, and when.
@@ -180,6 +171,7 @@ impl Delivery {
 
     /// Begin what is due now. `pending` must have been read after the last offer was recorded.
     pub fn act(&mut self, now: Moment, pending: &[MessageState]) -> Vec<Action> {
+        self.at.now = now;
         let Decision::Offer { ids, interrupt } = self.next(now, pending) else {
             return Vec::new();
         };
@@ -193,12 +185,12 @@ impl Delivery {
             Lane::Raw => TurnKind::Answer(self.answer(first)),
             Lane::Interrupt | Lane::Normal | Lane::Idle => TurnKind::Messages,
         };
-        let turn = self.turn(now, messages, kind, lane);
+        let turn = self.turn(messages, kind, lane);
         if interrupt {
-            return self.interrupt(now, Interruption::new(turn));
+            return self.interrupt(Interruption::new(turn));
         }
         if lane == Lane::Interrupt && self.at.input_box.must_clear() {
-            return self.clear(now, Interruption::new(turn));
+            return self.clear(Interruption::new(turn));
         }
         self.carry(turn)
     }
@@ -214,19 +206,13 @@ impl Delivery {
         }
     }
 
-    fn turn(
-        &mut self,
-        now: Moment,
-        messages: Vec<MessageState>,
-        kind: TurnKind,
-        lane: Lane,
-    ) -> OutgoingTurn {
+    fn turn(&mut self, messages: Vec<MessageState>, kind: TurnKind, lane: Lane) -> OutgoingTurn {
         OutgoingTurn {
             number: self.at.next_number(),
             messages,
             kind,
             lane,
-            since: now,
+            since: self.at.now,
             notes: String::new(),
             proof: None,
         }
@@ -251,6 +237,7 @@ impl Delivery {
     /// Give due mail to the hook that was called just now, if it can pass mail on. Otherwise answer
     /// it without mail. `pending` must have been read after the last offer was recorded.
     pub fn answer_hook(&mut self, now: Moment, pending: &[MessageState]) -> Vec<Action> {
+        self.at.now = now;
         let lane = Lane::Normal;
         let messages = match self.hook.rule(&self.at, lane) {
             None => self.due_by_hook(now, pending),
@@ -259,7 +246,7 @@ impl Delivery {
         if messages.is_empty() {
             return self.hook.decline().into_iter().collect();
         }
-        let turn = self.turn(now, messages, TurnKind::Messages, lane);
+        let turn = self.turn(messages, TurnKind::Messages, lane);
         self.hook.carry(&mut self.at, turn)
     }
 
@@ -280,117 +267,60 @@ impl Delivery {
         due.map(|(_, mail)| mail.clone()).collect()
     }
 
-    /// Handle an input, and return the actions that follow.
+    /// Handle an input, and return the actions that follow. Each part handles the inputs that concern
+    /// it.
     pub fn on(&mut self, now: Moment, input: &Input) -> Vec<Action> {
         let mut actions = self.tick_all(now);
-        actions.extend(self.note(now, input));
-        actions.extend(self.hook.on(now, &mut self.at, input));
-        actions.extend(self.http.on(now, &mut self.at, input));
-        actions.extend(self.at_terminal(|terminal, at| terminal.on(now, at, input)));
-        actions.extend(self.proceed(now));
+        let is_writing = self.terminal.is_writing();
+        self.at.note(input, is_writing, self.terminal.answer());
+        actions.extend(match input {
+            Input::HookCalled { report, .. } => self.hear(report),
+            Input::TranscriptsRead { shown, .. } => self.transcript_read(shown),
+            Input::NudgeRequested(request) => self.nudge_requested(request),
+            Input::Exited(_) => self.nudges.refuse_all(),
+            _ => self.on_interruption(input),
+        });
+        actions.extend(self.hook.on(&mut self.at, input));
+        actions.extend(self.http.on(&mut self.at, input));
+        actions.extend(self.at_terminal(|terminal, at| terminal.on(at, input)));
+        actions.extend(self.proceed());
         actions
     }
 
     /// Do what is due at [`Self::next_wakeup`].
     pub fn tick(&mut self, now: Moment) -> Vec<Action> {
         let mut actions = self.tick_all(now);
-        actions.extend(self.proceed(now));
+        actions.extend(self.proceed());
         actions
     }
 
     fn tick_all(&mut self, now: Moment) -> Vec<Action> {
         self.at.tick(now);
-        let mut actions = self.http.proceed(now, &mut self.at);
-        actions.extend(self.hook.proceed(now, &mut self.at));
+        let mut actions = self.http.proceed(&mut self.at);
+        actions.extend(self.hook.proceed(&mut self.at));
         actions.extend(self.nudges.tick(now));
         actions
     }
 
-    /// Note what an input says about the program, whatever its route.
-    fn note(&mut self, now: Moment, input: &Input) -> Vec<Action> {
-        let at = &mut self.at;
-        match input {
-            Input::OutputSeen => {
-                if self.terminal.is_writing() {
-                    at.agent.judge.typed(now);
-                }
-                at.agent.judge.output(now);
-            }
-            Input::Exited(how) => {
-                at.agent.judge.exited(now, how);
-                return self.nudges.refuse_all();
-            }
-            Input::DialogChanged(what) => {
-                let shown = what.as_deref().map(ShownQuestion::of);
-                at.agent.note_question(now, shown, self.terminal.answer());
-            }
-            Input::ScreenChanged(sighting) => {
-                at.look(now, sighting.clone(), self.terminal.answer());
-            }
-            Input::Looked { by, sighting } => {
-                at.look(now, sighting.clone(), self.terminal.answer());
-                if *by == KeyboardUser::Turn {
-                    return self.interrupt_looked(now);
-                }
-            }
-            Input::KeysDropped => {
-                if let Some(interruption) = &mut self.interruption {
-                    interruption.drop_key();
-                }
-            }
-            Input::TerminalFailed { by, .. } if *by == KeyboardUser::Turn => {
-                self.interruption.take_if(|i| i.is_checking());
-            }
-            Input::KeysTyped { is_draft } => {
-                at.agent.judge.typed(now);
-                match is_draft {
-                    true => at.input_box.note_keys(now, at.agent.is_asking()),
-                    false => at.input_box.end_draft(),
-                }
-            }
-            Input::InputChecked { is_unread } => at.input_box.set_unread(now, *is_unread),
-            Input::PasteMode(is_requested) => {
-                let is_used = at.config.harness.submit.paste.applies(*is_requested);
-                at.input_box.mode = match is_used {
-                    true => InputMode::Pasted,
-                    false => InputMode::Typed,
-                };
-            }
-            Input::HookCalled { report, .. } => return self.hear(now, report),
-            Input::TranscriptsRead { shown, .. } => return self.transcript_read(now, shown),
-            Input::Paused(by) => {
-                if at.pauses.iter().all(|pause| pause.by != *by) {
-                    let (by, since) = (*by, now);
-                    at.pauses.push(Pause { by, since });
-                }
-            }
-            Input::Unpaused(by) => at.pauses.retain(|pause| pause.by != *by),
-            Input::LoopChanged(wait) => at.loop_prompt.set_wait(now, wait.clone()),
-            Input::NudgeRequested(request) => return self.nudge_requested(now, request),
-            _ => {}
-        }
-        Vec::new()
-    }
-
     /// Continue everything that is on its way as far as possible now.
-    fn proceed(&mut self, now: Moment) -> Vec<Action> {
+    fn proceed(&mut self) -> Vec<Action> {
         let agent = &mut self.at.agent;
         agent.ignores_interrupts &= agent.activity() == Activity::Working;
-        let mut actions = self.continue_interruption(now);
+        let mut actions = self.continue_interruption();
         if self.interruption.is_none() {
             loop {
-                let more = self.at_terminal(|terminal, at| terminal.proceed(now, at));
+                let more = self.at_terminal(|terminal, at| terminal.proceed(at));
                 if more.is_empty() {
                     break;
                 }
                 actions.extend(more);
             }
-            actions.extend(self.begin_line(now));
+            actions.extend(self.begin_line());
             if self.terminal.is_free() {
                 actions.extend(self.http.resume(&self.at));
             }
         }
-        actions.extend(self.at.give_up_transcript(now));
+        actions.extend(self.at.give_up_transcript());
         actions
     }
 
@@ -424,160 +354,5 @@ impl Delivery {
         .into_iter()
         .flatten()
         .min()
-    }
-}
-
-/// What others may know of a delivery.
-impl Delivery {
-    /// Return the activity of the agent. An open question counts for more than silence or output.
-    pub fn activity(&self) -> Judgement {
-        self.at.agent.judgement()
-    }
-
-    /// Return the state of the agent's turn according to its hooks.
-    pub fn doing(&self) -> Option<Turn> {
-        self.at.agent.doing()
-    }
-
-    /// Whether the program cannot be written to yet.
-    pub fn is_starting(&self) -> bool {
-        self.at.agent.judge.is_starting()
-    }
-
-    /// Return the evidence that the program can be written to.
-    pub fn ready_evidence(&self) -> String {
-        self.at.agent.judge.pace().evidence.clone()
-    }
-
-    /// Return the open question.
-    pub fn open_question(&self) -> Option<&str> {
-        let open = self.at.agent.questions.open.as_ref();
-        open.map(|dialog| dialog.what.as_str())
-    }
-
-    /// Return whether a report belongs to the agent's own conversation.
-    pub fn is_own(&self, report: &Report) -> bool {
-        self.at.agent.heard.is_own(report)
-    }
-
-    /// Whether the harness can read the screen of this program.
-    pub fn reads_screen(&self) -> bool {
-        self.at.reads_screen()
-    }
-
-    /// Return how the program takes text now.
-    pub fn input(&self) -> InputMode {
-        self.at.input_box.mode
-    }
-
-    pub fn paste(&self) -> Paste {
-        self.at.config.harness.submit.paste
-    }
-
-    /// Return how long the program has left its input unread, if it has.
-    pub fn unread_for(&self, now: Moment) -> Option<Duration> {
-        self.at.unread_for(now)
-    }
-
-    /// Whether the screen shows that a person's keys did not reach the input box: the box is empty,
-    /// or the keys went to a dialog and the box holds only our text.
-    pub fn keys_missed_box(&self) -> bool {
-        let input_box = &self.at.input_box;
-        match (input_box.state(), self.terminal.awaiting_text()) {
-            (BoxState::Empty, _) => true,
-            (BoxState::Holds(_), Some(text)) => {
-                input_box.is_typed_to_question() && input_box.holds_only(text)
-            }
-            (BoxState::Holds(_), None) | (BoxState::Unrecognised(_) | BoxState::Undescribed, _) => {
-                false
-            }
-        }
-    }
-
-    /// Whether delivery is paused.
-    pub fn is_paused(&self) -> bool {
-        !self.at.pauses.is_empty()
-    }
-
-    /// Whether a turn is partly written, or about to be, so that a person's keys must wait.
-    pub fn is_writing(&self) -> bool {
-        self.terminal.is_writing()
-    }
-
-    /// Whether a turn waits for the keyboard, or for the journal.
-    pub fn is_offering(&self) -> bool {
-        self.terminal.is_offering()
-    }
-
-    /// Return the messages or the reminder on its way through the terminal, if any.
-    pub fn turn_in_flight(&self) -> Option<TurnInFlight> {
-        let interrupting = self.interruption.as_ref().map(|i| &i.turn);
-        let turn = interrupting.or_else(|| self.terminal.turn())?;
-        let is_reminder = match turn.kind {
-            TurnKind::Messages | TurnKind::Answer(_) => false,
-            TurnKind::Reminder => true,
-            TurnKind::Line(_) => return None,
-        };
-        Some(TurnInFlight {
-            ids: turn.ids(),
-            is_reminder,
-            enters: self.terminal.enters(),
-        })
-    }
-
-    /// Whether no turn is in flight that keys or output could affect.
-    pub fn is_at_rest(&self) -> bool {
-        let is_idle = self.terminal.is_free() && !self.terminal.is_awaiting_enter();
-        is_idle && self.interruption.is_none() && self.at.backoff.is_none()
-    }
-
-    /// Return the monotonic time from which output must be reported at once. Of earlier output, only
-    /// the last needs a report, before the next event or decision.
-    pub fn output_matters_from(&self) -> Option<Duration> {
-        match self.is_at_rest() {
-            true => self.at.agent.judge.heeds_output_from(),
-            false => Some(Duration::ZERO),
-        }
-    }
-
-    /// Return whether the next decision needs all input to be read: unread keys may still take
-    /// effect.
-    pub fn awaits_reading(&self) -> bool {
-        self.interruption.is_none() && self.terminal.awaits_reading(&self.at)
-    }
-
-    fn is_in_terminal(&self, id: MessageId) -> bool {
-        let interrupting = self.interruption.as_ref();
-        self.terminal.has(id) || interrupting.is_some_and(|i| i.turn.has(id))
-    }
-
-    /// Whether a message is on its way to a hook or to the agent's API.
-    pub fn is_offered_directly(&self, id: MessageId) -> bool {
-        self.hook.has(id) || self.http.has(id)
-    }
-
-    /// Whether any message is on its way to a hook or to the agent's API.
-    pub fn has_direct_offers(&self) -> bool {
-        self.hook.is_offering() || self.http.turn().is_some()
-    }
-
-    /// Return why the API is not used now, and for how long, in words.
-    pub fn http_failure_text(&self, now: Moment) -> Option<String> {
-        self.http.failure_text(now, &self.at)
-    }
-
-    /// Return whether a message awaits a proof by the transcript.
-    pub fn needs_transcript(&self) -> bool {
-        self.at.needs_transcript()
-    }
-
-    /// Return why an offered message cannot be proven to be accepted, if there is a reason.
-    pub fn lacks_proof(&self, mail: &MessageState) -> Option<String> {
-        self.at.lacks_proof(mail)
-    }
-
-    /// Return the action that commits an operation.
-    pub(crate) fn commit(&mut self, operation: JournalOperation) -> Action {
-        self.at.commit(operation)
     }
 }

@@ -109,7 +109,8 @@ impl Nudges {
 
 impl Delivery {
     /// Take a request for a nudge, or refuse it.
-    pub(super) fn nudge_requested(&mut self, now: Moment, request: &NudgeRequest) -> Vec<Action> {
+    pub(super) fn nudge_requested(&mut self, request: &NudgeRequest) -> Vec<Action> {
+        let now = self.at.now;
         let mut line = Line {
             text: text::one_line(&request.text, MAX_LINE_CHARS),
             token: Some(request.token),
@@ -132,13 +133,13 @@ impl Delivery {
     }
 
     /// Begin to type the next line that is not refused, unless something else is on its way.
-    pub(super) fn begin_line(&mut self, now: Moment) -> Vec<Action> {
+    pub(super) fn begin_line(&mut self) -> Vec<Action> {
         let mut actions = Vec::new();
         while self.terminal.is_free()
             && self.interruption.is_none()
             && let Some(line) = self.nudges.0.pop_front()
         {
-            let turn = self.turn(now, Vec::new(), TurnKind::Line(line), Lane::Normal);
+            let turn = self.turn(Vec::new(), TurnKind::Line(line), Lane::Normal);
             actions.extend(self.carry_by_terminal(turn));
         }
         actions

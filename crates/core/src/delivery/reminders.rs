@@ -53,6 +53,7 @@ impl Delivery {
     /// Begin to remind the agent of expected replies, if it has just become idle. Call this when
     /// nothing else is due. `pending_replies` must have been read after the last report.
     pub fn remind(&mut self, now: Moment, pending_replies: &[MessageState]) -> Vec<Action> {
+        self.at.now = now;
         let judged = self.activity();
         let reminders = &mut self.at.reminders;
         let is_done = reminders.reminded_in == Some(judged.since.mono);
@@ -70,7 +71,7 @@ impl Delivery {
         if messages.is_empty() {
             return Vec::new();
         }
-        let turn = self.turn(now, messages, TurnKind::Reminder, Lane::Idle);
+        let turn = self.turn(messages, TurnKind::Reminder, Lane::Idle);
         self.carry_by_terminal(turn)
     }
 }

@@ -14,13 +14,13 @@ use super::outgoing::Lane;
 use super::reminders::Reminders;
 use super::routes::loop_prompt::LoopPrompt;
 use super::rules::Rule;
-use crate::driver::{Action, CommitId, JournalOperation, TurnMessage};
+use crate::driver::{Action, CommitId, Input, JournalOperation, TurnMessage};
 use crate::harness::{BoxState, Route, Sighting};
 use crate::id::MessageId;
 use crate::mail::MessageState;
 use crate::moment::Moment;
 use crate::offer::OfferReport;
-use crate::turn::{self, TextPlacement};
+use crate::turn::{self, InputMode, TextPlacement};
 use agent::AgentState;
 use input_box::InputBox;
 use proof::Proofs;
@@ -40,6 +40,8 @@ pub(crate) struct Backoff {
 
 #[derive(Debug, Clone)]
 pub(crate) struct Conditions {
+    /// The time of the input or tick that is being handled.
+    pub(crate) now: Moment,
     pub(crate) config: DeliveryConfig,
     pub(crate) agent: AgentState,
     pub(crate) input_box: InputBox,
@@ -56,6 +58,7 @@ pub(crate) struct Conditions {
 impl Conditions {
     pub(crate) fn new(config: DeliveryConfig, now: Moment) -> Self {
         Self {
+            now,
             agent: AgentState::new(config.harness.clone(), now),
             input_box: InputBox::new(config.harness.clone()),
             pauses: Vec::new(),
@@ -83,7 +86,9 @@ impl Conditions {
         .min()
     }
 
+    /// Note that it is `now`.
     pub(crate) fn tick(&mut self, now: Moment) {
+        self.now = now;
         self.agent.judge.tick(now);
         self.input_box.tick(now);
         let box_since = self.input_box.recognised_since();
@@ -92,9 +97,54 @@ impl Conditions {
         self.backoff.take_if(|backoff| backoff.until <= now.mono);
     }
 
-    /// Update the agent and the input box from a look at the screen. `answer` is the answer that is
+    /// Note what an input says about the program, whatever the route. `answer` is the answer that is
     /// being typed.
-    pub(crate) fn look(&mut self, now: Moment, mut sighting: Sighting, answer: Option<&str>) {
+    pub(crate) fn note(&mut self, input: &Input, is_writing: bool, answer: Option<&str>) {
+        let (now, judge) = (self.now, &mut self.agent.judge);
+        match input {
+            Input::OutputSeen => {
+                if is_writing {
+                    judge.typed(now);
+                }
+                judge.output(now);
+            }
+            Input::Exited(how) => judge.exited(now, how),
+            Input::DialogChanged(what) => {
+                let shown = what.as_deref().map(ShownQuestion::of);
+                self.agent.note_question(now, shown, answer);
+            }
+            Input::ScreenChanged(sighting) | Input::Looked { sighting, .. } => {
+                self.look(sighting.clone(), answer);
+            }
+            Input::KeysTyped { is_draft } => {
+                judge.typed(now);
+                let is_asked = self.agent.is_asking();
+                match is_draft {
+                    true => self.input_box.note_keys(now, is_asked),
+                    false => self.input_box.end_draft(),
+                }
+            }
+            Input::InputChecked { is_unread } => self.input_box.set_unread(now, *is_unread),
+            Input::PasteMode(is_requested) => {
+                let is_used = self.config.harness.submit.paste.applies(*is_requested);
+                self.input_box.mode = match is_used {
+                    true => InputMode::Pasted,
+                    false => InputMode::Typed,
+                };
+            }
+            Input::Paused(by) if self.pauses.iter().all(|pause| pause.by != *by) => {
+                let (by, since) = (*by, now);
+                self.pauses.push(Pause { by, since });
+            }
+            Input::Unpaused(by) => self.pauses.retain(|pause| pause.by != *by),
+            Input::LoopChanged(wait) => self.loop_prompt.set_wait(now, wait.clone()),
+            _ => {}
+        }
+    }
+
+    /// Update the agent and the input box from a look at the screen.
+    fn look(&mut self, mut sighting: Sighting, answer: Option<&str>) {
+        let now = self.now;
         self.agent.look(now, &sighting);
         let question = sighting.question.take();
         let shown = sighting.dialog.take().map(|what| ShownQuestion {
@@ -137,7 +187,7 @@ impl Conditions {
     }
 
     /// Return the size of a message in a turn.
-    pub(crate) fn size(&self, mail: &MessageState, mode: turn::InputMode) -> usize {
+    pub(crate) fn size(&self, mail: &MessageState, mode: InputMode) -> usize {
         turn::size(mail, self.placement(mail), mode, self.config.path_bytes)
     }
 
@@ -179,10 +229,10 @@ impl Conditions {
     }
 
     /// Offer nothing for a while, because the journal could not record an offer.
-    pub(crate) fn back_off(&mut self, now: Moment, why: &str) {
+    pub(crate) fn back_off(&mut self, why: &str) {
         self.backoff = Some(Backoff {
-            since: now,
-            until: now.mono + JOURNAL_RETRY_INTERVAL,
+            since: self.now,
+            until: self.now.mono + JOURNAL_RETRY_INTERVAL,
             why: why.to_owned(),
         });
     }
@@ -206,7 +256,6 @@ impl Conditions {
     /// A proof is awaited only if the agent can give one.
     pub(crate) fn offered(
         &mut self,
-        now: Moment,
         ids: Vec<MessageId>,
         route: Route,
         evidence: String,
@@ -215,7 +264,8 @@ impl Conditions {
         let proof_awaited = is_provable && self.awaits_proof();
         if is_provable {
             let has_hooks = self.config.has_hooks;
-            self.proof.transcript.record_offer(now, &ids, has_hooks);
+            let transcript = &mut self.proof.transcript;
+            transcript.record_offer(self.now, &ids, has_hooks);
         }
         let report = OfferReport::Offered {
             route: route.as_str().to_owned(),

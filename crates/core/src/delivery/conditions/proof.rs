@@ -279,24 +279,24 @@ impl Conditions {
     }
 
     /// Await the proof of these messages again, unless they were proven meanwhile.
-    pub(crate) fn await_again(&mut self, now: Moment, mut ids: Vec<MessageId>) -> Option<Action> {
+    pub(crate) fn await_again(&mut self, mut ids: Vec<MessageId>) -> Option<Action> {
         ids.retain(|id| self.proof.typed.has(*id));
         let evidence = HOOK_REPORTED_LATE.to_owned();
-        (!ids.is_empty()).then(|| self.offered(now, ids, Route::Terminal, evidence, true))
+        (!ids.is_empty()).then(|| self.offered(ids, Route::Terminal, evidence, true))
     }
 
     /// Stop awaiting proofs if no hook has named a transcript in time.
-    pub(crate) fn give_up_transcript(&mut self, now: Moment) -> Option<Action> {
+    pub(crate) fn give_up_transcript(&mut self) -> Option<Action> {
         let TranscriptNaming::Expected { ids, until } = &self.proof.transcript else {
             return None;
         };
-        if *until > now.mono {
+        if *until > self.now.mono {
             return None;
         }
         let ids = ids.clone();
         self.proof.transcript = TranscriptNaming::Missing { ids: ids.clone() };
         let evidence = NO_TRANSCRIPT.to_owned();
-        Some(self.offered(now, ids, Route::Terminal, evidence, false))
+        Some(self.offered(ids, Route::Terminal, evidence, false))
     }
 
     /// Return why an offered message cannot be proven to be accepted, if there is a reason.

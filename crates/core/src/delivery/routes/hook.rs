@@ -122,13 +122,7 @@ impl HookRoute {
     }
 
     /// Give the messages of a recorded offer to the hook, unless it was answered or a rule holds them.
-    fn recorded(
-        &mut self,
-        now: Moment,
-        at: &mut Conditions,
-        number: u64,
-        ids: &[MessageId],
-    ) -> Vec<Action> {
+    fn recorded(&mut self, at: &mut Conditions, number: u64, ids: &[MessageId]) -> Vec<Action> {
         let is_recording = |offer: &&mut Offer| !matches!(offer.state, State::Given { .. });
         let mut offers = self.offers.iter_mut().filter(is_recording);
         let Some(offer) = offers.find(|offer| offer.turn.number == number) else {
@@ -141,7 +135,7 @@ impl HookRoute {
             State::Late | State::Given { .. } => (None, Some(TOO_LATE)),
         };
         if let (Some(call), None, false) = (caller, held, ids.is_empty()) {
-            let until = now.mono + ANSWERED_WITHIN;
+            let until = at.now.mono + ANSWERED_WITHIN;
             offer.state = State::Given { until };
             let messages = at.turn_messages(&offer.turn.messages);
             let offer = number;
@@ -155,12 +149,12 @@ impl HookRoute {
     }
 
     /// The hook has passed its mail on. Only the transcript can prove that the model was given it.
-    fn passed_on(&mut self, now: Moment, at: &mut Conditions, number: u64) -> Option<Action> {
+    fn passed_on(&mut self, at: &mut Conditions, number: u64) -> Option<Action> {
         let Offer { turn, .. } = self.take(number)?;
         at.proof.hook.add_all(&turn.messages);
         let is_provable = at.config.harness.proof.contains(&Proof::Transcript);
         let (route, evidence) = (harness::Route::Hook, PASSED_ON.to_owned());
-        Some(at.offered(now, turn.ids(), route, evidence, is_provable))
+        Some(at.offered(turn.ids(), route, evidence, is_provable))
     }
 }
 
@@ -186,7 +180,7 @@ impl Route for HookRoute {
         skip.into_iter().chain([commit]).collect()
     }
 
-    fn on(&mut self, now: Moment, at: &mut Conditions, input: &Input) -> Vec<Action> {
+    fn on(&mut self, at: &mut Conditions, input: &Input) -> Vec<Action> {
         let action = match input {
             Input::HookCalled {
                 call,
@@ -195,13 +189,13 @@ impl Route for HookRoute {
             } => self.called(at, *call, report),
             Input::HookCalled { call, .. } => Some(answer(*call, None)),
             Input::Committed { commit, ids, .. } => {
-                return self.recorded(now, at, commit.0, ids);
+                return self.recorded(at, commit.0, ids);
             }
             // Nothing is recorded.
             Input::NotCommitted { commit, .. } => {
-                return self.recorded(now, at, commit.0, &[]);
+                return self.recorded(at, commit.0, &[]);
             }
-            Input::HookPassedOn(number) => self.passed_on(now, at, *number),
+            Input::HookPassedOn(number) => self.passed_on(at, *number),
             Input::HookGone(number) => {
                 let offer = self.take(*number);
                 offer.map(|offer| at.uncertain(offer.turn.ids(), GONE))
@@ -217,8 +211,9 @@ impl Route for HookRoute {
 
     /// Answer the hooks whose commits take too long without mail, and give up the hooks that did not
     /// report in time.
-    fn proceed(&mut self, now: Moment, at: &mut Conditions) -> Vec<Action> {
-        let is_late = |offer: &mut Offer| offer.next_wakeup().is_some_and(|at| at <= now.mono);
+    fn proceed(&mut self, at: &mut Conditions) -> Vec<Action> {
+        let now = at.now.mono;
+        let is_late = |offer: &mut Offer| offer.next_wakeup().is_some_and(|at| at <= now);
         let late: Vec<_> = self.offers.extract_if(.., is_late).collect();
         let mut actions = Vec::new();
         for Offer { turn, state } in late {

@@ -158,14 +158,14 @@ impl HttpRoute {
     }
 
     /// Note what an input says about the API that is not the result of a call.
-    fn note(&mut self, now: Moment, at: &Conditions, input: &Input) {
+    fn note(&mut self, at: &Conditions, input: &Input) {
         match input {
             Input::HookCalled { .. } => self.set_conversation(at.agent.heard.session()),
             // The agent was not interrupted.
-            Input::ApiRefused { why, .. } => self.fail(now, why),
+            Input::ApiRefused { why, .. } => self.fail(at.now, why),
             // It is asked again after [`API_COOLDOWN`].
             Input::ApiNotContinued { why } => {
-                self.fail(now, why);
+                self.fail(at.now, why);
                 self.is_mid_turn = true;
             }
             _ => {}
@@ -180,7 +180,7 @@ impl HttpRoute {
     }
 
     /// Send the messages of a recorded offer to the API, unless a rule holds them now.
-    fn send(&mut self, now: Moment, at: &mut Conditions, call: Call) -> Action {
+    fn send(&mut self, at: &mut Conditions, call: Call) -> Action {
         let Call { turn, conversation } = call;
         if let Some(rule) = self.rule(at, turn.lane) {
             return unsent(at, &turn, rule.name());
@@ -190,7 +190,7 @@ impl HttpRoute {
         let messages = at.turn_messages(&turn.messages);
         self.state = State::Sent(Sent {
             turn,
-            until: now.mono + ANSWERED_WITHIN,
+            until: at.now.mono + ANSWERED_WITHIN,
             is_mid_turn: at.agent.activity() == Activity::Working,
         });
         Action::PutMail {
@@ -202,12 +202,12 @@ impl HttpRoute {
 
     /// Record that the API has the messages. An idle agent begins a turn with the messages, which
     /// also covers all earlier ones.
-    fn accepted(&mut self, now: Moment, at: &mut Conditions, sent: &Sent) -> Action {
+    fn accepted(&mut self, at: &mut Conditions, sent: &Sent) -> Action {
         self.is_mid_turn = sent.is_mid_turn;
         let since = Some(sent.turn.since.mono);
-        at.agent.given(now, since);
+        at.agent.given(at.now, since);
         let (route, evidence) = (harness::Route::Http, TAKEN.to_owned());
-        at.offered(now, sent.turn.ids(), route, evidence, true)
+        at.offered(sent.turn.ids(), route, evidence, true)
     }
 }
 
@@ -234,7 +234,7 @@ impl Route for HttpRoute {
         }]
     }
 
-    fn on(&mut self, now: Moment, at: &mut Conditions, input: &Input) -> Vec<Action> {
+    fn on(&mut self, at: &mut Conditions, input: &Input) -> Vec<Action> {
         let action = match (std::mem::take(&mut self.state), input) {
             (State::Checking(call), Input::ApiConfirmed(n)) if call.turn.number == *n => {
                 let commit = call.turn.commit();
@@ -246,37 +246,37 @@ impl Route for HttpRoute {
                 if call.turn.commit() == *commit =>
             {
                 call.turn.retain(ids);
-                (!ids.is_empty()).then(|| self.send(now, at, call))
+                (!ids.is_empty()).then(|| self.send(at, call))
             }
             (State::Recording(call), Input::NotCommitted { commit, why, .. })
                 if call.turn.commit() == *commit =>
             {
-                at.back_off(now, why);
+                at.back_off(why);
                 None
             }
             (State::Sent(sent), Input::ApiAccepted(n)) if sent.turn.number == *n => {
-                Some(self.accepted(now, at, &sent))
+                Some(self.accepted(at, &sent))
             }
             (State::Sent(sent), Input::ApiSilent(n)) if sent.turn.number == *n => {
-                self.fail(now, NO_ANSWER);
+                self.fail(at.now, NO_ANSWER);
                 Some(at.uncertain(sent.turn.ids(), SILENT))
             }
             (State::Checking(call), Input::ApiRefused { offer, why, .. })
                 if call.turn.number == *offer =>
             {
-                self.fail(now, why);
+                self.fail(at.now, why);
                 None
             }
             (State::Sent(Sent { turn, .. }), Input::ApiRefused { offer, why, .. })
                 if turn.number == *offer =>
             {
-                self.fail(now, why);
+                self.fail(at.now, why);
                 at.proof.http.forget(&turn.ids());
                 Some(unsent(at, &turn, &format!("its own HTTP API: {why}")))
             }
             (state, input) => {
                 self.state = state;
-                self.note(now, at, input);
+                self.note(at, input);
                 None
             }
         };
@@ -284,11 +284,11 @@ impl Route for HttpRoute {
     }
 
     /// Give up a call that is not answered in time.
-    fn proceed(&mut self, now: Moment, at: &mut Conditions) -> Vec<Action> {
-        self.failure.take_if(|failure| failure.until <= now.mono);
+    fn proceed(&mut self, at: &mut Conditions) -> Vec<Action> {
+        self.failure.take_if(|failure| failure.until <= at.now.mono);
         match std::mem::take(&mut self.state) {
-            State::Sent(sent) if sent.until <= now.mono => {
-                self.fail(now, NO_ANSWER);
+            State::Sent(sent) if sent.until <= at.now.mono => {
+                self.fail(at.now, NO_ANSWER);
                 vec![at.uncertain(sent.turn.ids(), LATE)]
             }
             state => {

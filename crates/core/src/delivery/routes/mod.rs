@@ -32,10 +32,10 @@ pub(crate) trait Route {
     fn carry(&mut self, at: &mut Conditions, turn: OutgoingTurn) -> Vec<Action>;
 
     /// Handle an input. The route handles the results of its actions and ignores the rest.
-    fn on(&mut self, now: Moment, at: &mut Conditions, input: &Input) -> Vec<Action>;
+    fn on(&mut self, at: &mut Conditions, input: &Input) -> Vec<Action>;
 
     /// Do what is due, and continue after a change of the conditions.
-    fn proceed(&mut self, now: Moment, at: &mut Conditions) -> Vec<Action>;
+    fn proceed(&mut self, at: &mut Conditions) -> Vec<Action>;
 
     /// Return when [`Self::proceed`] has an effect without another input.
     fn next_wakeup(&self, at: &Conditions) -> Option<Duration>;

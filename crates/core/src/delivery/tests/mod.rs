@@ -15,8 +15,8 @@ pub(super) use properties::every_wait_has_a_reason;
 
 use super::*;
 use crate::activity::tests::ms;
-use crate::driver::{CommitId, HookCall, TurnContent, TurnMessage};
-use crate::harness::{Sighting, transcript};
+use crate::driver::{CommitId, HookCall, JournalOperation, KeyboardUser, TurnContent, TurnMessage};
+use crate::harness::{Report, Sighting, transcript};
 use crate::id::MessageId;
 use crate::mail::tests::{message, with_steps};
 use crate::offer::OfferReport;

@@ -10,7 +10,6 @@ use crate::delivery::conditions::question::OpenDialog;
 use crate::delivery::outgoing::{Answer, Lane, OutgoingTurn};
 use crate::driver::Action;
 use crate::harness::Route;
-use crate::moment::Moment;
 use std::time::Duration;
 
 /// Maximum number of times that the keys of an answer are typed. Claude Code ignores keys in the
@@ -72,7 +71,6 @@ impl TerminalRoute {
     /// dialogs, press Enter unless the question or the screen has changed.
     pub(super) fn answer_typed(
         &mut self,
-        now: Moment,
         at: &mut Conditions,
         written: WrittenTurn,
         has_read: bool,
@@ -83,63 +81,56 @@ impl TerminalRoute {
         if !at.agent.knows_dialogs() {
             let open = at.agent.questions.open.as_ref().map(OpenDialog::question);
             return match open == answer.question && !answer.has_moved_on(at) {
-                true => self.press_enter(now, at, written),
-                false => self.finish(now, at, written, CHANGED),
+                true => self.press_enter(at, written),
+                false => self.finish(at, written, CHANGED),
             };
         }
-        if let Some(unread) = at.unread_for(now) {
+        if let Some(unread) = at.unread_for(at.now) {
             if unread >= ANSWER_READ_WITHIN {
-                return self.answer_unread(now, at, &written);
+                return self.answer_unread(at, &written);
             }
-            return self.look_at_answer_later(now, at, written);
+            return self.look_at_answer_later(at, written);
         }
         if written.turn.is_outdated(at) {
-            return self.applied(now, at, written);
+            return self.applied(at, written);
         }
         if has_read {
-            return self.look_at_answer_later(now, at, written);
+            return self.look_at_answer_later(at, written);
         }
         match answer.is_shown(at.input_box.at_cursor()) {
-            true => self.press_enter(now, at, written),
-            false => self.await_effect(now, at, written),
+            true => self.press_enter(at, written),
+            false => self.await_effect(at, written),
         }
     }
 
-    fn look_at_answer_later(
-        &mut self,
-        now: Moment,
-        at: &Conditions,
-        written: WrittenTurn,
-    ) -> Vec<Action> {
-        let enter_at = now.mono + at.enter_after().max(REDRAW_TIME);
+    fn look_at_answer_later(&mut self, at: &Conditions, written: WrittenTurn) -> Vec<Action> {
+        let enter_at = at.now.mono + at.enter_after().max(REDRAW_TIME);
         self.keep(written, Submission::Delaying { enter_at })
     }
 
     /// Wait for the effect of a fully typed answer: its question closes, changes or stays open.
     pub(super) fn await_effect(
         &mut self,
-        now: Moment,
         at: &mut Conditions,
         written: WrittenTurn,
     ) -> Vec<Action> {
         if !at.agent.knows_dialogs() {
-            return self.finish(now, at, written, "");
+            return self.finish(at, written, "");
         }
-        let until = now.mono + ANSWER_EFFECT_WITHIN;
+        let until = at.now.mono + ANSWER_EFFECT_WITHIN;
         self.keep(written, Submission::Confirming { until })
     }
 
     pub(super) fn await_verdict(
         &mut self,
-        now: Moment,
         at: &mut Conditions,
         written: WrittenTurn,
         until: Duration,
     ) -> Vec<Action> {
         if at.input_box.unread.is_none() && written.turn.is_outdated(at) {
-            return self.applied(now, at, written);
+            return self.applied(at, written);
         }
-        match until <= now.mono {
+        match until <= at.now.mono {
             true => self.check(written, Before::Verdict),
             false => self.keep(written, Submission::Confirming { until }),
         }
@@ -147,16 +138,15 @@ impl TerminalRoute {
 
     pub(super) fn judge_answer(
         &mut self,
-        now: Moment,
         at: &mut Conditions,
         written: WrittenTurn,
         has_read: bool,
     ) -> Vec<Action> {
         if at.input_box.unread.is_some() {
-            return self.answer_unread(now, at, &written);
+            return self.answer_unread(at, &written);
         }
         if written.turn.is_outdated(at) {
-            return self.applied(now, at, written);
+            return self.applied(at, written);
         }
         if has_read {
             return self.check(written, Before::Verdict);
@@ -164,7 +154,7 @@ impl TerminalRoute {
         let answer = written.turn.answer();
         // The program may have accepted the answer and asked again, so do not retype it.
         if answer.is_some_and(|answer| at.input_box.output() != answer.output) {
-            return self.end_uncertain(now, at, &written, SAME_AGAIN);
+            return self.end_uncertain(at, &written, SAME_AGAIN);
         }
         let attempts = answer.map_or(0, |answer| answer.attempts);
         if attempts < ANSWER_ATTEMPTS && !at.is_paused_for(Lane::Raw) {
@@ -175,25 +165,20 @@ impl TerminalRoute {
 
     /// End an answer that the program has not read. If its question is gone, the keys may still go to
     /// whatever comes next.
-    fn answer_unread(
-        &mut self,
-        now: Moment,
-        at: &mut Conditions,
-        written: &WrittenTurn,
-    ) -> Vec<Action> {
+    fn answer_unread(&mut self, at: &mut Conditions, written: &WrittenTurn) -> Vec<Action> {
         match written.turn.is_outdated(at) {
-            true => self.end_uncertain(now, at, written, GONE_UNREAD),
+            true => self.end_uncertain(at, written, GONE_UNREAD),
             false => self.not_applied(at, written, NOT_READ),
         }
     }
 
-    fn applied(&mut self, now: Moment, at: &mut Conditions, written: WrittenTurn) -> Vec<Action> {
+    fn applied(&mut self, at: &mut Conditions, written: WrittenTurn) -> Vec<Action> {
         let evidence = match at.agent.is_asking() {
             true => "the question changed after the answer was typed",
             false => "the question closed after the answer was typed",
         };
         let ids = written.turn.ids();
-        let mut actions = self.finish(now, at, written, "");
+        let mut actions = self.finish(at, written, "");
         actions.push(at.accepted(ids, Route::Terminal, evidence.to_owned()));
         actions
     }

@@ -20,8 +20,9 @@ const NOT_ENTERED: &str = "; the line was typed, and Enter was not pressed";
 
 impl OutgoingTurn {
     /// Tell the sender of a line that it is refused. Messages stay pending and have no receipt.
-    pub(super) fn refused(mut self, reason: &str) -> Option<Action> {
-        self.line_mut()?.refuse(reason)
+    pub(super) fn refused(mut self, reason: &str) -> Vec<Action> {
+        let refused = self.line_mut().and_then(|line| line.refuse(reason));
+        refused.into_iter().collect()
     }
 
     fn line_mut(&mut self) -> Option<&mut Line> {
@@ -43,103 +44,75 @@ impl WrittenTurn {
 }
 
 impl TerminalRoute {
-    /// Take the keyboard for a line once the box is steady.
-    pub(super) fn settle_line(
-        &mut self,
-        now: Moment,
-        at: &Conditions,
-        turn: OutgoingTurn,
-    ) -> Vec<Action> {
+    /// Take the keyboard for a line once the box is steady. Refuse a line that a rule holds.
+    pub(super) fn settle_line(&mut self, at: &Conditions, turn: OutgoingTurn) -> Vec<Action> {
         match at.terminal_rule(Lane::Normal) {
             None => self.lease_when_steady(at, turn),
-            rule => self.hold_line(now, at, turn, rule),
+            Some(Rule::Settling) if at.now.mono < turn.settled_by() => {
+                self.state = State::Preparing(turn, Preparation::Settling);
+                Vec::new()
+            }
+            Some(_) => turn.refused(&at.line_refusal().unwrap_or_default()),
         }
-    }
-
-    /// Wait until the screen is steady, or refuse a line that a rule holds.
-    fn hold_line(
-        &mut self,
-        now: Moment,
-        at: &Conditions,
-        turn: OutgoingTurn,
-        rule: Option<Rule>,
-    ) -> Vec<Action> {
-        if rule == Some(Rule::Settling) && now.mono < turn.settled_by() {
-            self.state = State::Preparing(turn, Preparation::Settling);
-            return Vec::new();
-        }
-        let reason = at.line_refusal().unwrap_or_default();
-        turn.refused(&reason).into_iter().collect()
     }
 
     /// Have a line written, if no rule holds it and its sender still waits.
     pub(super) fn write_line(
         &mut self,
-        now: Moment,
         at: &mut Conditions,
         mut turn: OutgoingTurn,
     ) -> Vec<Action> {
-        let rule = at.terminal_rule(Lane::Normal);
-        let TurnKind::Line(line) = &mut turn.kind else {
+        if at.terminal_rule(Lane::Normal).is_some() {
+            return self.settle_line(at, turn);
+        }
+        let Some(line) = turn.line_mut() else {
             return Vec::new();
         };
-        if rule.is_some() {
-            return self.hold_line(now, at, turn, rule);
-        }
         if let Some(reason) = line.text_refusal(at) {
-            return turn.refused(reason).into_iter().collect();
+            return turn.refused(reason);
         }
         // The sender may have been told that the keyboard is busy.
-        if line.has_expired(now) || line.token.is_none() {
-            return turn.refused(TOO_LATE).into_iter().collect();
+        if line.has_expired(at.now) || line.token.is_none() {
+            return turn.refused(TOO_LATE);
         }
-        line.reply_by = now.mono + LINE_READ_WITHIN;
+        line.reply_by = at.now.mono + LINE_READ_WITHIN;
         let text = line.text.clone();
         at.input_box.forget_restored();
         self.state = State::Writing(turn);
         vec![Action::TypeLine(text)]
     }
 
+    /// The terminal has all of the line.
+    pub(super) fn line_typed(&mut self, at: &Conditions, turn: OutgoingTurn) -> Vec<Action> {
+        let text = turn.line().map(|line| line.text.clone());
+        self.typed(at, turn, text.unwrap_or_default())
+    }
+
     /// Press Enter after a line if the box holds exactly that line. Wait for a while if it does not.
-    pub(super) fn submit_line(
-        &mut self,
-        now: Moment,
-        at: &Conditions,
-        written: WrittenTurn,
-    ) -> Vec<Action> {
+    pub(super) fn submit_line(&mut self, at: &Conditions, written: WrittenTurn) -> Vec<Action> {
         match at.enter_refusal(&written.text) {
-            None => self.press_enter(now, at, written),
-            Some(_) if now.mono < written.shown_by => {
+            None => self.press_enter(at, written),
+            Some(_) if at.now.mono < written.shown_by => {
                 let enter_at = written.shown_by;
-                self.state = State::Submitting(written, Submission::Delaying { enter_at });
-                Vec::new()
+                self.keep(written, Submission::Delaying { enter_at })
             }
-            Some(reason) => {
-                let refused = written.turn.refused(&(reason + NOT_ENTERED));
-                refused.into_iter().collect()
-            }
+            Some(reason) => written.turn.refused(&(reason + NOT_ENTERED)),
         }
     }
 
-    pub(super) fn finish_line(
-        now: Moment,
-        at: &mut Conditions,
-        mut written: WrittenTurn,
-    ) -> Option<Action> {
+    pub(super) fn finish_line(at: &mut Conditions, mut written: WrittenTurn) -> Option<Action> {
         let what = "a line was written to it";
-        at.agent.judge.given(now, written.entered_at, what);
+        at.agent.judge.given(at.now, written.entered_at, what);
         written.turn.line_mut()?.end(NudgeOutcome::Typed)
     }
 
     /// End a line because the program, or its terminal, is gone.
     pub(super) fn cut_off_line(&mut self) -> Vec<Action> {
-        let turn = match std::mem::take(&mut self.state) {
-            State::Free => None,
-            State::Preparing(turn, _) | State::Writing(turn) => Some(turn),
-            State::Submitting(written, _) => Some(written.turn),
-        };
-        let refused = turn.and_then(|turn| turn.refused(TERMINAL_GONE));
-        refused.into_iter().collect()
+        match std::mem::take(&mut self.state) {
+            State::Free => Vec::new(),
+            State::Preparing(turn, _) | State::Writing(turn) => turn.refused(TERMINAL_GONE),
+            State::Submitting(written, _) => written.turn.refused(TERMINAL_GONE),
+        }
     }
 
     /// Return when a line in flight is given up, or its sender is told that it takes too long.

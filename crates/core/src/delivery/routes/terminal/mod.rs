@@ -32,6 +32,7 @@ use std::time::Duration;
 
 const EXITED: &str = "the program exited before it was complete";
 const TERMINAL_GONE: &str = "the terminal is gone";
+const DRAFT: &str = "a person is typing";
 const CUT_OFF: &str = "a person pressed Enter, and the submitted text does not show it";
 
 /// A turn whose text is in the terminal.
@@ -205,18 +206,13 @@ impl TerminalRoute {
     }
 
     /// Handle the proof of a text. The proof of a turn in flight ends it at the next step.
-    pub(crate) fn prove(
-        &mut self,
-        now: Moment,
-        at: &mut Conditions,
-        found: FoundMessages,
-    ) -> Vec<Action> {
+    pub(crate) fn prove(&mut self, at: &mut Conditions, found: FoundMessages) -> Vec<Action> {
         let waiting = &mut self.awaiting_enter;
         if let Some(mut written) = waiting.take_if(|written| written.turn.shows_any(&found.ids)) {
             // A person has pressed Enter, or our Enter took effect behind a dialog.
             let evidence = written.evidence(at, submit::SUBMITTED);
             written.turn.prove(found);
-            return written.receipts(now, at, evidence);
+            return written.receipts(at, evidence);
         }
         let has_it = |turn: &&mut OutgoingTurn| !turn.is_answer() && turn.shows_any(&found.ids);
         match self.written_mut().filter(has_it) {
@@ -236,53 +232,108 @@ impl Route for TerminalRoute {
 
     fn carry(&mut self, at: &mut Conditions, turn: OutgoingTurn) -> Vec<Action> {
         match turn.line() {
-            Some(_) => self.settle_line(turn.since, at, turn),
+            Some(_) => self.settle_line(at, turn),
             None => self.lease_when_steady(at, turn),
         }
     }
 
-    fn on(&mut self, now: Moment, at: &mut Conditions, input: &Input) -> Vec<Action> {
-        match input {
-            Input::KeyboardLeased(by) => self.leased(now, at, *by),
-            Input::KeyboardRefused(by) if self.is_of(*by) => self.refused(now, at),
-            Input::KeyboardGone(by) if self.is_of(*by) => self.keyboard_gone(now, at),
-            Input::Committed { commit, ids, .. } => self.recorded(now, at, *commit, ids),
-            Input::NotCommitted { commit, why, .. } => {
-                self.not_recorded(now, at, *commit, why);
+    fn on(&mut self, at: &mut Conditions, input: &Input) -> Vec<Action> {
+        use {Preparation::*, State::*, Submission::*};
+        let is_running = !at.agent.has_exited();
+        match (std::mem::take(&mut self.state), input) {
+            (Preparing(turn, Leasing), Input::KeyboardLeased(by)) if turn.user() == *by => {
+                self.leased(at, turn)
+            }
+            (Submitting(written, Resuming), Input::KeyboardLeased(KeyboardUser::Turn)) => {
+                self.delay(at, written)
+            }
+            // The offer has ended meanwhile.
+            (state, Input::KeyboardLeased(by)) => {
+                self.state = state;
+                vec![Action::ReleaseKeyboard(*by)]
+            }
+            (Preparing(turn, Leasing), Input::KeyboardRefused(by)) if turn.user() == *by => {
+                turn.refused(DRAFT)
+            }
+            (Submitting(written, Resuming), Input::KeyboardRefused(KeyboardUser::Turn)) => {
+                self.awaiting_enter = Some(written);
+                at.input_box.refuse_keyboard(at.now);
                 Vec::new()
             }
-            Input::Typed(text) => self.typed(now, at, text.clone()),
-            Input::LineTyped => {
-                let line = self.turn().and_then(OutgoingTurn::line);
-                let text = line.map(|line| line.text.clone());
-                self.typed(now, at, text.unwrap_or_default())
+            (Preparing(turn, Leasing), Input::KeyboardGone(by)) if turn.user() == *by => {
+                at.back_off(TERMINAL_GONE);
+                turn.refused(TERMINAL_GONE)
             }
-            Input::Looked { by, .. } if self.is_of(*by) => self.looked(now, at),
-            Input::ScreenChanged(_) => self.hasten_enter(now, at),
-            Input::InputChecked { is_unread: false } => self.note_reading(),
-            Input::EnterPressed(by) if self.is_of(*by) => self.entered(now, at),
-            Input::TerminalFailed { by, why } if self.is_of(*by) => self.cut_off(now, at, why),
-            _ => Vec::new(),
+            (Preparing(turn, Recording), Input::Committed { commit, ids, .. })
+                if turn.commit() == *commit =>
+            {
+                self.recorded(at, turn, ids)
+            }
+            (Preparing(turn, Recording), Input::NotCommitted { commit, why, .. })
+                if turn.commit() == *commit =>
+            {
+                at.back_off(why);
+                Vec::new()
+            }
+            (Preparing(turn, CheckingBox), Input::Looked { by, .. })
+                if turn.user() == *by && is_running =>
+            {
+                self.check_box(at, turn)
+            }
+            (Writing(turn), Input::Typed(text)) => self.typed(at, turn, text.clone()),
+            (Writing(turn), Input::LineTyped) => self.line_typed(at, turn),
+            (Submitting(written, Checking { before, has_read }), Input::Looked { by, .. })
+                if written.turn.user() == *by && is_running =>
+            {
+                self.looked(at, written, before, has_read)
+            }
+            (
+                Submitting(written, Checking { before, .. }),
+                Input::InputChecked { is_unread: false },
+            ) => {
+                let has_read = true;
+                self.keep(written, Checking { before, has_read })
+            }
+            // Enter comes forward if the box shows the text.
+            (Submitting(written, Delaying { enter_at }), Input::ScreenChanged(_))
+                if at.input_box.holds_only(&written.text) =>
+            {
+                let enter_at = enter_at.min(at.now.mono + at.enter_after());
+                self.keep(written, Delaying { enter_at })
+            }
+            (Submitting(written, Entering), Input::EnterPressed(by))
+                if written.turn.user() == *by =>
+            {
+                self.entered(at, written)
+            }
+            (state, input) => {
+                self.state = state;
+                match input {
+                    Input::KeyboardGone(by) if self.is_of(*by) => self.cut_off(at, TERMINAL_GONE),
+                    Input::TerminalFailed { by, why } if self.is_of(*by) => self.cut_off(at, why),
+                    _ => Vec::new(),
+                }
+            }
         }
     }
 
-    fn proceed(&mut self, now: Moment, at: &mut Conditions) -> Vec<Action> {
+    fn proceed(&mut self, at: &mut Conditions) -> Vec<Action> {
         let is_over = at.agent.has_exited();
-        let told = self.tick_line(now);
+        let told = self.tick_line(at.now);
         if !told.is_empty() {
             return told;
         }
         match std::mem::take(&mut self.state) {
-            State::Preparing(turn, Preparation::Settling) => self.settle(now, at, turn),
-            State::Free if is_over => self.end_waiting(now, at),
+            State::Preparing(turn, Preparation::Settling) => self.settle(at, turn),
+            State::Free if is_over => self.end_waiting(at),
             State::Free if self.can_resume(at) => self.resume(at),
             State::Submitting(written, progress) if !is_over => {
-                self.continue_submission(now, at, written, progress)
+                self.continue_submission(at, written, progress)
             }
             state => {
                 self.state = state;
                 match is_over {
-                    true => self.cut_off(now, at, EXITED),
+                    true => self.cut_off(at, EXITED),
                     false => Vec::new(),
                 }
             }

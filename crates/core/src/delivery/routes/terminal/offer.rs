@@ -1,15 +1,14 @@
 //! An offer until its text is typed: the keyboard, the record in the journal, the last look at the
 //! box, and the write. Enter follows in `submit`.
 
-use super::{Preparation, State, Submission, TERMINAL_GONE, TerminalRoute, WrittenTurn};
+use super::{Preparation, State, Submission, TerminalRoute, WrittenTurn};
 use crate::delivery::answers::QUESTION_GONE;
 use crate::delivery::conditions::Conditions;
 use crate::delivery::outgoing::{Lane, OutgoingTurn, TurnKind};
 use crate::delivery::rules::Rule;
-use crate::driver::{Action, CommitId, KeyboardUser, TurnContent};
+use crate::driver::{Action, TurnContent};
 use crate::harness::{BoxState, Route};
 use crate::id::MessageId;
-use crate::moment::Moment;
 use crate::turn::InputMode;
 
 /// Whether the box has been empty for long enough, if the harness describes it.
@@ -35,14 +34,9 @@ impl TerminalRoute {
     }
 
     /// Continue an offer once the box is steady, or drop the offer if the box is no longer empty.
-    pub(super) fn settle(
-        &mut self,
-        now: Moment,
-        at: &mut Conditions,
-        turn: OutgoingTurn,
-    ) -> Vec<Action> {
+    pub(super) fn settle(&mut self, at: &mut Conditions, turn: OutgoingTurn) -> Vec<Action> {
         if turn.line().is_some() {
-            return self.settle_line(now, at, turn);
+            return self.settle_line(at, turn);
         }
         let is_empty = *at.input_box.state() == BoxState::Empty && !at.agent.is_asking();
         let rule = at.terminal_rule(Lane::Interrupt);
@@ -55,116 +49,38 @@ impl TerminalRoute {
         }
     }
 
-    /// Continue with the keyboard: record the offer, or press the Enter that a text waits for.
-    pub(super) fn leased(
-        &mut self,
-        now: Moment,
-        at: &mut Conditions,
-        by: KeyboardUser,
-    ) -> Vec<Action> {
-        match std::mem::take(&mut self.state) {
-            State::Preparing(turn, Preparation::Leasing) if turn.user() == by => {
-                if turn.line().is_some() {
-                    let mut actions = self.begin(now, at, turn);
-                    let is_over = self.keyboard().is_none();
-                    actions.extend(is_over.then_some(Action::ReleaseKeyboard(by)));
-                    return actions;
-                }
-                let commit = turn.commit();
-                let operation = turn.offering(Route::Terminal);
-                self.state = State::Preparing(turn, Preparation::Recording);
-                vec![Action::Commit { commit, operation }]
-            }
-            State::Submitting(written, Submission::Resuming) if written.turn.user() == by => {
-                self.delay(now, at, written);
-                Vec::new()
-            }
-            // The offer has ended meanwhile.
-            state => {
-                self.state = state;
-                vec![Action::ReleaseKeyboard(by)]
-            }
+    /// Record the offer, now that the keyboard is leased. Nothing of a line is recorded.
+    pub(super) fn leased(&mut self, at: &mut Conditions, turn: OutgoingTurn) -> Vec<Action> {
+        let by = turn.user();
+        if turn.line().is_some() {
+            let mut actions = self.begin(at, turn);
+            let is_over = self.keyboard().is_none();
+            actions.extend(is_over.then_some(Action::ReleaseKeyboard(by)));
+            return actions;
         }
-    }
-
-    /// Drop an offer whose text is not written, because a person has typed first.
-    pub(super) fn refused(&mut self, now: Moment, at: &mut Conditions) -> Vec<Action> {
-        match std::mem::take(&mut self.state) {
-            State::Preparing(turn, Preparation::Leasing) => {
-                turn.refused("a person is typing").into_iter().collect()
-            }
-            State::Submitting(written, Submission::Resuming) => {
-                self.awaiting_enter = Some(written);
-                at.input_box.refuse_keyboard(now);
-                Vec::new()
-            }
-            state => {
-                self.state = state;
-                Vec::new()
-            }
-        }
-    }
-
-    /// End the offer, because the terminal is gone.
-    pub(super) fn keyboard_gone(&mut self, now: Moment, at: &mut Conditions) -> Vec<Action> {
-        match std::mem::take(&mut self.state) {
-            State::Preparing(turn, Preparation::Leasing) => {
-                if turn.line().is_none() {
-                    at.back_off(now, TERMINAL_GONE);
-                }
-                turn.refused(TERMINAL_GONE).into_iter().collect()
-            }
-            state => {
-                self.state = state;
-                self.cut_off(now, at, TERMINAL_GONE)
-            }
-        }
-    }
-
-    /// Return the turn that was to be recorded by this commit.
-    fn take_recording(&mut self, commit: CommitId) -> Option<OutgoingTurn> {
-        match std::mem::take(&mut self.state) {
-            State::Preparing(turn, Preparation::Recording) if turn.commit() == commit => Some(turn),
-            state => {
-                self.state = state;
-                None
-            }
-        }
-    }
-
-    pub(super) fn not_recorded(
-        &mut self,
-        now: Moment,
-        at: &mut Conditions,
-        commit: CommitId,
-        why: &str,
-    ) {
-        if self.take_recording(commit).is_some() {
-            at.back_off(now, why);
-        }
+        let commit = turn.commit();
+        let operation = turn.offering(Route::Terminal);
+        self.state = State::Preparing(turn, Preparation::Recording);
+        vec![Action::Commit { commit, operation }]
     }
 
     /// Begin to type the messages that the journal has recorded. Meanwhile, a rule may have come to
     /// forbid typing, or the program may have turned bracketed paste off.
     pub(super) fn recorded(
         &mut self,
-        now: Moment,
         at: &mut Conditions,
-        commit: CommitId,
+        mut turn: OutgoingTurn,
         ids: &[MessageId],
     ) -> Vec<Action> {
-        let Some(mut turn) = self.take_recording(commit) else {
-            return Vec::new();
-        };
         turn.retain(ids);
         if turn.messages.is_empty() {
             return Vec::new();
         }
         if let Some(rule) = at.typing_rule(turn.lane) {
-            return turn.withdrawn(at, rule.name()).into_iter().collect();
+            return turn.withdrawn(at, rule.name());
         }
         if turn.is_outdated(at) {
-            return turn.withdrawn(at, QUESTION_GONE).into_iter().collect();
+            return turn.withdrawn(at, QUESTION_GONE);
         }
         let mut actions = Vec::new();
         if let (TurnKind::Messages, InputMode::Typed) = (&turn.kind, at.input_box.mode) {
@@ -173,17 +89,17 @@ impl TerminalRoute {
                 ..turn.clone()
             };
             if !rest.messages.is_empty() {
-                actions.extend(rest.withdrawn(at, "the program turned bracketed paste off"));
+                actions = rest.withdrawn(at, "the program turned bracketed paste off");
             }
         }
         at.input_box.forget_restored();
-        actions.extend(self.begin(now, at, turn));
+        actions.extend(self.begin(at, turn));
         actions
     }
 
     /// Begin to write a turn. If the harness describes the input box, look at the box first. A line is
     /// not recorded, so its rules are checked again even if the screen shows only questions.
-    fn begin(&mut self, now: Moment, at: &mut Conditions, turn: OutgoingTurn) -> Vec<Action> {
+    fn begin(&mut self, at: &mut Conditions, turn: OutgoingTurn) -> Vec<Action> {
         let must_look = match turn.kind {
             TurnKind::Messages | TurnKind::Reminder => at.input_box.is_described(),
             TurnKind::Line(_) => at.reads_screen(),
@@ -194,18 +110,13 @@ impl TerminalRoute {
             self.state = State::Preparing(turn, Preparation::CheckingBox);
             return vec![look];
         }
-        self.check_box(now, at, turn)
+        self.check_box(at, turn)
     }
 
     /// Write a turn, if the conditions allow it.
-    pub(super) fn check_box(
-        &mut self,
-        now: Moment,
-        at: &mut Conditions,
-        turn: OutgoingTurn,
-    ) -> Vec<Action> {
+    pub(super) fn check_box(&mut self, at: &mut Conditions, turn: OutgoingTurn) -> Vec<Action> {
         match turn.kind {
-            TurnKind::Line(_) => self.write_line(now, at, turn),
+            TurnKind::Line(_) => self.write_line(at, turn),
             TurnKind::Messages | TurnKind::Reminder if at.input_box.is_described() => {
                 self.write_into_box(at, turn)
             }
@@ -227,10 +138,9 @@ impl TerminalRoute {
             }
             None => {
                 at.input_box.note_change();
-                let changed = "the screen changed before the text was typed";
-                turn.withdrawn(at, changed).into_iter().collect()
+                turn.withdrawn(at, "the screen changed before the text was typed")
             }
-            Some(rule) => turn.withdrawn(at, rule.name()).into_iter().collect(),
+            Some(rule) => turn.withdrawn(at, rule.name()),
         }
     }
 
@@ -258,19 +168,18 @@ impl TerminalRoute {
     }
 
     /// The terminal has all of the text. Enter follows after a delay.
-    pub(super) fn typed(&mut self, now: Moment, at: &Conditions, text: String) -> Vec<Action> {
-        match std::mem::take(&mut self.state) {
-            State::Writing(turn) => {
-                let shown_by = now.mono + at.config.harness.submit.seen_within.get();
-                self.delay(now, at, WrittenTurn::new(turn, text, shown_by));
-            }
-            state => self.state = state,
-        }
-        Vec::new()
+    pub(super) fn typed(
+        &mut self,
+        at: &Conditions,
+        turn: OutgoingTurn,
+        text: String,
+    ) -> Vec<Action> {
+        let shown_by = at.now.mono + at.config.harness.submit.seen_within.get();
+        self.delay(at, WrittenTurn::new(turn, text, shown_by))
     }
 
-    fn delay(&mut self, now: Moment, at: &Conditions, written: WrittenTurn) {
-        let enter_at = now.mono + at.enter_after();
-        self.state = State::Submitting(written, Submission::Delaying { enter_at });
+    pub(super) fn delay(&mut self, at: &Conditions, written: WrittenTurn) -> Vec<Action> {
+        let enter_at = at.now.mono + at.enter_after();
+        self.keep(written, Submission::Delaying { enter_at })
     }
 }

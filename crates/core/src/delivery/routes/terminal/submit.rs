@@ -12,7 +12,6 @@ use crate::delivery::rules::Rule;
 use crate::driver::Action;
 use crate::harness::{BoxState, Route};
 use crate::id::MessageId;
-use crate::moment::Moment;
 use crate::text;
 use crate::why::Hold;
 use std::time::Duration;
@@ -41,15 +40,19 @@ impl OutgoingTurn {
     }
 
     /// Record that nothing of this turn was written. A reminder has no receipts.
-    pub(super) fn withdrawn(&self, at: &mut Conditions, why: &str) -> Option<Action> {
+    pub(super) fn withdrawn(&self, at: &mut Conditions, why: &str) -> Vec<Action> {
         let reason = format!("nothing was written: {why}");
-        self.has_receipts()
-            .then(|| at.withdrawn(self.ids(), reason))
+        match self.has_receipts() {
+            true => vec![at.withdrawn(self.ids(), reason)],
+            false => Vec::new(),
+        }
     }
 
-    fn uncertain(&self, at: &mut Conditions, reason: &str) -> Option<Action> {
-        self.has_receipts()
-            .then(|| at.uncertain(self.ids(), reason))
+    fn uncertain(&self, at: &mut Conditions, reason: &str) -> Vec<Action> {
+        match self.has_receipts() {
+            true => vec![at.uncertain(self.ids(), reason)],
+            false => Vec::new(),
+        }
     }
 
     fn has_receipts(&self) -> bool {
@@ -73,12 +76,7 @@ impl WrittenTurn {
 
     /// Return the receipts of a completely written text. If a person has pressed Enter, only the
     /// messages in the proof are known to be submitted.
-    pub(super) fn receipts(
-        &self,
-        now: Moment,
-        at: &mut Conditions,
-        evidence: String,
-    ) -> Vec<Action> {
+    pub(super) fn receipts(&self, at: &mut Conditions, evidence: String) -> Vec<Action> {
         let turn = &self.turn;
         if !turn.has_receipts() {
             return Vec::new();
@@ -86,11 +84,11 @@ impl WrittenTurn {
         // The screen, not a proof, shows whether an answer had its effect.
         let (route, is_provable) = (Route::Terminal, !turn.is_answer());
         let Some(proof) = &turn.proof else {
-            return vec![at.offered(now, turn.ids(), route, evidence, is_provable)];
+            return vec![at.offered(turn.ids(), route, evidence, is_provable)];
         };
         let is_submitted = |id: &MessageId| self.entered_at.is_some() || proof.ids.contains(id);
         let (submitted, cut_off): (Vec<_>, Vec<_>) = turn.ids().into_iter().partition(is_submitted);
-        let mut actions = vec![at.offered(now, submitted, route, evidence, is_provable)];
+        let mut actions = vec![at.offered(submitted, route, evidence, is_provable)];
         actions.extend(proof.accept(at));
         if !cut_off.is_empty() {
             actions.push(at.uncertain(cut_off, CUT_OFF));
@@ -152,7 +150,6 @@ impl TerminalRoute {
     /// Continue the submission of a text as far as possible now.
     pub(super) fn continue_submission(
         &mut self,
-        now: Moment,
         at: &mut Conditions,
         written: WrittenTurn,
         progress: Submission,
@@ -165,7 +162,7 @@ impl TerminalRoute {
             | Submission::Confirming { .. }
                 if is_proven =>
             {
-                self.finish(now, at, written, SUBMITTED)
+                self.finish(at, written, SUBMITTED)
             }
             Submission::Delaying { enter_at } => {
                 let rule = at.enter_rule(written.turn.lane);
@@ -174,20 +171,20 @@ impl TerminalRoute {
                     Some(Rule::Blocked | Rule::HandedOver | Rule::Working) => {
                         self.await_enter(written)
                     }
-                    None if enter_at <= now.mono => self.enter(now, at, written),
+                    None if enter_at <= at.now.mono => self.enter(at, written),
                     Some(_) | None => self.keep(written, progress),
                 }
             }
             Submission::Confirming { until } if written.turn.is_answer() => {
-                self.await_verdict(now, at, written, until)
+                self.await_verdict(at, written, until)
             }
             // If a dialog opens or the box is hidden, the box is checked again once it is visible.
             Submission::Confirming { until } => match written.fate(at) {
-                TextFate::Gone => self.finish(now, at, written, LET_GO),
+                TextFate::Gone => self.finish(at, written, LET_GO),
                 TextFate::Held | TextFate::Hidden if at.agent.is_asking() => {
                     self.await_enter(written)
                 }
-                TextFate::Held | TextFate::Hidden if until <= now.mono => {
+                TextFate::Held | TextFate::Hidden if until <= at.now.mono => {
                     self.check(written, Before::Retry)
                 }
                 TextFate::Held | TextFate::Hidden => self.keep(written, progress),
@@ -211,70 +208,37 @@ impl TerminalRoute {
         vec![look]
     }
 
-    /// Note that the program has read all its input.
-    pub(super) fn note_reading(&mut self) -> Vec<Action> {
-        if let State::Submitting(_, Submission::Checking { has_read, .. }) = &mut self.state {
-            *has_read = true;
-        }
-        Vec::new()
-    }
-
     /// Continue after the look at the screen that the turn has requested.
-    pub(super) fn looked(&mut self, now: Moment, at: &mut Conditions) -> Vec<Action> {
-        // An exit cuts the turn off.
-        let is_over = at.agent.has_exited();
-        match std::mem::take(&mut self.state) {
-            State::Preparing(turn, Preparation::CheckingBox) if !is_over => {
-                self.check_box(now, at, turn)
-            }
-            State::Submitting(written, Submission::Checking { before, has_read }) if !is_over => {
-                match before {
-                    Before::Enter if written.turn.is_answer() => {
-                        self.answer_typed(now, at, written, has_read)
-                    }
-                    Before::Enter if written.is_line() => self.submit_line(now, at, written),
-                    Before::Enter => self.submit(now, at, written),
-                    Before::Retry => self.retry(now, at, written, has_read),
-                    Before::Verdict => self.judge_answer(now, at, written, has_read),
-                }
-            }
-            state => {
-                self.state = state;
-                Vec::new()
-            }
+    pub(super) fn looked(
+        &mut self,
+        at: &mut Conditions,
+        written: WrittenTurn,
+        before: Before,
+        has_read: bool,
+    ) -> Vec<Action> {
+        match (before, &written.turn.kind) {
+            (Before::Enter, TurnKind::Answer(_)) => self.answer_typed(at, written, has_read),
+            (Before::Enter, TurnKind::Line(_)) => self.submit_line(at, written),
+            (Before::Enter, TurnKind::Messages | TurnKind::Reminder) => self.submit(at, written),
+            (Before::Retry, _) => self.retry(at, written, has_read),
+            (Before::Verdict, _) => self.judge_answer(at, written, has_read),
         }
-    }
-
-    /// Bring Enter forward if the box shows the text.
-    pub(super) fn hasten_enter(&mut self, now: Moment, at: &Conditions) -> Vec<Action> {
-        let soon = now.mono + at.enter_after();
-        if let State::Submitting(written, Submission::Delaying { enter_at }) = &mut self.state
-            && at.input_box.holds_only(&written.text)
-        {
-            *enter_at = soon.min(*enter_at);
-        }
-        Vec::new()
     }
 
     /// Press Enter, or look at the screen first.
-    fn enter(&mut self, now: Moment, at: &mut Conditions, written: WrittenTurn) -> Vec<Action> {
+    fn enter(&mut self, at: &mut Conditions, written: WrittenTurn) -> Vec<Action> {
         if at.reads_screen() {
             return self.check(written, Before::Enter);
         }
         match written.turn.kind {
-            TurnKind::Answer(_) => self.answer_typed(now, at, written, false),
-            TurnKind::Line(_) => self.submit_line(now, at, written),
-            TurnKind::Messages | TurnKind::Reminder => self.press_enter(now, at, written),
+            TurnKind::Answer(_) => self.answer_typed(at, written, false),
+            TurnKind::Line(_) => self.submit_line(at, written),
+            TurnKind::Messages | TurnKind::Reminder => self.press_enter(at, written),
         }
     }
 
-    pub(super) fn press_enter(
-        &mut self,
-        now: Moment,
-        at: &Conditions,
-        mut written: WrittenTurn,
-    ) -> Vec<Action> {
-        written.entered_at = written.entered_at.or(Some(now.mono));
+    pub(super) fn press_enter(&mut self, at: &Conditions, mut written: WrittenTurn) -> Vec<Action> {
+        written.entered_at = written.entered_at.or(Some(at.now.mono));
         let enter = Action::PressEnter {
             by: written.turn.user(),
             keys: at.config.harness.submit.enter.bytes().to_vec(),
@@ -283,23 +247,21 @@ impl TerminalRoute {
         vec![enter]
     }
 
-    fn submit(&mut self, now: Moment, at: &mut Conditions, written: WrittenTurn) -> Vec<Action> {
+    fn submit(&mut self, at: &mut Conditions, written: WrittenTurn) -> Vec<Action> {
         if let Some(Rule::Blocked | Rule::HandedOver | Rule::Working) =
             at.enter_rule(written.turn.lane)
         {
             return self.await_enter(written);
         }
-        let is_early = now.mono < written.shown_by;
+        let is_early = at.now.mono < written.shown_by;
         let is_alone = at.input_box.holds_only(&written.text) && !at.input_box.is_typed();
         match at.input_box.state() {
-            BoxState::Undescribed => self.press_enter(now, at, written),
+            BoxState::Undescribed => self.press_enter(at, written),
             BoxState::Holds(_) if is_alone => match written.has_retried(at) {
-                true => self.finish_unsubmitted(now, at, written, STILL_HELD),
-                false => self.press_enter(now, at, written),
+                true => self.finish_unsubmitted(at, written, STILL_HELD),
+                false => self.press_enter(at, written),
             },
-            BoxState::Empty if written.entered_at.is_some() => {
-                self.finish(now, at, written, LET_GO)
-            }
+            BoxState::Empty if written.entered_at.is_some() => self.finish(at, written, LET_GO),
             // The program shows the text a moment after it has read it.
             _ if is_early => {
                 let enter_at = written.shown_by;
@@ -307,7 +269,7 @@ impl TerminalRoute {
             }
             BoxState::Empty if at.input_box.unread.is_none() => {
                 let lost = "the input box does not hold the text, and Enter was not pressed";
-                self.end_uncertain(now, at, &written, lost)
+                self.end_uncertain(at, &written, lost)
             }
             BoxState::Empty | BoxState::Holds(_) | BoxState::Unrecognised(_) => {
                 self.await_enter(written)
@@ -349,38 +311,24 @@ impl TerminalRoute {
         vec![lease]
     }
 
-    pub(super) fn entered(&mut self, now: Moment, at: &mut Conditions) -> Vec<Action> {
-        match std::mem::take(&mut self.state) {
-            State::Submitting(mut written, Submission::Entering) => {
-                written.enters = written.enters.saturating_add(1);
-                let must_confirm = at.input_box.is_described() || written.turn.proof.is_some();
-                match written.turn.kind {
-                    TurnKind::Answer(_) => self.await_effect(now, at, written),
-                    TurnKind::Messages | TurnKind::Reminder if must_confirm => {
-                        let until = now.mono + at.config.harness.submit.retry_after.get();
-                        self.keep(written, Submission::Confirming { until })
-                    }
-                    TurnKind::Messages | TurnKind::Reminder | TurnKind::Line(_) => {
-                        self.finish(now, at, written, "")
-                    }
-                }
+    pub(super) fn entered(&mut self, at: &mut Conditions, mut written: WrittenTurn) -> Vec<Action> {
+        written.enters = written.enters.saturating_add(1);
+        let must_confirm = at.input_box.is_described() || written.turn.proof.is_some();
+        match written.turn.kind {
+            TurnKind::Answer(_) => self.await_effect(at, written),
+            TurnKind::Messages | TurnKind::Reminder if must_confirm => {
+                let until = at.now.mono + at.config.harness.submit.retry_after.get();
+                self.keep(written, Submission::Confirming { until })
             }
-            state => {
-                self.state = state;
-                Vec::new()
+            TurnKind::Messages | TurnKind::Reminder | TurnKind::Line(_) => {
+                self.finish(at, written, "")
             }
         }
     }
 
-    fn retry(
-        &mut self,
-        now: Moment,
-        at: &mut Conditions,
-        written: WrittenTurn,
-        has_read: bool,
-    ) -> Vec<Action> {
+    fn retry(&mut self, at: &mut Conditions, written: WrittenTurn, has_read: bool) -> Vec<Action> {
         match written.fate(at) {
-            TextFate::Gone => return self.finish(now, at, written, LET_GO),
+            TextFate::Gone => return self.finish(at, written, LET_GO),
             TextFate::Held | TextFate::Hidden if at.agent.is_asking() => {
                 return self.await_enter(written);
             }
@@ -394,70 +342,61 @@ impl TerminalRoute {
         // The first Enter is still unread, and another could go to a later dialog.
         if at.input_box.unread.is_some() {
             let unread = "; the program has not read its Enter yet";
-            return self.finish_unsubmitted(now, at, written, unread);
+            return self.finish_unsubmitted(at, written, unread);
         }
         if written.has_retried(at) {
-            return self.finish_unsubmitted(now, at, written, STILL_HELD);
+            return self.finish_unsubmitted(at, written, STILL_HELD);
         }
-        self.press_enter(now, at, written)
+        self.press_enter(at, written)
     }
 
     /// End a turn whose text stays in the box, where it holds later messages.
     fn finish_unsubmitted(
         &mut self,
-        now: Moment,
         at: &mut Conditions,
         written: WrittenTurn,
         how: &str,
     ) -> Vec<Action> {
         at.input_box.mark_unsubmitted();
-        self.finish(now, at, written, how)
+        self.finish(at, written, how)
     }
 
     pub(super) fn finish(
         &mut self,
-        now: Moment,
         at: &mut Conditions,
         written: WrittenTurn,
         how: &str,
     ) -> Vec<Action> {
         self.state = State::Free;
-        at.reminders.note_turn(now, &written.turn.kind);
+        at.reminders.note_turn(at.now, &written.turn.kind);
         if written.is_line() {
-            return Self::finish_line(now, at, written).into_iter().collect();
+            return Self::finish_line(at, written).into_iter().collect();
         }
         let evidence = written.evidence(at, how);
-        at.agent.given(now, written.entered_at);
-        written.receipts(now, at, evidence)
+        at.agent.given(at.now, written.entered_at);
+        written.receipts(at, evidence)
     }
 
     /// End a text that waits for its Enter, because the program has exited.
-    pub(super) fn end_waiting(&mut self, now: Moment, at: &mut Conditions) -> Vec<Action> {
+    pub(super) fn end_waiting(&mut self, at: &mut Conditions) -> Vec<Action> {
         let waiting = self.awaiting_enter.take();
         waiting.map_or_else(Vec::new, |written| {
             let reason = "the program exited before Enter was pressed";
-            self.end_uncertain(now, at, &written, reason)
+            self.end_uncertain(at, &written, reason)
         })
     }
 
     /// End a turn that cannot be completed.
-    pub(super) fn cut_off(
-        &mut self,
-        now: Moment,
-        at: &mut Conditions,
-        reason: &str,
-    ) -> Vec<Action> {
+    pub(super) fn cut_off(&mut self, at: &mut Conditions, reason: &str) -> Vec<Action> {
         if self.turn().is_some_and(|turn| turn.line().is_some()) {
             return self.cut_off_line();
         }
         match std::mem::take(&mut self.state) {
-            State::Preparing(turn, Preparation::CheckingBox) => {
-                turn.withdrawn(at, reason).into_iter().collect()
-            }
+            State::Preparing(turn, Preparation::CheckingBox) => turn.withdrawn(at, reason),
             State::Writing(turn) => {
                 at.proof.typed.forget(&turn.ids());
                 let half = WrittenTurn::new(turn, String::new(), Duration::ZERO);
-                self.end_uncertain(now, at, &half, reason)
+                self.end_uncertain(at, &half, reason)
             }
             State::Submitting(
                 written,
@@ -466,8 +405,8 @@ impl TerminalRoute {
                     before: Before::Retry,
                     ..
                 },
-            ) if !written.turn.is_answer() => self.finish(now, at, written, ""),
-            State::Submitting(written, _) => self.end_uncertain(now, at, &written, reason),
+            ) if !written.turn.is_answer() => self.finish(at, written, ""),
+            State::Submitting(written, _) => self.end_uncertain(at, &written, reason),
             // The result of the lease or the commit is still to come.
             state @ (State::Free | State::Preparing(..)) => {
                 self.state = state;
@@ -479,7 +418,6 @@ impl TerminalRoute {
     /// End an offer that the agent may have seen in part.
     pub(super) fn end_uncertain(
         &mut self,
-        now: Moment,
         at: &mut Conditions,
         written: &WrittenTurn,
         reason: &str,
@@ -488,9 +426,9 @@ impl TerminalRoute {
         match written.turn.proof {
             Some(_) => {
                 let evidence = written.evidence(at, "");
-                written.receipts(now, at, evidence)
+                written.receipts(at, evidence)
             }
-            None => written.turn.uncertain(at, reason).into_iter().collect(),
+            None => written.turn.uncertain(at, reason),
         }
     }
 
