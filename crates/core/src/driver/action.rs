@@ -1,6 +1,6 @@
 //! The actions that the driver requests from the session, and the data that they carry.
 
-use super::{NudgeOutcome, RequestToken};
+use crate::delivery::{NudgeOutcome, RequestToken};
 use crate::id::MessageId;
 use crate::mail::MessageState;
 use crate::offer::OfferReport;
@@ -9,9 +9,9 @@ use crate::turn::{InputMode, TextPlacement};
 use jiff::Timestamp;
 use uuid::Uuid;
 
-/// Number of a commit, unique within one driver.
+/// Number of a commit, unique within one driver. An offer has the number of its commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct CommitId(pub(super) u64);
+pub struct CommitId(pub(crate) u64);
 
 /// Number of a hook call, chosen by the session and unique within one run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +76,39 @@ pub enum JournalOperation {
     CloseUnproven,
 }
 
+impl JournalOperation {
+    /// Whether this is a step in the delivery of a message.
+    pub fn has(&self, id: MessageId) -> bool {
+        match self {
+            Self::RecordStep { ids, .. } => ids.contains(&id),
+            Self::Expire
+            | Self::RecordConversation(_)
+            | Self::SettleEarlierOffers(_)
+            | Self::CloseKilledHooks
+            | Self::CloseUnproven => false,
+        }
+    }
+
+    /// Whether this records that an offer or a reminder is about to begin.
+    pub(crate) fn begins_offer(&self) -> bool {
+        match self {
+            Self::RecordStep { report, .. } => match report {
+                OfferReport::Offering { .. } | OfferReport::Reminded { .. } => true,
+                OfferReport::Offered { .. }
+                | OfferReport::Accepted { .. }
+                | OfferReport::Uncertain { .. }
+                | OfferReport::Withdrawn { .. }
+                | OfferReport::Failed { .. } => false,
+            },
+            Self::Expire
+            | Self::RecordConversation(_)
+            | Self::SettleEarlierOffers(_)
+            | Self::CloseKilledHooks
+            | Self::CloseUnproven => false,
+        }
+    }
+}
+
 /// The content of one turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TurnContent {
@@ -126,6 +159,10 @@ pub enum Action {
     },
     /// Press these keys outside a turn. An input follows only if the queue is full.
     PressKeys(Vec<u8>),
+    /// Press these keys, which clear the input box. A key of a person that is typed meanwhile goes
+    /// first, and then these keys are not pressed: they would clear that key too. An input follows
+    /// only if the queue is full.
+    ClearBox(Vec<u8>),
     /// Read the screen once all output of the program is on it.
     Look(KeyboardUser),
     /// Check at once whether the program has unread input.

@@ -1,9 +1,8 @@
 //! Checks of answers before they are recorded. An answer that is recorded before its question has
 //! settled on the screen could be matched to another question.
 
-use super::RequestToken;
 use super::{Action, Observer, SessionDriver};
-use crate::delivery::{Answerable, OpenQuestion};
+use crate::delivery::{Answerable, OpenQuestion, RequestToken};
 use crate::moment::Moment;
 use jiff::Timestamp;
 use std::time::Duration;
@@ -67,13 +66,15 @@ impl SessionDriver {
         let (open, is_settled) = match self.delivery.answerable(now) {
             Answerable::Yes(open) => (open, true),
             Answerable::NotYet(open) => (Some(open), check.give_up_at <= now.mono),
-            Answerable::No(why) => return self.end_answer_check(check.token, Some(why), observer),
+            Answerable::No(why) => {
+                return self.end_answer_check(now, check.token, Some(why), observer);
+            }
         };
         let is_newer = open.is_some_and(|open| open.since > check.asked_at);
         if is_newer || open != check.first {
-            self.end_answer_check(check.token, Some(CHANGED), observer);
+            self.end_answer_check(now, check.token, Some(CHANGED), observer);
         } else if is_settled {
-            self.end_answer_check(check.token, None, observer);
+            self.end_answer_check(now, check.token, None, observer);
         } else {
             let check_at = now.mono + QUESTION_POLL_INTERVAL;
             self.answer_checks.0.push(Check { check_at, ..check });
@@ -82,15 +83,13 @@ impl SessionDriver {
 
     fn end_answer_check(
         &mut self,
+        now: Moment,
         token: RequestToken,
         refusal: Option<&str>,
         observer: &mut impl Observer,
     ) {
-        if let Some(reason) = refusal {
-            observer.on_answer_refused(reason);
-        }
         let refusal = refusal.map(str::to_owned);
-        self.actions
-            .push_back(Action::EndAnswerCheck { token, refusal });
+        let end = Action::EndAnswerCheck { token, refusal };
+        self.request(now, vec![end], observer);
     }
 }

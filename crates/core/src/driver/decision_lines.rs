@@ -1,16 +1,15 @@
 //! Log lines for the decisions of a driver, one per decision. A session's log and the report of a
 //! failed simulation use the same lines. No line holds the text of a message.
 
-use super::{JournalOperation, NudgeOutcome};
-use crate::delivery::{Delivery, DeliveryEvent, Effect};
-use crate::harness::Manifest;
+use super::{Action, Input, JournalOperation, KeyboardUser, TurnContent, TurnMessage};
+use crate::delivery::{Delivery, NudgeOutcome};
 use crate::id::MessageId;
 use crate::mail::MessageState;
 use crate::moment::Moment;
+use crate::offer::OfferReport;
 use crate::why::Hold;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
 
 /// Maximum number of message ids in one line.
 const MAX_IDS: usize = 100;
@@ -80,41 +79,30 @@ impl fmt::Display for LogLine {
 }
 
 /// Formats the events and effects of a driver as log lines.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct DecisionLines {
-    harness: Arc<Manifest>,
     /// The messages of the turn that was offered last.
     turn: Vec<MessageId>,
 }
 
 impl DecisionLines {
-    pub fn new(harness: Arc<Manifest>) -> Self {
-        let turn = Vec::new();
-        Self { harness, turn }
-    }
-
-    fn interrupts(&self, key: &[u8]) -> bool {
-        let interrupt = &self.harness.interrupt;
-        let keys = [Some(&interrupt.keys), interrupt.dismiss.as_ref()];
-        keys.into_iter().flatten().any(|keys| keys.bytes() == key)
-    }
-
-    /// Return the line for an event that prevented an offer or cut it off.
-    pub fn on_event(&self, event: &DeliveryEvent) -> Option<LogLine> {
+    /// Return the line for an input that prevented an offer or cut it off.
+    pub fn on_input(&self, input: &Input) -> Option<LogLine> {
         let turn = &self.turn;
-        let line = match event {
-            DeliveryEvent::NotRecorded(reason) => {
-                LogLine::new(LogLevel::Warn, "offer not recorded")
-                    .of(turn)
-                    .quoted("reason", reason)
-            }
-            DeliveryEvent::WriteFailed(reason) => LogLine::new(LogLevel::Warn, "typing failed")
+        let line = match input {
+            Input::TerminalFailed {
+                by: KeyboardUser::Turn,
+                why,
+            } => LogLine::new(LogLevel::Warn, "typing failed")
                 .of(turn)
-                .quoted("reason", reason),
-            DeliveryEvent::KeyboardRefused => {
+                .quoted("reason", why),
+            Input::KeyboardRefused(KeyboardUser::Turn) => {
                 LogLine::new(LogLevel::Info, "not typed: a person is typing").of(turn)
             }
-            DeliveryEvent::DirectRefused { ids, why, .. } => {
+            Input::KeyboardGone(KeyboardUser::Turn) => {
+                LogLine::new(LogLevel::Warn, "not typed: the terminal is gone").of(turn)
+            }
+            Input::HookUnanswered { ids, why, .. } | Input::ApiRefused { ids, why, .. } => {
                 LogLine::new(LogLevel::Info, "not sent")
                     .of(ids)
                     .quoted("reason", why)
@@ -124,70 +112,61 @@ impl DecisionLines {
         Some(line)
     }
 
-    /// Return the line for an effect that delivery requests.
-    pub fn on_effect(&mut self, delivery: &Delivery, effect: &Effect) -> Option<LogLine> {
-        let (turn, enters) = delivery.turn();
-        self.turn = turn.to_vec();
-        let line = match effect {
-            Effect::Key(key) if self.interrupts(key) => {
-                LogLine::new(LogLevel::Info, "interrupt key pressed").of(turn)
-            }
-            Effect::Key(_) => {
+    /// Return the line for an action that delivery requests.
+    pub fn on_action(&mut self, delivery: &Delivery, action: &Action) -> Option<LogLine> {
+        let turn = delivery.turn_in_flight();
+        let enters = turn.as_ref().and_then(|turn| turn.enters);
+        self.turn = turn.map(|turn| turn.ids).unwrap_or_default();
+        let turn = &self.turn;
+        let line = match action {
+            Action::PressKeys(_) => LogLine::new(LogLevel::Info, "interrupt key pressed").of(turn),
+            Action::ClearBox(_) => {
                 LogLine::new(LogLevel::Info, "input box cleared of the restored prompt").of(turn)
             }
-            Effect::Abort => LogLine::new(LogLevel::Info, "agent interrupted")
+            Action::ApiInterrupt { .. } => LogLine::new(LogLevel::Info, "agent interrupted")
                 .of(turn)
                 .quoted("route", "http"),
-            Effect::Continue => {
+            Action::ApiContinue { .. } => {
                 LogLine::new(LogLevel::Debug, "agent told to continue").quoted("route", "http")
             }
-            Effect::OfferByApi { ids, .. } => LogLine::new(LogLevel::Debug, "offering")
-                .of(ids)
-                .quoted("route", "http"),
-            Effect::Offer { ids } => LogLine::new(LogLevel::Debug, "offering")
-                .of(ids)
-                .quoted("route", "terminal"),
-            Effect::Write { ids } => LogLine::new(LogLevel::Debug, "typing").of(ids),
-            Effect::Enter if enters > 0 => LogLine::new(LogLevel::Info, "Enter pressed again")
-                .of(turn)
-                .plain("pressed", enters),
-            Effect::Enter => LogLine::new(LogLevel::Debug, "Enter pressed").of(turn),
-            Effect::Look => return None,
-            Effect::Resume => LogLine::new(LogLevel::Debug, "keyboard requested again").of(turn),
-            Effect::SendDirect { ids, .. } => LogLine::new(LogLevel::Debug, "sent").of(ids),
-            Effect::Offered {
-                ids,
-                evidence,
-                route,
-                proof_awaited,
-            } => LogLine::new(LogLevel::Info, "offered")
-                .of(ids)
-                .plain("route", route.as_str())
-                .quoted("evidence", evidence)
-                .plain("proof_awaited", proof_awaited),
-            Effect::Accepted {
-                ids,
-                evidence,
-                route,
-            } => LogLine::new(LogLevel::Info, "accepted")
-                .of(ids)
-                .plain("route", route.as_str())
-                .quoted("proof", evidence),
-            Effect::Withdraw { ids, reason } => LogLine::new(LogLevel::Info, "offer withdrawn")
-                .of(ids)
-                .quoted("reason", reason),
-            Effect::Uncertain { ids, reason } => LogLine::new(LogLevel::Warn, "uncertain")
-                .of(ids)
-                .quoted("reason", reason),
-            Effect::Remind { ids } => {
-                LogLine::new(LogLevel::Info, "reminding of expected replies").of(ids)
+            Action::LeaseKeyboard(KeyboardUser::Turn) if enters.is_some() => {
+                LogLine::new(LogLevel::Debug, "keyboard requested again").of(turn)
             }
-            Effect::WriteReminder { ids } => {
-                LogLine::new(LogLevel::Debug, "typing a reminder").of(ids)
+            Action::Type { turn: content, .. } => {
+                let what = match content {
+                    TurnContent::Messages(_) => "typing",
+                    TurnContent::Reminder(_) => "typing a reminder",
+                };
+                LogLine::new(LogLevel::Debug, what).of(turn)
             }
-            Effect::Fail { ids, reason } => LogLine::new(LogLevel::Warn, "failed")
-                .of(ids)
-                .quoted("reason", reason),
+            Action::PressEnter {
+                by: KeyboardUser::Turn,
+                ..
+            } => match enters.filter(|enters| *enters > 0) {
+                Some(enters) => LogLine::new(LogLevel::Info, "Enter pressed again")
+                    .of(turn)
+                    .plain("pressed", enters),
+                None => LogLine::new(LogLevel::Debug, "Enter pressed").of(turn),
+            },
+            Action::AnswerHook {
+                mail: Some(mail), ..
+            } => sent(&mail.messages),
+            Action::PutMail { messages, .. } => sent(messages),
+            Action::Commit {
+                operation: JournalOperation::RecordStep { ids, report },
+                ..
+            } => on_step(ids, report),
+            Action::EndNudge { outcome, .. } => match outcome {
+                NudgeOutcome::Typed => LogLine::new(LogLevel::Info, "nudge typed"),
+                NudgeOutcome::Refused(reason) => {
+                    LogLine::new(LogLevel::Info, "nudge refused").quoted("reason", reason)
+                }
+            },
+            Action::EndAnswerCheck {
+                refusal: Some(reason),
+                ..
+            } => LogLine::new(LogLevel::Info, "answer refused").quoted("reason", reason),
+            _ => return None,
         };
         Some(line)
     }
@@ -206,6 +185,7 @@ impl DecisionLines {
 
     pub fn on_commit_lost(&self, operation: &JournalOperation, why: &str) -> LogLine {
         let (level, what) = match operation {
+            operation if operation.begins_offer() => (LogLevel::Warn, "offer not recorded"),
             JournalOperation::RecordStep { .. } => {
                 (LogLevel::Error, "a receipt could not be recorded")
             }
@@ -228,18 +208,39 @@ impl DecisionLines {
         };
         LogLine::new(level, &format!("{what}: {why}")).of_operation(operation)
     }
+}
 
-    pub fn on_nudge_end(&self, outcome: &NudgeOutcome) -> LogLine {
-        match outcome {
-            NudgeOutcome::Typed => LogLine::new(LogLevel::Info, "nudge typed"),
-            NudgeOutcome::Refused(reason) => {
-                LogLine::new(LogLevel::Info, "nudge refused").quoted("reason", reason)
-            }
+fn sent(messages: &[TurnMessage]) -> LogLine {
+    let ids: Vec<_> = messages.iter().map(|m| m.state.message.id).collect();
+    LogLine::new(LogLevel::Debug, "sent").of(&ids)
+}
+
+/// Return the line for a step in the delivery of these messages.
+fn on_step(ids: &[MessageId], report: &OfferReport) -> LogLine {
+    let line = |level, what| LogLine::new(level, what).of(ids);
+    match report {
+        OfferReport::Offering { route, .. } => {
+            line(LogLevel::Debug, "offering").quoted("route", route)
         }
-    }
-
-    pub fn on_answer_refused(&self, reason: &str) -> LogLine {
-        LogLine::new(LogLevel::Info, "answer refused").quoted("reason", reason)
+        OfferReport::Offered {
+            route,
+            evidence,
+            proof_awaited,
+        } => line(LogLevel::Info, "offered")
+            .plain("route", route)
+            .quoted("evidence", evidence)
+            .plain("proof_awaited", proof_awaited),
+        OfferReport::Accepted { route, evidence } => line(LogLevel::Info, "accepted")
+            .plain("route", route)
+            .quoted("proof", evidence),
+        OfferReport::Withdrawn { reason } => {
+            line(LogLevel::Info, "offer withdrawn").quoted("reason", reason)
+        }
+        OfferReport::Uncertain { reason } => {
+            line(LogLevel::Warn, "uncertain").quoted("reason", reason)
+        }
+        OfferReport::Reminded { .. } => line(LogLevel::Info, "reminding of expected replies"),
+        OfferReport::Failed { reason } => line(LogLevel::Warn, "failed").quoted("reason", reason),
     }
 }
 

@@ -341,7 +341,12 @@ fn the_buffers_of_all_connections_have_a_common_limit() {
     }
     assert!((1..=6).contains(&refused), "{refused}");
     let said = wires.last_mut().expect("the last").wait_closed();
-    assert!(said[0].to_string().contains("buffers of this session are full"), "{said:?}");
+    assert!(
+        said[0]
+            .to_string()
+            .contains("buffers of this session are full"),
+        "{said:?}"
+    );
     let grown = session.memory().saturating_sub(before);
     assert!(grown < 160 << 10, "it has grown by {grown} KiB");
     assert_healthy(&session);

@@ -49,6 +49,13 @@ impl SessionState {
                     self.feed(Input::KeysDropped);
                 }
             }
+            Action::ClearBox(keys) => {
+                let key_inputs = self.setup.observers.typing.borrow().key_inputs;
+                let clear = KeyboardInput::ClearBox { keys, key_inputs };
+                if !self.setup.shared.keyboard.try_type_in(clear) {
+                    self.feed(Input::KeysDropped);
+                }
+            }
             Action::Look(by) => self.tasks.spawn(tasks::look(shared, by)),
             Action::CheckInput => {
                 let is_unread = self.setup.shared.keyboard.is_unread();
