@@ -10,6 +10,7 @@ use crate::socket::loop_control;
 use crate::socket::outbox::Outbox;
 use crate::socket::peer::Peer;
 use crate::state::StateRequest;
+use posthaste_core::driver::Input;
 use posthaste_core::{IdPrefix, MessageState, Order};
 use posthaste_store::operation::ApplyOrder;
 use posthaste_store::{Denied, Error, Listing, files};
@@ -268,7 +269,8 @@ async fn hook_taken(shared: &Shared, outbox: &Outbox, taken: &method::HookTaken,
     match outbox.take_hook_offer() {
         Some(offer) if offer == taken.offer => {
             sink.answer::<method::HookTaken>(&method::Noted::Noted);
-            shared.request(StateRequest::HookPassedOn(offer)).await;
+            let passed_on = Input::HookPassedOn(offer);
+            shared.request(StateRequest::Input(passed_on)).await;
         }
         other => {
             outbox.set_hook_offer(other);
@@ -318,7 +320,8 @@ pub(crate) async fn disconnected(shared: &Shared, outbox: &Outbox) {
             .await;
     }
     if let Some(offer) = outbox.take_hook_offer() {
-        shared.request(StateRequest::HookGone(offer)).await;
+        let gone = Input::HookGone(offer);
+        shared.request(StateRequest::Input(gone)).await;
     }
 }
 
