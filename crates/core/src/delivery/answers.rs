@@ -1,7 +1,6 @@
 //! Which answers can be given: an answer belongs to the question that was open when it was sent.
 
-use super::rules::Rule;
-use super::{Delivery, Reach};
+use super::{Delivery, Reach, Rule};
 use crate::activity::Activity;
 use crate::driver::Action;
 use crate::mail::MessageState;

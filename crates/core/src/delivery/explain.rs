@@ -1,11 +1,9 @@
 //! The explanation of a held message: the rule, its beginning, the evidence and the release. The
 //! rules themselves are in `rules`. A route explains the messages that it carries.
 
-use super::conditions::Conditions;
-use super::outgoing::{Lane, OutgoingTurn, TurnKind};
+use super::outgoing::TurnKind;
 use super::routes::http;
-use super::rules::Rule;
-use super::{Decision, Delivery, PausedBy};
+use super::{Conditions, Decision, Delivery, Lane, OutgoingTurn, PausedBy, Rule};
 use crate::activity::Activity;
 use crate::mail::MessageState;
 use crate::moment::Moment;

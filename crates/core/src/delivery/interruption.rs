@@ -8,9 +8,7 @@
 //!             └──────────────┴─ a rule, or the interrupt has no effect ─▶ the turn stays pending
 //! ```
 
-use super::Delivery;
-use super::outgoing::{Lane, OutgoingTurn};
-use super::rules::Rule;
+use super::{Delivery, Lane, OutgoingTurn, Rule};
 use crate::activity::Activity;
 use crate::driver::{Action, Input, KeyboardUser};
 use crate::why::Hold;

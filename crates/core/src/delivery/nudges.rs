@@ -4,10 +4,7 @@
 //! A line goes through the terminal like a turn of messages, before messages that are due. It is
 //! never typed after its sender has given up.
 
-use super::Delivery;
-use super::conditions::Conditions;
-use super::outgoing::{Lane, TurnKind};
-use super::rules::Rule;
+use super::{Conditions, Delivery, Lane, Rule, TurnKind};
 use crate::driver::Action;
 use crate::moment::Moment;
 use crate::text;

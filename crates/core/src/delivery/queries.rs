@@ -1,8 +1,7 @@
 //! What others may know of a delivery.
 
-use super::Delivery;
-use super::outgoing::TurnKind;
 use super::routes::Route;
+use super::{Delivery, TurnKind};
 use crate::activity::Judgement;
 use crate::driver::{Action, JournalOperation};
 use crate::harness::{BoxState, Paste, Report, Turn};

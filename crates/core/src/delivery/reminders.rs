@@ -1,8 +1,7 @@
 //! Reminders of expected replies. The agent is reminded in one turn when it becomes idle, after all
 //! pending mail, and never while a draft or a question is open.
 
-use super::Delivery;
-use super::outgoing::{Lane, TurnKind};
+use super::{Delivery, Lane, TurnKind};
 use crate::activity::Activity;
 use crate::driver::Action;
 use crate::mail::MessageState;

@@ -1,10 +1,7 @@
 //! The rules that hold messages: one function for each route, and the parts that they share. How a
 //! rule is put into words is in `explain`.
 
-use super::PausedBy;
-use super::Reach;
-use super::conditions::Conditions;
-use super::outgoing::Lane;
+use super::{Conditions, Lane, PausedBy, Reach};
 use crate::activity::Activity;
 use crate::harness::BoxState;
 

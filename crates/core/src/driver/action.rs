@@ -79,33 +79,16 @@ pub enum JournalOperation {
 impl JournalOperation {
     /// Whether this is a step in the delivery of a message.
     pub fn has(&self, id: MessageId) -> bool {
-        match self {
-            Self::RecordStep { ids, .. } => ids.contains(&id),
-            Self::Expire
-            | Self::RecordConversation(_)
-            | Self::SettleEarlierOffers(_)
-            | Self::CloseKilledHooks
-            | Self::CloseUnproven => false,
-        }
+        matches!(self, Self::RecordStep { ids, .. } if ids.contains(&id))
     }
 
     /// Whether this records that an offer or a reminder is about to begin.
     pub(crate) fn begins_offer(&self) -> bool {
-        match self {
-            Self::RecordStep { report, .. } => match report {
-                OfferReport::Offering { .. } | OfferReport::Reminded { .. } => true,
-                OfferReport::Offered { .. }
-                | OfferReport::Accepted { .. }
-                | OfferReport::Uncertain { .. }
-                | OfferReport::Withdrawn { .. }
-                | OfferReport::Failed { .. } => false,
-            },
-            Self::Expire
-            | Self::RecordConversation(_)
-            | Self::SettleEarlierOffers(_)
-            | Self::CloseKilledHooks
-            | Self::CloseUnproven => false,
-        }
+        use OfferReport::{Offering, Reminded};
+        let Self::RecordStep { report, .. } = self else {
+            return false;
+        };
+        matches!(report, Offering { .. } | Reminded { .. })
     }
 }
 

@@ -127,11 +127,7 @@ impl SessionDriver {
                 JournalOperation::SettleEarlierOffers(_) => {
                     self.earlier_offers = EarlierOffers::Lost;
                 }
-                JournalOperation::RecordStep { .. }
-                | JournalOperation::Expire
-                | JournalOperation::RecordConversation(_)
-                | JournalOperation::CloseKilledHooks
-                | JournalOperation::CloseUnproven => {}
+                _ => {}
             }
             return commit.operation.begins_offer();
         }
@@ -146,16 +142,10 @@ impl SessionDriver {
 
     /// Whether a retry would undo a later record: the program is in another conversation by now.
     fn is_superseded(&self, operation: &JournalOperation) -> bool {
-        match operation {
-            JournalOperation::RecordConversation(conversation) => {
-                self.conversation.as_ref() != Some(conversation)
-            }
-            JournalOperation::RecordStep { .. }
-            | JournalOperation::Expire
-            | JournalOperation::SettleEarlierOffers(_)
-            | JournalOperation::CloseKilledHooks
-            | JournalOperation::CloseUnproven => false,
-        }
+        let JournalOperation::RecordConversation(conversation) = operation else {
+            return false;
+        };
+        self.conversation.as_ref() != Some(conversation)
     }
 
     pub(super) fn retry_commits(&mut self, now: Moment) {

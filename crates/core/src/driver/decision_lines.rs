@@ -53,11 +53,7 @@ impl LogLine {
     fn of_operation(self, operation: &JournalOperation) -> Self {
         match operation {
             JournalOperation::RecordStep { ids, .. } => self.of(ids),
-            JournalOperation::Expire
-            | JournalOperation::RecordConversation(_)
-            | JournalOperation::SettleEarlierOffers(_)
-            | JournalOperation::CloseKilledHooks
-            | JournalOperation::CloseUnproven => self,
+            _ => self,
         }
     }
 
@@ -78,7 +74,7 @@ impl fmt::Display for LogLine {
     }
 }
 
-/// Formats the events and effects of a driver as log lines.
+/// Formats the inputs and actions of a delivery as log lines.
 #[derive(Debug, Clone, Default)]
 pub struct DecisionLines {
     /// The messages of the turn that was offered last.
@@ -93,19 +89,15 @@ impl DecisionLines {
             Input::TerminalFailed {
                 by: KeyboardUser::Turn,
                 why,
-            } => LogLine::new(LogLevel::Warn, "typing failed")
-                .of(turn)
-                .quoted("reason", why),
+            } => warn("typing failed").of(turn).quoted("reason", why),
             Input::KeyboardRefused(KeyboardUser::Turn) => {
-                LogLine::new(LogLevel::Info, "not typed: a person is typing").of(turn)
+                info("not typed: a person is typing").of(turn)
             }
             Input::KeyboardGone(KeyboardUser::Turn) => {
-                LogLine::new(LogLevel::Warn, "not typed: the terminal is gone").of(turn)
+                warn("not typed: the terminal is gone").of(turn)
             }
             Input::HookUnanswered { ids, why, .. } | Input::ApiRefused { ids, why, .. } => {
-                LogLine::new(LogLevel::Info, "not sent")
-                    .of(ids)
-                    .quoted("reason", why)
+                info("not sent").of(ids).quoted("reason", why)
             }
             _ => return None,
         };
@@ -119,34 +111,30 @@ impl DecisionLines {
         self.turn = turn.map(|turn| turn.ids).unwrap_or_default();
         let turn = &self.turn;
         let line = match action {
-            Action::PressKeys(_) => LogLine::new(LogLevel::Info, "interrupt key pressed").of(turn),
-            Action::ClearBox(_) => {
-                LogLine::new(LogLevel::Info, "input box cleared of the restored prompt").of(turn)
+            Action::PressKeys(_) => info("interrupt key pressed").of(turn),
+            Action::ClearBox(_) => info("input box cleared of the restored prompt").of(turn),
+            Action::ApiInterrupt { .. } => {
+                info("agent interrupted").of(turn).quoted("route", "http")
             }
-            Action::ApiInterrupt { .. } => LogLine::new(LogLevel::Info, "agent interrupted")
-                .of(turn)
-                .quoted("route", "http"),
-            Action::ApiContinue { .. } => {
-                LogLine::new(LogLevel::Debug, "agent told to continue").quoted("route", "http")
-            }
+            Action::ApiContinue { .. } => debug("agent told to continue").quoted("route", "http"),
             Action::LeaseKeyboard(KeyboardUser::Turn) if enters.is_some() => {
-                LogLine::new(LogLevel::Debug, "keyboard requested again").of(turn)
+                debug("keyboard requested again").of(turn)
             }
             Action::Type { turn: content, .. } => {
                 let what = match content {
                     TurnContent::Messages(_) => "typing",
                     TurnContent::Reminder(_) => "typing a reminder",
                 };
-                LogLine::new(LogLevel::Debug, what).of(turn)
+                debug(what).of(turn)
             }
             Action::PressEnter {
                 by: KeyboardUser::Turn,
                 ..
             } => match enters.filter(|enters| *enters > 0) {
-                Some(enters) => LogLine::new(LogLevel::Info, "Enter pressed again")
+                Some(enters) => info("Enter pressed again")
                     .of(turn)
                     .plain("pressed", enters),
-                None => LogLine::new(LogLevel::Debug, "Enter pressed").of(turn),
+                None => debug("Enter pressed").of(turn),
             },
             Action::AnswerHook {
                 mail: Some(mail), ..
@@ -157,15 +145,13 @@ impl DecisionLines {
                 ..
             } => on_step(ids, report),
             Action::EndNudge { outcome, .. } => match outcome {
-                NudgeOutcome::Typed => LogLine::new(LogLevel::Info, "nudge typed"),
-                NudgeOutcome::Refused(reason) => {
-                    LogLine::new(LogLevel::Info, "nudge refused").quoted("reason", reason)
-                }
+                NudgeOutcome::Typed => info("nudge typed"),
+                NudgeOutcome::Refused(reason) => info("nudge refused").quoted("reason", reason),
             },
             Action::EndAnswerCheck {
                 refusal: Some(reason),
                 ..
-            } => LogLine::new(LogLevel::Info, "answer refused").quoted("reason", reason),
+            } => info("answer refused").quoted("reason", reason),
             _ => return None,
         };
         Some(line)
@@ -180,67 +166,76 @@ impl DecisionLines {
             JournalOperation::CloseKilledHooks => "unprinted mail has to wait",
             JournalOperation::CloseUnproven => "unproven messages have to wait",
         };
-        LogLine::new(LogLevel::Warn, &format!("{what}: {why}")).of_operation(operation)
+        warn(&format!("{what}: {why}")).of_operation(operation)
     }
 
     pub fn on_commit_lost(&self, operation: &JournalOperation, why: &str) -> LogLine {
-        let (level, what) = match operation {
-            operation if operation.begins_offer() => (LogLevel::Warn, "offer not recorded"),
+        let line = match operation {
+            operation if operation.begins_offer() => {
+                return warn("offer not recorded")
+                    .of_operation(operation)
+                    .quoted("reason", why);
+            }
             JournalOperation::RecordStep { .. } => {
-                (LogLevel::Error, "a receipt could not be recorded")
+                let what = format!("a receipt could not be recorded: {why}");
+                return LogLine::new(LogLevel::Error, &what).of_operation(operation);
             }
-            JournalOperation::Expire => (LogLevel::Warn, "expired messages could not be recorded"),
-            JournalOperation::RecordConversation(_) => {
-                (LogLevel::Warn, "the conversation could not be recorded")
+            JournalOperation::Expire => "expired messages could not be recorded",
+            JournalOperation::RecordConversation(_) => "the conversation could not be recorded",
+            JournalOperation::SettleEarlierOffers(_) => {
+                "earlier offers stay unproven until the next start"
             }
-            JournalOperation::SettleEarlierOffers(_) => (
-                LogLevel::Warn,
-                "earlier offers stay unproven until the next start",
-            ),
-            JournalOperation::CloseKilledHooks => (
-                LogLevel::Warn,
-                "cannot mark unprinted mail as uncertain until the next check",
-            ),
-            JournalOperation::CloseUnproven => (
-                LogLevel::Warn,
-                "unproven messages stay offered until the next start",
-            ),
+            JournalOperation::CloseKilledHooks => {
+                "cannot mark unprinted mail as uncertain until the next check"
+            }
+            JournalOperation::CloseUnproven => {
+                "unproven messages stay offered until the next start"
+            }
         };
-        LogLine::new(level, &format!("{what}: {why}")).of_operation(operation)
+        warn(&format!("{line}: {why}"))
     }
+}
+
+fn warn(what: &str) -> LogLine {
+    LogLine::new(LogLevel::Warn, what)
+}
+
+fn info(what: &str) -> LogLine {
+    LogLine::new(LogLevel::Info, what)
+}
+
+fn debug(what: &str) -> LogLine {
+    LogLine::new(LogLevel::Debug, what)
 }
 
 fn sent(messages: &[TurnMessage]) -> LogLine {
     let ids: Vec<_> = messages.iter().map(|m| m.state.message.id).collect();
-    LogLine::new(LogLevel::Debug, "sent").of(&ids)
+    debug("sent").of(&ids)
 }
 
 /// Return the line for a step in the delivery of these messages.
 fn on_step(ids: &[MessageId], report: &OfferReport) -> LogLine {
-    let line = |level, what| LogLine::new(level, what).of(ids);
     match report {
-        OfferReport::Offering { route, .. } => {
-            line(LogLevel::Debug, "offering").quoted("route", route)
-        }
+        OfferReport::Offering { route, .. } => debug("offering").of(ids).quoted("route", route),
         OfferReport::Offered {
             route,
             evidence,
             proof_awaited,
-        } => line(LogLevel::Info, "offered")
+        } => info("offered")
+            .of(ids)
             .plain("route", route)
             .quoted("evidence", evidence)
             .plain("proof_awaited", proof_awaited),
-        OfferReport::Accepted { route, evidence } => line(LogLevel::Info, "accepted")
+        OfferReport::Accepted { route, evidence } => info("accepted")
+            .of(ids)
             .plain("route", route)
             .quoted("proof", evidence),
         OfferReport::Withdrawn { reason } => {
-            line(LogLevel::Info, "offer withdrawn").quoted("reason", reason)
+            info("offer withdrawn").of(ids).quoted("reason", reason)
         }
-        OfferReport::Uncertain { reason } => {
-            line(LogLevel::Warn, "uncertain").quoted("reason", reason)
-        }
-        OfferReport::Reminded { .. } => line(LogLevel::Info, "reminding of expected replies"),
-        OfferReport::Failed { reason } => line(LogLevel::Warn, "failed").quoted("reason", reason),
+        OfferReport::Uncertain { reason } => warn("uncertain").of(ids).quoted("reason", reason),
+        OfferReport::Reminded { .. } => info("reminding of expected replies").of(ids),
+        OfferReport::Failed { reason } => warn("failed").of(ids).quoted("reason", reason),
     }
 }
 
@@ -302,7 +297,7 @@ impl HoldLog {
 
 impl Held {
     fn line(&self) -> LogLine {
-        LogLine::new(LogLevel::Info, "held")
+        info("held")
             .of(&self.ids)
             .plain("rule", self.hold.rule)
             .quoted("reason", &self.hold.reason)
@@ -357,13 +352,13 @@ mod tests {
         let ids: Vec<_> = (0..102_u128)
             .map(|n| MessageId(Uuid::from_u128(n << 96)))
             .collect();
-        let line = LogLine::new(LogLevel::Info, "held")
+        let line = info("held")
             .of(&ids[1..3])
             .plain("rule", "paused")
             .quoted("reason", "a \"client\"");
         let want = r#"held messages=00000001,00000002 rule=paused reason="a \"client\"""#;
         assert_eq!(line.to_string(), want);
-        let many = LogLine::new(LogLevel::Info, "held").of(&ids).to_string();
+        let many = info("held").of(&ids).to_string();
         assert!(many.ends_with("00000063 and 2 more"), "{many}");
     }
 }

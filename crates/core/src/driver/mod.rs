@@ -126,11 +126,6 @@ impl SessionDriver {
         self.freshness.is_about_to_read()
     }
 
-    /// Whether every commit has ended.
-    pub fn has_committed_all(&self) -> bool {
-        self.commits.is_empty()
-    }
-
     /// Whether an offer or a receipt of this message is not recorded yet.
     pub fn is_committing(&self, id: MessageId) -> bool {
         self.commits.has(id)

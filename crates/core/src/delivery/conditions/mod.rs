@@ -8,12 +8,10 @@ pub(crate) mod input_box;
 pub(crate) mod proof;
 pub(crate) mod question;
 
-use super::DeliveryConfig;
 use super::config::Pause;
-use super::outgoing::Lane;
 use super::reminders::Reminders;
 use super::routes::loop_prompt::LoopPrompt;
-use super::rules::Rule;
+use crate::delivery::{DeliveryConfig, Lane, Rule};
 use crate::driver::{Action, CommitId, Input, JournalOperation, TurnMessage};
 use crate::harness::{BoxState, Route, Sighting};
 use crate::id::MessageId;

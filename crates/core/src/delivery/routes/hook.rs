@@ -15,10 +15,7 @@
 
 use super::{ANSWERED_WITHIN, Route, slow, unsent};
 use crate::activity::Activity;
-use crate::delivery::Reach;
-use crate::delivery::conditions::Conditions;
-use crate::delivery::outgoing::{Lane, OutgoingTurn};
-use crate::delivery::rules::Rule;
+use crate::delivery::{Conditions, Lane, OutgoingTurn, Reach, Rule};
 use crate::driver::{Action, HookCall, HookMail, Input};
 use crate::harness::{self, Proof, Report, Turn};
 use crate::id::MessageId;

@@ -12,10 +12,7 @@
 
 use super::{ANSWERED_WITHIN, Route, slow, unsent};
 use crate::activity::Activity;
-use crate::delivery::Reach;
-use crate::delivery::conditions::Conditions;
-use crate::delivery::outgoing::{Lane, OutgoingTurn};
-use crate::delivery::rules::Rule;
+use crate::delivery::{Conditions, Lane, OutgoingTurn, Reach, Rule};
 use crate::driver::{Action, Input};
 use crate::harness;
 use crate::id::MessageId;

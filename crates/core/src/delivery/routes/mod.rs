@@ -6,9 +6,7 @@ pub(crate) mod http;
 pub(crate) mod loop_prompt;
 pub(crate) mod terminal;
 
-use super::conditions::Conditions;
-use super::outgoing::{Lane, OutgoingTurn};
-use super::rules::Rule;
+use crate::delivery::{Conditions, Lane, OutgoingTurn, Rule};
 use crate::driver::{Action, Input};
 use crate::id::MessageId;
 use crate::mail::MessageState;

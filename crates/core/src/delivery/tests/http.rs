@@ -406,6 +406,35 @@ fn only_another_conversation_makes_a_failed_api_usable_early() {
     assert_eq!(conversation(&delivery), Some("s2"));
 }
 
+/// Mail of one conversation does not make the agent continue another one.
+#[test]
+fn another_conversation_is_not_continued() {
+    let one = mail(1, Priority::Normal);
+    let mut delivery = delivery();
+    hook(&mut delivery, 5_000, "UserPromptSubmit", "a person's");
+    let mut delivery = play(
+        delivery,
+        &[
+            (
+                5_100,
+                Call::Act(std::slice::from_ref(&one)),
+                "offer by API 1",
+            ),
+            (5_110, direct_recorded(&[1]), "send 1"),
+            on(5_120, Input::ApiAccepted(1), "offered 1"),
+        ],
+    );
+    let payload = json!({"session_id": "s2", "source": "clear"});
+    let begun = hook_called(like_claude().read("SessionStart", &payload.to_string()));
+    let idle = hook_called(like_claude().read("Stop", &json!({"session_id": "s2"}).to_string()));
+    play(
+        delivery.clone(),
+        &[on(6_000, begun, ""), on(7_000, idle, "")],
+    );
+    let over = hook(&mut delivery, 7_000, "Stop", "");
+    assert_eq!(summary(&delivery, &over), "continue");
+}
+
 #[test]
 fn the_reason_not_to_use_the_api_is_explained() {
     let one = mail(1, Priority::Normal);

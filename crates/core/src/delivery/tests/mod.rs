@@ -5,6 +5,7 @@ mod hook;
 mod http;
 mod interrupts;
 mod loop_prompt;
+mod nudges;
 mod offers;
 mod proof;
 mod properties;
@@ -320,6 +321,12 @@ pub(super) fn summary(delivery: &Delivery, actions: &[Action]) -> String {
                 Some(turn) if turn.enters.is_some() => "resume".to_owned(),
                 Some(turn) if turn.is_reminder => format!("remind {}", list(&turn.ids)),
                 turn => format!("offer {}", list(&turn?.ids)),
+            },
+            Action::LeaseKeyboard(KeyboardUser::Nudge) => "lease for a line".to_owned(),
+            Action::TypeLine(line) => format!("line {line}"),
+            Action::EndNudge { outcome, .. } => match outcome {
+                NudgeOutcome::Typed => "nudge typed".to_owned(),
+                NudgeOutcome::Refused(reason) => format!("nudge refused: {reason}"),
             },
             Action::Type { turn, .. } => {
                 let what = match turn {

@@ -5,9 +5,8 @@
 //! program ignored is typed once more, and then fails.
 
 use super::{Before, State, Submission, TerminalRoute, WrittenTurn};
-use crate::delivery::conditions::Conditions;
 use crate::delivery::conditions::question::OpenDialog;
-use crate::delivery::outgoing::{Answer, Lane, OutgoingTurn};
+use crate::delivery::{Answer, Conditions, Lane, OutgoingTurn};
 use crate::driver::Action;
 use crate::harness::Route;
 use std::time::Duration;

@@ -2,10 +2,8 @@
 //! refused where a message would wait.
 
 use super::{Preparation, State, Submission, TERMINAL_GONE, TerminalRoute, WrittenTurn};
-use crate::delivery::conditions::Conditions;
 use crate::delivery::nudges::{BUSY, Line, NudgeOutcome, TOO_LATE};
-use crate::delivery::outgoing::{Lane, OutgoingTurn, TurnKind};
-use crate::delivery::rules::Rule;
+use crate::delivery::{Conditions, Lane, OutgoingTurn, Rule, TurnKind};
 use crate::driver::Action;
 use crate::moment::Moment;
 use std::time::Duration;

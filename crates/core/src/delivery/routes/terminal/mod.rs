@@ -18,11 +18,9 @@ mod offer;
 mod submit;
 
 use super::{Route, slow};
-use crate::delivery::conditions::Conditions;
 use crate::delivery::conditions::input_box::OwnText;
 use crate::delivery::conditions::proof::FoundMessages;
-use crate::delivery::outgoing::{Lane, OutgoingTurn};
-use crate::delivery::rules::Rule;
+use crate::delivery::{Conditions, Lane, OutgoingTurn, Rule};
 use crate::driver::{Action, Input, KeyboardUser};
 use crate::id::MessageId;
 use crate::mail::MessageState;

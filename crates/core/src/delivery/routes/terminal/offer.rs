@@ -3,9 +3,7 @@
 
 use super::{Preparation, State, Submission, TerminalRoute, WrittenTurn};
 use crate::delivery::answers::QUESTION_GONE;
-use crate::delivery::conditions::Conditions;
-use crate::delivery::outgoing::{Lane, OutgoingTurn, TurnKind};
-use crate::delivery::rules::Rule;
+use crate::delivery::{Conditions, Lane, OutgoingTurn, Rule, TurnKind};
 use crate::driver::{Action, TurnContent};
 use crate::harness::{BoxState, Route};
 use crate::id::MessageId;

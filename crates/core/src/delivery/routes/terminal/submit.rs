@@ -5,10 +5,8 @@
 //! else. The text of a message is never written twice.
 
 use super::{Before, CUT_OFF, Preparation, State, Submission, TerminalRoute, WrittenTurn};
-use crate::delivery::conditions::Conditions;
 use crate::delivery::conditions::proof::FoundMessages;
-use crate::delivery::outgoing::{OutgoingTurn, TurnKind};
-use crate::delivery::rules::Rule;
+use crate::delivery::{Conditions, OutgoingTurn, Rule, TurnKind};
 use crate::driver::Action;
 use crate::harness::{BoxState, Route};
 use crate::id::MessageId;
