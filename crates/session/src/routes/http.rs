@@ -174,7 +174,7 @@ pub(crate) async fn interrupt(shared: Rc<Shared>, conversation: String) -> TaskR
 
 /// Have the agent answer the last message of its conversation, if the user wrote it. An empty prompt
 /// adds nothing to the conversation.
-pub(crate) async fn resume_conversation(shared: Rc<Shared>, conversation: String) -> TaskReport {
+pub(crate) async fn resume(shared: Rc<Shared>, conversation: String) -> TaskReport {
     TaskReport::Input(match try_resume(&shared, &conversation).await {
         Ok(()) => Input::ApiDone,
         Err(why) => {
