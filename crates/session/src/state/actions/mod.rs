@@ -33,15 +33,14 @@ impl SessionState {
                 self.write(by, |lease| tasks::press_enter(lease, by, keys));
             }
             Action::PressKeys(keys) => self.press(KeyboardInput::Bytes(keys)),
-            Action::ClearBox(keys) => {
-                let key_inputs = self.key_inputs();
-                self.press(KeyboardInput::ClearBox { keys, key_inputs });
-            }
+            Action::ClearBox(keys) => self.press(KeyboardInput::ClearBox {
+                keys,
+                key_inputs: self.key_inputs(),
+            }),
             Action::Look(by) => self.tasks.spawn(tasks::look(shared, by)),
-            Action::CheckInput => {
-                let is_unread = shared.keyboard.is_unread();
-                self.feed(Input::InputChecked { is_unread });
-            }
+            Action::CheckInput => self.feed(Input::InputChecked {
+                is_unread: shared.keyboard.is_unread(),
+            }),
             Action::ForgetKeys => {
                 let reset = KeyboardInput::ResetDraft(self.key_inputs());
                 shared.keyboard.try_type_in(reset);
@@ -70,19 +69,20 @@ impl SessionState {
             }
             Action::SkipTranscripts => self.transcripts.skip_to_end(),
             Action::ReadTranscripts => {
-                let files = self.transcripts.begin();
-                self.tasks.spawn(transcript::read(files));
+                self.tasks.spawn(transcript::read(self.transcripts.begin()));
             }
-            Action::ReportCheckpoint => {
-                info!(target: log::DELIVERY, "paused at a checkpoint");
-                self.set_run(RunStatus::Checkpointed);
-            }
+            Action::ReportCheckpoint => self.report_checkpoint(),
             Action::EndProcesses => self.end.begin_ending_processes(),
             Action::EndNudge { token, outcome } => self.replies.end_nudge(token, outcome),
             Action::EndAnswerCheck { token, refusal } => {
                 self.replies.end_answer_check(token, refusal);
             }
         }
+    }
+
+    fn report_checkpoint(&mut self) {
+        info!(target: log::DELIVERY, "paused at a checkpoint");
+        self.set_run(RunStatus::Checkpointed);
     }
 
     /// Write to the terminal with the lease of this user.

@@ -30,7 +30,6 @@ use std::time::Duration;
 
 const EXITED: &str = "the program exited before it was complete";
 const TERMINAL_GONE: &str = "the terminal is gone";
-const DRAFT: &str = "a person is typing";
 const CUT_OFF: &str = "a person pressed Enter, and the submitted text does not show it";
 
 /// A turn whose text is in the terminal.
@@ -204,6 +203,18 @@ impl TerminalRoute {
         Some(&turn.answer()?.keys)
     }
 
+    /// Handle an input that does not lead from this state to another one.
+    fn on_other(&mut self, at: &mut Conditions, state: State, input: &Input) -> Vec<Action> {
+        self.state = state;
+        match input {
+            // The turn has ended meanwhile.
+            Input::KeyboardLeased(by) => vec![Action::ReleaseKeyboard(*by)],
+            Input::KeyboardGone(by) if self.is_of(*by) => self.cut_off(at, TERMINAL_GONE),
+            Input::TerminalFailed { by, why } if self.is_of(*by) => self.cut_off(at, why),
+            _ => Vec::new(),
+        }
+    }
+
     /// Whether the turn in flight belongs to this user of the keyboard.
     fn is_of(&self, by: KeyboardUser) -> bool {
         self.turn().is_some_and(|turn| turn.user() == by)
@@ -242,82 +253,14 @@ impl Route for TerminalRoute {
     }
 
     fn on(&mut self, at: &mut Conditions, input: &Input) -> Vec<Action> {
-        use {Preparation::*, State::*, Submission::*};
-        let is_running = !at.agent.has_exited();
         match (std::mem::take(&mut self.state), input) {
-            (Preparing(turn, Leasing), Input::KeyboardLeased(by)) if turn.user() == *by => {
-                self.leased(at, turn)
+            (State::Preparing(turn, progress), input) => self.on_offer(at, turn, progress, input),
+            (State::Writing(turn), Input::Typed(text)) => self.typed(at, turn, text.clone()),
+            (State::Writing(turn), Input::LineTyped) => self.line_typed(at, turn),
+            (State::Submitting(written, progress), input) => {
+                self.on_submission(at, written, progress, input)
             }
-            (Submitting(written, Resuming), Input::KeyboardLeased(KeyboardUser::Turn)) => {
-                self.delay(at, written)
-            }
-            // The offer has ended meanwhile.
-            (state, Input::KeyboardLeased(by)) => {
-                self.state = state;
-                vec![Action::ReleaseKeyboard(*by)]
-            }
-            (Preparing(turn, Leasing), Input::KeyboardRefused(by)) if turn.user() == *by => {
-                turn.refused(DRAFT)
-            }
-            (Submitting(written, Resuming), Input::KeyboardRefused(KeyboardUser::Turn)) => {
-                self.awaiting_enter = Some(written);
-                at.input_box.refuse_keyboard(at.now);
-                Vec::new()
-            }
-            (Preparing(turn, Leasing), Input::KeyboardGone(by)) if turn.user() == *by => {
-                at.back_off(TERMINAL_GONE);
-                turn.refused(TERMINAL_GONE)
-            }
-            (Preparing(turn, Recording), Input::Committed { commit, ids, .. })
-                if turn.commit() == *commit =>
-            {
-                self.recorded(at, turn, ids)
-            }
-            (Preparing(turn, Recording), Input::NotCommitted { commit, why, .. })
-                if turn.commit() == *commit =>
-            {
-                at.back_off(why);
-                Vec::new()
-            }
-            (Preparing(turn, CheckingBox), Input::Looked { by, .. })
-                if turn.user() == *by && is_running =>
-            {
-                self.check_box(at, turn)
-            }
-            (Writing(turn), Input::Typed(text)) => self.typed(at, turn, text.clone()),
-            (Writing(turn), Input::LineTyped) => self.line_typed(at, turn),
-            (Submitting(written, Checking { before, has_read }), Input::Looked { by, .. })
-                if written.turn.user() == *by && is_running =>
-            {
-                self.looked(at, written, before, has_read)
-            }
-            (
-                Submitting(written, Checking { before, .. }),
-                Input::InputChecked { is_unread: false },
-            ) => {
-                let has_read = true;
-                self.keep(written, Checking { before, has_read })
-            }
-            // Enter comes forward if the box shows the text.
-            (Submitting(written, Delaying { enter_at }), Input::ScreenChanged(_))
-                if at.input_box.holds_only(&written.text) =>
-            {
-                let enter_at = enter_at.min(at.now.mono + at.enter_after());
-                self.keep(written, Delaying { enter_at })
-            }
-            (Submitting(written, Entering), Input::EnterPressed(by))
-                if written.turn.user() == *by =>
-            {
-                self.entered(at, written)
-            }
-            (state, input) => {
-                self.state = state;
-                match input {
-                    Input::KeyboardGone(by) if self.is_of(*by) => self.cut_off(at, TERMINAL_GONE),
-                    Input::TerminalFailed { by, why } if self.is_of(*by) => self.cut_off(at, why),
-                    _ => Vec::new(),
-                }
-            }
+            (state, input) => self.on_other(at, state, input),
         }
     }
 

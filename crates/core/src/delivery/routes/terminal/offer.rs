@@ -1,13 +1,15 @@
 //! An offer until its text is typed: the keyboard, the record in the journal, the last look at the
 //! box, and the write. Enter follows in `submit`.
 
-use super::{Preparation, State, Submission, TerminalRoute, WrittenTurn};
+use super::{Preparation, State, Submission, TERMINAL_GONE, TerminalRoute, WrittenTurn};
 use crate::delivery::answers::QUESTION_GONE;
 use crate::delivery::{Conditions, Lane, OutgoingTurn, Rule, TurnKind};
-use crate::driver::{Action, TurnContent};
+use crate::driver::{Action, Input, TurnContent};
 use crate::harness::{BoxState, Route};
 use crate::id::MessageId;
 use crate::turn::InputMode;
+
+const DRAFT: &str = "a person is typing";
 
 /// Whether the box has been empty for long enough, if the harness describes it.
 fn may_type_now(at: &Conditions, turn: &OutgoingTurn) -> bool {
@@ -16,6 +18,40 @@ fn may_type_now(at: &Conditions, turn: &OutgoingTurn) -> bool {
 }
 
 impl TerminalRoute {
+    /// Handle an input before the text of a turn is written.
+    pub(super) fn on_offer(
+        &mut self,
+        at: &mut Conditions,
+        turn: OutgoingTurn,
+        progress: Preparation,
+        input: &Input,
+    ) -> Vec<Action> {
+        use Preparation::{CheckingBox, Leasing, Recording};
+        match (progress, input) {
+            (Leasing, Input::KeyboardLeased(by)) if turn.user() == *by => self.leased(at, turn),
+            // A person has typed first.
+            (Leasing, Input::KeyboardRefused(by)) if turn.user() == *by => turn.refused(DRAFT),
+            (Leasing, Input::KeyboardGone(by)) if turn.user() == *by => {
+                at.back_off(TERMINAL_GONE);
+                turn.refused(TERMINAL_GONE)
+            }
+            (Recording, Input::Committed { commit, ids, .. }) if turn.commit() == *commit => {
+                self.recorded(at, turn, ids)
+            }
+            (Recording, Input::NotCommitted { commit, why, .. }) if turn.commit() == *commit => {
+                at.back_off(why);
+                Vec::new()
+            }
+            // After an exit, the turn is cut off.
+            (CheckingBox, Input::Looked { by, .. })
+                if turn.user() == *by && !at.agent.has_exited() =>
+            {
+                self.check_box(at, turn)
+            }
+            (progress, input) => self.on_other(at, State::Preparing(turn, progress), input),
+        }
+    }
+
     /// Take the keyboard once the box is steady.
     pub(super) fn lease_when_steady(&mut self, at: &Conditions, turn: OutgoingTurn) -> Vec<Action> {
         if !may_type_now(at, &turn) {
@@ -48,7 +84,7 @@ impl TerminalRoute {
     }
 
     /// Record the offer, now that the keyboard is leased. Nothing of a line is recorded.
-    pub(super) fn leased(&mut self, at: &mut Conditions, turn: OutgoingTurn) -> Vec<Action> {
+    fn leased(&mut self, at: &mut Conditions, turn: OutgoingTurn) -> Vec<Action> {
         let by = turn.user();
         if turn.line().is_some() {
             let mut actions = self.begin(at, turn);
@@ -64,7 +100,7 @@ impl TerminalRoute {
 
     /// Begin to type the messages that the journal has recorded. Meanwhile, a rule may have come to
     /// forbid typing, or the program may have turned bracketed paste off.
-    pub(super) fn recorded(
+    fn recorded(
         &mut self,
         at: &mut Conditions,
         mut turn: OutgoingTurn,
@@ -112,7 +148,7 @@ impl TerminalRoute {
     }
 
     /// Write a turn, if the conditions allow it.
-    pub(super) fn check_box(&mut self, at: &mut Conditions, turn: OutgoingTurn) -> Vec<Action> {
+    fn check_box(&mut self, at: &mut Conditions, turn: OutgoingTurn) -> Vec<Action> {
         match turn.kind {
             TurnKind::Line(_) => self.write_line(at, turn),
             TurnKind::Messages | TurnKind::Reminder if at.input_box.is_described() => {

@@ -7,7 +7,7 @@
 use super::{Before, CUT_OFF, Preparation, State, Submission, TerminalRoute, WrittenTurn};
 use crate::delivery::conditions::proof::FoundMessages;
 use crate::delivery::{Conditions, OutgoingTurn, Rule, TurnKind};
-use crate::driver::Action;
+use crate::driver::{Action, Input};
 use crate::harness::{BoxState, Route};
 use crate::id::MessageId;
 use crate::text;
@@ -145,6 +145,45 @@ impl WrittenTurn {
 }
 
 impl TerminalRoute {
+    /// Handle an input once the text of a turn is written.
+    pub(super) fn on_submission(
+        &mut self,
+        at: &mut Conditions,
+        written: WrittenTurn,
+        progress: Submission,
+        input: &Input,
+    ) -> Vec<Action> {
+        use Submission::{Checking, Delaying, Entering, Resuming};
+        let user = written.turn.user();
+        match (progress, input) {
+            (Resuming, Input::KeyboardLeased(by)) if user == *by => self.delay(at, written),
+            (Resuming, Input::KeyboardRefused(by)) if user == *by => {
+                self.awaiting_enter = Some(written);
+                at.input_box.refuse_keyboard(at.now);
+                Vec::new()
+            }
+            // After an exit, the turn is cut off.
+            (Checking { before, has_read }, Input::Looked { by, .. })
+                if user == *by && !at.agent.has_exited() =>
+            {
+                self.looked(at, written, before, has_read)
+            }
+            (Checking { before, .. }, Input::InputChecked { is_unread: false }) => {
+                let has_read = true;
+                self.keep(written, Checking { before, has_read })
+            }
+            // Enter comes forward if the box shows the text.
+            (Delaying { enter_at }, Input::ScreenChanged(_))
+                if at.input_box.holds_only(&written.text) =>
+            {
+                let enter_at = enter_at.min(at.now.mono + at.enter_after());
+                self.keep(written, Delaying { enter_at })
+            }
+            (Entering, Input::EnterPressed(by)) if user == *by => self.entered(at, written),
+            (progress, input) => self.on_other(at, State::Submitting(written, progress), input),
+        }
+    }
+
     /// Continue the submission of a text as far as possible now.
     pub(super) fn continue_submission(
         &mut self,
@@ -207,7 +246,7 @@ impl TerminalRoute {
     }
 
     /// Continue after the look at the screen that the turn has requested.
-    pub(super) fn looked(
+    fn looked(
         &mut self,
         at: &mut Conditions,
         written: WrittenTurn,
@@ -309,7 +348,7 @@ impl TerminalRoute {
         vec![lease]
     }
 
-    pub(super) fn entered(&mut self, at: &mut Conditions, mut written: WrittenTurn) -> Vec<Action> {
+    fn entered(&mut self, at: &mut Conditions, mut written: WrittenTurn) -> Vec<Action> {
         written.enters = written.enters.saturating_add(1);
         let must_confirm = at.input_box.is_described() || written.turn.proof.is_some();
         match written.turn.kind {
