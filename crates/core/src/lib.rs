@@ -9,6 +9,8 @@
 #[cfg(test)]
 mod sim;
 
+pub mod ask;
+pub mod board;
 pub mod delivery;
 pub mod driver;
 pub mod harness;
@@ -30,8 +32,9 @@ pub use text::{inject, prompt};
 pub use jiff::Timestamp;
 
 pub use activity::{Activity, Judgement};
+pub use ask::{AskAnswer, AskKind, AskState, Meaning};
 pub use fact::{Event, Fact, Odd, Progress, Record};
-pub use id::{IdPrefix, MessageId, NoteId, PrefixError, PromptId, TaskId};
+pub use id::{AskId, IdPrefix, MessageId, NoteId, PrefixError, PromptId, TaskId};
 pub use loop_::{LoopFact, LoopOrder, LoopRefusal, LoopState, Loops};
 pub use mail::{Mail, MessageState};
 pub use message::{Body, Envelope, Evidence, Message};

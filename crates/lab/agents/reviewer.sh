@@ -16,10 +16,10 @@ while IFS= read -r line; do
         "[ph message from: coder id: "*)
             take "$line"
             title working
-            printf 'reviewer: May I run the tests? [y/n] '
+            printf 'reviewer: May I run the tests?\n  1. Yes\n  2. No\n\n> '
             IFS= read -r answer
             case $answer in
-                y) verdict="All tests pass; one nit: name the timeout." ;;
+                1) verdict="All tests pass; one nit: name the timeout." ;;
                 *) verdict="It looks right, but I was not allowed to run the tests." ;;
             esac
             say "$verdict"

@@ -62,6 +62,8 @@ struct Wakeups {
     mail: Rc<Notify>,
     /// The journal's bell has rung: a process has committed something.
     bell: Arc<Notify>,
+    /// The journal was read after a change.
+    read: Rc<Notify>,
     /// The script that keeps the mail is to be called now.
     script_check: Rc<Notify>,
 }

@@ -1,6 +1,6 @@
 //! Errors of storage, with hints for the person.
 
-use posthaste_core::{IdPrefix, MessageId, TaskId};
+use posthaste_core::{AskId, IdPrefix, MessageId, TaskId};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -57,6 +57,10 @@ pub enum Error {
     NoTask(IdPrefix),
     #[error("{prefix} matches more than one task: {}", list(.fits))]
     AmbiguousTask { prefix: IdPrefix, fits: Vec<TaskId> },
+    #[error("no ask {0}")]
+    NoAsk(IdPrefix),
+    #[error("{prefix} matches more than one ask: {}", list(.fits))]
+    AmbiguousAsk { prefix: IdPrefix, fits: Vec<AskId> },
     #[error("the body of message {} is not what was stored: {why} ({})", id.id8(), path.display())]
     BodyLost {
         id: MessageId,
@@ -131,7 +135,8 @@ impl Error {
             Self::Overloaded => "nothing was stored; try again in a moment".to_owned(),
             Self::NotFound(_) => "'ph inbox --all' lists ids; 'ph search' finds text".to_owned(),
             Self::NoTask(_) => "'ph task ls' lists ids".to_owned(),
-            Self::Ambiguous { .. } | Self::AmbiguousTask { .. } => {
+            Self::NoAsk(_) => "'ph asks --all' lists ids".to_owned(),
+            Self::Ambiguous { .. } | Self::AmbiguousTask { .. } | Self::AmbiguousAsk { .. } => {
                 "give more digits of the id".to_owned()
             }
             Self::Shared(inner) => return inner.hint(),

@@ -120,7 +120,9 @@ impl From<Error> for Report {
             Error::NotFound(_)
             | Error::Ambiguous { .. }
             | Error::NoTask(_)
-            | Error::AmbiguousTask { .. } => Code::NotFound,
+            | Error::AmbiguousTask { .. }
+            | Error::NoAsk(_)
+            | Error::AmbiguousAsk { .. } => Code::NotFound,
             Error::BadImport { .. } => Code::Usage,
             Error::Unsafe { .. } => Code::Refused,
             Error::Io { .. }
@@ -174,6 +176,9 @@ fn refused(id: Option<MessageId>, refusal: &Refusal) -> Report {
         (Refusal::RawTooLong, _) => report.hint("send it as a message, without --raw"),
         (Refusal::NotTheirsToClose(_) | Refusal::NothingExpected(_), _) => {
             report.hint("send it without --closes")
+        }
+        (Refusal::Ask(_), _) => {
+            report.hint("'ph asks --all' shows the questions and their answers")
         }
         (Refusal::OutOfReach(_) | Refusal::Ended(_), None)
         | (Refusal::NotYours { .. } | Refusal::NotSender { .. } | Refusal::AlreadyArchived, _)

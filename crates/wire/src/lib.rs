@@ -5,6 +5,7 @@
 //! two dialects: [`rpc`] (JSON-RPC 2.0, whose methods are listed in [`method`]) and [`plain`]. Has
 //! no I/O, clock or time zone database, and decides nothing.
 
+pub mod ask;
 mod fields;
 pub mod frames;
 mod message;

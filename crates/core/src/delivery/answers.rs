@@ -21,6 +21,15 @@ pub enum Answerable {
     No(&'static str),
 }
 
+/// The end of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AnswerEnd {
+    /// The question closed or changed, with this evidence.
+    Applied(String),
+    /// The answer may have been applied, and the program asks the same.
+    Doubtful,
+}
+
 /// A question of the program that waits for an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenQuestion {
@@ -30,6 +39,11 @@ pub struct OpenQuestion {
 }
 
 impl Delivery {
+    /// Return the end of the last answer, once.
+    pub fn take_answer_end(&mut self) -> Option<AnswerEnd> {
+        self.terminal.take_answer_end()
+    }
+
     /// Return whether there is a question that an answer would reach.
     pub fn answerable(&self, now: Moment) -> Answerable {
         let agent = &self.at.agent;
@@ -76,6 +90,13 @@ impl Delivery {
         }
         let agent = &self.at.agent;
         let dialog = agent.questions.open.as_ref();
+        let shown = agent.shown_ask(now);
+        let answers = mail.message.envelope.answers.as_ref();
+        if let (Some(answers), Some(shown)) = (answers, shown)
+            && answers.fingerprint != shown.fingerprint
+        {
+            return Some(QUESTION_GONE);
+        }
         let times = Times {
             now: now.wall,
             started_at: agent.started_at.wall,

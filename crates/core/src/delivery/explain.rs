@@ -155,7 +155,7 @@ impl Conditions {
             return words(None, &lost, evidence, &ready);
         };
         let what = text::one_line(&dialog.what, 80);
-        let answer = format!("'ph answer {} TEXT'", mail.message.to);
+        let answer = format!("'ph answer {}'", mail.message.to);
         words(
             None,
             &format!("{reason}, and waits for an answer ({what})"),

@@ -23,9 +23,10 @@ mod rules;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use answers::{Answerable, OpenQuestion};
+pub use answers::{AnswerEnd, Answerable, OpenQuestion};
 pub use conditions::JOURNAL_RETRY_INTERVAL;
 pub use conditions::proof::proven_by;
+pub use conditions::question::ShownAsk;
 pub use config::{DeliveryConfig, PausedBy, Reach};
 pub use nudges::{NudgeOutcome, NudgeRequest, RequestToken, TOO_LATE};
 pub use queries::TurnInFlight;
@@ -197,9 +198,15 @@ impl Delivery {
 
     fn answer(&self, mail: &MessageState) -> Answer {
         let open = self.at.agent.questions.open.as_ref();
+        let keys = turn::raw(mail).unwrap_or_default();
+        let is_relative = keys.starts_with('\u{1b}');
+        let answers = mail.message.envelope.answers.as_ref();
         Answer {
             question: open.map(OpenDialog::question),
-            keys: turn::raw(mail).unwrap_or_default().to_owned(),
+            keys: keys.to_owned(),
+            arrows_to: answers
+                .filter(|_| is_relative)
+                .map(|answers| answers.key.clone()),
             attempts: 0,
             output: None,
             at_cursor: None,

@@ -61,6 +61,8 @@ pub(crate) struct Answer {
     /// The question that was open when the turn began.
     pub(crate) question: Option<Question>,
     pub(crate) keys: String,
+    /// Key of the option to which the keys move the marker. Enter then chooses it.
+    pub(crate) arrows_to: Option<String>,
     /// How often the keys were typed.
     pub(crate) attempts: u8,
     /// Amount of output that the program had written.

@@ -1,7 +1,7 @@
 //! What others may know of a delivery.
 
 use super::routes::Route;
-use super::{Delivery, TurnKind};
+use super::{Delivery, ShownAsk, TurnKind};
 use crate::activity::Judgement;
 use crate::driver::{Action, JournalOperation};
 use crate::harness::{BoxState, Paste, Report, Turn};
@@ -45,6 +45,32 @@ impl Delivery {
     pub fn open_question(&self) -> Option<&str> {
         let open = self.at.agent.questions.open.as_ref();
         open.map(|dialog| dialog.what.as_str())
+    }
+
+    /// Return the number of the open question.
+    pub fn question_number(&self) -> Option<u64> {
+        self.at.agent.question_number()
+    }
+
+    /// Whether an answer is being typed, or its effect is awaited.
+    pub fn is_answering(&self) -> bool {
+        self.terminal.answer().is_some()
+    }
+
+    /// Return the open question as an ask, once it has settled.
+    pub fn shown_ask(&self, now: Moment) -> Option<ShownAsk> {
+        self.at.agent.shown_ask(now)
+    }
+
+    /// Return when the open question can become an ask.
+    pub fn ask_settles_at(&self) -> Option<Duration> {
+        self.at.agent.ask_settles_at()
+    }
+
+    /// Return the keys that choose an option of the open question.
+    pub fn keys_for(&self, key: &str) -> Option<String> {
+        let open = self.at.agent.questions.open.as_ref()?;
+        open.view.as_ref()?.keys_for(key)
     }
 
     /// Return whether a report belongs to the agent's own conversation.

@@ -1,7 +1,8 @@
 //! The actions that the driver requests from the session, and the data that they carry.
 
+use crate::ask::{AskOpened, CloseReason};
 use crate::delivery::{NudgeOutcome, RequestToken};
-use crate::id::MessageId;
+use crate::id::{AskId, MessageId};
 use crate::mail::MessageState;
 use crate::offer::OfferReport;
 use crate::session::Conversation;
@@ -74,6 +75,10 @@ pub enum JournalOperation {
     CloseKilledHooks,
     /// The end of offers whose proof can no longer come, because the program has ended.
     CloseUnproven,
+    /// The program's question, as an ask with this id.
+    OpenAsk { id: AskId, opened: Box<AskOpened> },
+    /// The end of an ask.
+    CloseAsk { ask: AskId, reason: CloseReason },
 }
 
 impl JournalOperation {
@@ -195,10 +200,10 @@ pub enum Action {
         token: RequestToken,
         outcome: NudgeOutcome,
     },
-    /// Tell the sender of an answer whether the answer can be recorded now, or why not. No input
-    /// follows.
+    /// Tell the sender of an answer that the answer can be recorded now, with the keys that choose its
+    /// option, or why not. No input follows.
     EndAnswerCheck {
         token: RequestToken,
-        refusal: Option<String>,
+        keys: Result<Option<String>, String>,
     },
 }

@@ -3,6 +3,7 @@
 
 use super::{Action, Observer, SessionDriver};
 use crate::delivery::{Answerable, OpenQuestion, RequestToken};
+use crate::id::AskId;
 use crate::moment::Moment;
 use jiff::Timestamp;
 use std::time::Duration;
@@ -11,12 +12,22 @@ use std::time::Duration;
 const QUESTION_SHOWN_WITHIN: Duration = Duration::from_secs(2);
 const QUESTION_POLL_INTERVAL: Duration = Duration::from_millis(20);
 const CHANGED: &str = "its question changed just now; nothing was answered";
+const NO_KEYS: &str = "the known keys do not fit this dialog, so it is answered by attaching";
+
+/// A client's request to answer a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnswerRequest {
+    pub token: RequestToken,
+    pub asked_at: Timestamp,
+    /// The ask, and the key of the chosen option. Without it, the client types a text of its own into
+    /// the dialog that is open.
+    pub choice: Option<(AskId, String)>,
+}
 
 /// An answer that waits for its question to settle.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Check {
-    token: RequestToken,
-    asked_at: Timestamp,
+    request: AnswerRequest,
     /// The question as it was when the answer was first checked.
     first: Option<OpenQuestion>,
     give_up_at: Duration,
@@ -36,8 +47,7 @@ impl SessionDriver {
     pub(super) fn answer_requested(
         &mut self,
         now: Moment,
-        token: RequestToken,
-        asked_at: Timestamp,
+        request: AnswerRequest,
         observer: &mut impl Observer,
     ) {
         let first = match self.delivery.answerable(now) {
@@ -46,8 +56,7 @@ impl SessionDriver {
             Answerable::No(_) => None,
         };
         let check = Check {
-            token,
-            asked_at,
+            request,
             first,
             give_up_at: now.mono + QUESTION_SHOWN_WITHIN,
             check_at: now.mono,
@@ -63,33 +72,38 @@ impl SessionDriver {
     }
 
     fn check_answer(&mut self, now: Moment, check: Check, observer: &mut impl Observer) {
+        let token = check.request.token;
         let (open, is_settled) = match self.delivery.answerable(now) {
             Answerable::Yes(open) => (open, true),
             Answerable::NotYet(open) => (Some(open), check.give_up_at <= now.mono),
-            Answerable::No(why) => {
-                return self.end_answer_check(now, check.token, Some(why), observer);
-            }
+            Answerable::No(why) => return self.end_answer_check(now, token, Err(why), observer),
         };
-        let is_newer = open.is_some_and(|open| open.since > check.asked_at);
-        if is_newer || open != check.first {
-            self.end_answer_check(now, check.token, Some(CHANGED), observer);
-        } else if is_settled {
-            self.end_answer_check(now, check.token, None, observer);
-        } else {
-            let check_at = now.mono + QUESTION_POLL_INTERVAL;
-            self.answer_checks.0.push(Check { check_at, ..check });
+        let choice = check.request.choice.as_ref();
+        let is_other = choice.is_some_and(|(ask, _)| !self.asks.is_open(*ask));
+        let is_newer = open.is_some_and(|open| open.since > check.request.asked_at);
+        if is_newer || is_other || open != check.first {
+            return self.end_answer_check(now, token, Err(CHANGED), observer);
         }
+        if !is_settled {
+            let check_at = now.mono + QUESTION_POLL_INTERVAL;
+            return self.answer_checks.0.push(Check { check_at, ..check });
+        }
+        let keys = match choice.map(|(_, key)| self.delivery.keys_for(key)) {
+            Some(None) => Err(NO_KEYS),
+            keys => Ok(keys.flatten()),
+        };
+        self.end_answer_check(now, token, keys, observer);
     }
 
     fn end_answer_check(
         &mut self,
         now: Moment,
         token: RequestToken,
-        refusal: Option<&str>,
+        keys: Result<Option<String>, &str>,
         observer: &mut impl Observer,
     ) {
-        let refusal = refusal.map(str::to_owned);
-        let end = Action::EndAnswerCheck { token, refusal };
+        let keys = keys.map_err(str::to_owned);
+        let end = Action::EndAnswerCheck { token, keys };
         self.request(now, vec![end], observer);
     }
 }

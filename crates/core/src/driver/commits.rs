@@ -39,6 +39,13 @@ impl Commits {
         self.0.iter().any(|commit| commit.operation == *operation)
     }
 
+    /// Whether a change of an ask is being recorded, or waits to be retried.
+    pub(super) fn has_ask(&self) -> bool {
+        use JournalOperation::{CloseAsk, OpenAsk};
+        let is_ask = |operation| matches!(operation, &OpenAsk { .. } | &CloseAsk { .. });
+        self.0.iter().any(|commit| is_ask(&commit.operation))
+    }
+
     pub(super) fn next_retry(&self) -> Option<Duration> {
         self.0.iter().filter_map(|commit| commit.retry_at).min()
     }

@@ -53,6 +53,8 @@ impl LogLine {
     fn of_operation(self, operation: &JournalOperation) -> Self {
         match operation {
             JournalOperation::RecordStep { ids, .. } => self.of(ids),
+            JournalOperation::OpenAsk { id, .. } => self.plain("ask", id.id8()),
+            JournalOperation::CloseAsk { ask, .. } => self.plain("ask", ask.id8()),
             _ => self,
         }
     }
@@ -149,8 +151,7 @@ impl DecisionLines {
                 NudgeOutcome::Refused(reason) => info("nudge refused").quoted("reason", reason),
             },
             Action::EndAnswerCheck {
-                refusal: Some(reason),
-                ..
+                keys: Err(reason), ..
             } => info("answer refused").quoted("reason", reason),
             _ => return None,
         };
@@ -165,6 +166,8 @@ impl DecisionLines {
             JournalOperation::SettleEarlierOffers(_) => "earlier offers have to wait",
             JournalOperation::CloseKilledHooks => "unprinted mail has to wait",
             JournalOperation::CloseUnproven => "unproven messages have to wait",
+            JournalOperation::OpenAsk { .. } => "an ask has to wait",
+            JournalOperation::CloseAsk { .. } => "the end of an ask has to wait",
         };
         warn(&format!("{what}: {why}")).of_operation(operation)
     }
@@ -177,8 +180,16 @@ impl DecisionLines {
                     .quoted("reason", why);
             }
             JournalOperation::RecordStep { .. } => {
-                let what = format!("a receipt could not be recorded: {why}");
-                return LogLine::new(LogLevel::Error, &what).of_operation(operation);
+                return error(&format!("a receipt could not be recorded: {why}"))
+                    .of_operation(operation);
+            }
+            JournalOperation::OpenAsk { .. } => {
+                return error(&format!("an ask could not be recorded: {why}"))
+                    .of_operation(operation);
+            }
+            JournalOperation::CloseAsk { .. } => {
+                let what = "the end of an ask could not be recorded before the end of the session";
+                return error(&format!("{what}: {why}")).of_operation(operation);
             }
             JournalOperation::Expire => "expired messages could not be recorded",
             JournalOperation::RecordConversation(_) => "the conversation could not be recorded",
@@ -194,6 +205,10 @@ impl DecisionLines {
         };
         warn(&format!("{line}: {why}"))
     }
+}
+
+fn error(what: &str) -> LogLine {
+    LogLine::new(LogLevel::Error, what)
 }
 
 fn warn(what: &str) -> LogLine {

@@ -15,6 +15,7 @@ impl SessionDriver {
         if !self.phase.is_running() {
             return;
         }
+        self.update_asks(now);
         if self.mail.next_change.is_some_and(|at| at <= now.wall) {
             self.mail.next_change = None;
             self.freshness.set_read_due();

@@ -1,11 +1,10 @@
 //! The inputs of the driver: everything that can happen to a session.
 
-use super::{CommitId, HookCall, KeyboardUser, MailView};
-use crate::delivery::{LoopWait, NudgeRequest, PausedBy, RequestToken};
+use super::{AnswerRequest, CommitId, HookCall, KeyboardUser, MailView};
+use crate::delivery::{LoopWait, NudgeRequest, PausedBy};
 use crate::harness::{Report, Sighting, transcript};
 use crate::id::MessageId;
 use crate::session::Ending;
-use jiff::Timestamp;
 
 /// Something that happened to a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -118,10 +117,7 @@ pub enum Input {
     NudgeRequested(NudgeRequest),
     /// A client wants to answer the question that was open at this time. `Action::EndAnswerCheck`
     /// follows.
-    AnswerRequested {
-        token: RequestToken,
-        asked_at: Timestamp,
-    },
+    AnswerRequested(AnswerRequest),
     /// A client requests a pause at the end of the current turn.
     CheckpointRequested,
     /// The program has ended, and all its output was read.

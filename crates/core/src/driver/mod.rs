@@ -8,6 +8,7 @@
 
 mod action;
 mod answer;
+mod asks;
 mod commits;
 mod decision_lines;
 mod due;
@@ -25,6 +26,7 @@ pub use action::{
     Action, CommitId, HookCall, HookMail, JournalOperation, KeyboardUser, MailView, RunIdentity,
     TurnContent, TurnMessage,
 };
+pub use answer::AnswerRequest;
 pub use decision_lines::{DecisionLines, HoldLog, LogLevel, LogLine};
 pub use input::Input;
 pub use observer::Observer;
@@ -38,6 +40,7 @@ use crate::moment::Moment;
 use crate::session::Conversation;
 use crate::turn::InputMode;
 use answer::AnswerChecks;
+use asks::Asks;
 use commits::Commits;
 use end::{EarlierOffers, Phase};
 use freshness::Freshness;
@@ -70,6 +73,7 @@ pub struct SessionDriver {
     /// The newest look at the screen.
     screen: Sighting,
     answer_checks: AnswerChecks,
+    asks: Asks,
     /// Actions that the session is still to take.
     actions: VecDeque<Action>,
     /// Whether an input has come since the driver last looked for work.
@@ -95,6 +99,7 @@ impl SessionDriver {
             input_check: InputCheck::new(),
             screen: Sighting::default(),
             answer_checks: AnswerChecks::default(),
+            asks: Asks::default(),
             actions: VecDeque::new(),
             has_news: true,
             looked_at: None,
@@ -184,9 +189,7 @@ impl SessionDriver {
                 self.hook_called(now, &input, report, observer);
             }
             Input::TranscriptsRead { .. } => self.transcripts_read(now, &input, observer),
-            Input::AnswerRequested { token, asked_at } => {
-                self.answer_requested(now, token, asked_at, observer);
-            }
+            Input::AnswerRequested(request) => self.answer_requested(now, request, observer),
             Input::CheckpointRequested => {
                 self.is_checkpoint_requested = true;
                 self.reach_checkpoint(now, observer);
@@ -200,7 +203,10 @@ impl SessionDriver {
     /// Pass an input to delivery, and request the actions that follow.
     fn deliver(&mut self, now: Moment, input: &Input, observer: &mut impl Observer) {
         match input {
-            Input::KeysTyped { is_draft } => self.input_check.note_keys(now.mono, *is_draft),
+            Input::KeysTyped { is_draft } => {
+                self.asks.note_keys(now);
+                self.input_check.note_keys(now.mono, *is_draft);
+            }
             // This hook may be the last one.
             Input::HookPassedOn(_) => self.transcripts.read_soon(now.mono),
             Input::Unpaused(PausedBy::Checkpoint) => self.is_checkpoint_requested = false,
@@ -309,6 +315,7 @@ impl SessionDriver {
             self.commits.next_retry(),
             self.transcripts.next_read(),
             self.answer_checks.next_timeout(),
+            self.next_ask(),
         ]
         .into_iter()
         .flatten()

@@ -16,13 +16,13 @@ pub use activity_tracker::Judge;
 pub use handover::{Handover, Holder};
 pub use hook::{Format, Heard, Hooks, Report, Sign, Turn, Word};
 pub use manifest::{
-    ActivityPatterns, ActivitySettings, Api, Dialog, Document, Http, Interrupt, Keys, Manifest,
-    ManifestError, Osc, Paste, Pattern, Placeholder, Proof, Route, Source, Submit, Template,
-    Version, Wait, version,
+    ActivityPatterns, ActivitySettings, Api, ChoosesBy, Dialog, Document, Http, Interrupt, Keys,
+    Manifest, ManifestError, OptionPatterns, Osc, Paste, Pattern, Placeholder, Proof, Route,
+    Source, Submit, Template, Version, Wait, version,
 };
 pub use screen::{
-    Below, BoxState, Claim, ExcludedView, FooterRow, Glance, Held, InputBox, Mismatch,
-    ProgramFacts, RowPattern, RowPosition, Says, Sighting,
+    Below, BoxState, Claim, DialogView, ExcludedView, FooterRow, Glance, Held, InputBox, Mismatch,
+    ProgramFacts, RowPattern, RowPosition, Says, ShownOption, Sighting,
 };
 pub use start::{
     Headless, Output, PromptWay, Resume, ResumeArgs, Start, StartFile, add, gives_flag, take_flag,

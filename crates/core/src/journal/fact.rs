@@ -3,6 +3,7 @@
 //! A [`Record`] is a line of the journal, kept byte for byte; a [`Fact`] is its meaning to this
 //! version. A record that cannot be parsed ([`Odd`]) is kept and reported, and blocks nothing.
 
+use crate::ask::AskFact;
 use crate::id::MessageId;
 use crate::loop_::LoopFact;
 use crate::message::{Envelope, Message};
@@ -57,6 +58,9 @@ pub enum Event {
     Work(Deed),
     /// The agent's loop changed.
     Loop(LoopFact),
+    /// A question to a person was opened or closed. The id of an ask is the id of the fact that
+    /// opened it.
+    Ask(AskFact),
 }
 
 /// Data of a step: a fact about a stored message.
@@ -122,6 +126,7 @@ impl Event {
             Self::Conversation(_) => CONVERSATION_KIND,
             Self::Work(deed) => deed.kind(),
             Self::Loop(happened) => happened.kind(),
+            Self::Ask(ask) => ask.kind(),
         }
     }
 
@@ -134,6 +139,7 @@ impl Event {
             Self::Conversation(conversation) => serde_json::to_string(conversation),
             Self::Work(deed) => deed.data(),
             Self::Loop(happened) => happened.data(),
+            Self::Ask(ask) => ask.data(),
         };
         json.expect("strings, numbers and times always have a JSON form")
     }
@@ -177,7 +183,8 @@ impl Fact {
             | Event::Ended(_)
             | Event::Conversation(_)
             | Event::Work(_)
-            | Event::Loop(_) => None,
+            | Event::Loop(_)
+            | Event::Ask(_) => None,
         }
     }
 }
@@ -216,7 +223,10 @@ impl Record {
                     .map(|progress| Event::Progress(Progress { step, ..progress })),
                 None => match Deed::read(kind, data) {
                     Some(deed) => deed.map(Event::Work),
-                    None => LoopFact::read(kind, data)?.map(Event::Loop),
+                    None => match AskFact::read(kind, data) {
+                        Some(ask) => ask.map(Event::Ask),
+                        None => LoopFact::read(kind, data)?.map(Event::Loop),
+                    },
                 },
             },
         })
@@ -301,6 +311,9 @@ mod tests {
         }
         for happened in crate::loop_::tests::every_fact() {
             check(Event::Loop(happened));
+        }
+        for ask in crate::ask::tests::every_fact() {
+            check(Event::Ask(ask));
         }
     }
 

@@ -1,4 +1,4 @@
-//! Ids of messages, tasks, notes and injected prompts, and prefixes of ids.
+//! Ids of messages, asks, tasks, notes and injected prompts, and prefixes of ids.
 //!
 //! Ids are random UUIDs, so the first eight digits are usually enough to tell two of them apart. An
 //! ambiguous prefix is an error, never a guess.
@@ -66,6 +66,11 @@ id!(
 id!(
     /// The id of an agent's note.
     NoteId
+);
+
+id!(
+    /// The id of an ask.
+    AskId
 );
 
 id!(

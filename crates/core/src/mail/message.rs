@@ -1,5 +1,6 @@
 //! Messages: body, envelope and the evidence for the sender's name.
 
+use crate::ask::AskAnswer;
 use crate::id::MessageId;
 use crate::name::AgentName;
 use crate::priority::Priority;
@@ -102,6 +103,9 @@ pub struct Envelope {
     /// Whether the text is typed unchanged, to answer a prompt.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub raw: bool,
+    /// The ask that a raw message answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answers: Option<AskAnswer>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

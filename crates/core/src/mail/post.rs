@@ -1,5 +1,6 @@
 //! Posting: decides which envelope is stored for a draft, if any.
 
+use crate::ask::{self, AskAnswer, AskState};
 use crate::fact::{Event, Progress};
 use crate::id::MessageId;
 use crate::mail::MessageState;
@@ -34,6 +35,8 @@ pub struct Draft {
     pub closes: Option<MessageId>,
     pub allow_self: bool,
     pub raw: bool,
+    /// The ask that a raw message answers.
+    pub answers: Option<AskAnswer>,
     /// Limits against storms.
     pub limits: Limits,
 }
@@ -57,6 +60,7 @@ impl Draft {
             closes: None,
             allow_self: false,
             raw: false,
+            answers: None,
             limits: Limits::NONE,
         }
     }
@@ -75,6 +79,10 @@ pub struct Correspondence {
     pub recent: u32,
     /// The latest message with the same sender, recipient and key.
     pub same_key: Option<MessageState>,
+    /// The ask that the draft answers.
+    pub ask: Option<AskState>,
+    /// The message of an earlier answer to that ask.
+    pub rival: Option<MessageState>,
     /// The stored message with the same id.
     pub same_id: Option<Message>,
 }
@@ -116,6 +124,9 @@ pub fn decide(now: Timestamp, draft: &Draft, known: &Correspondence) -> Result<P
             Err(Refusal::IdTaken)
         };
     }
+    if let Some(answer) = &draft.answers {
+        ask::accept(answer, known.ask.as_ref(), known.rival.as_ref())?;
+    }
     match &known.same_key {
         Some(mail) if holds_its_key(mail, now) => Ok(Posting::Already(mail.message.id)),
         Some(_) | None => Ok(Posting::New {
@@ -132,6 +143,10 @@ fn says_nothing(draft: &Draft) -> bool {
         .subject
         .as_deref()
         .is_some_and(|s| !s.trim().is_empty());
+    // To choose the option that is highlighted, Enter alone is pressed.
+    if draft.answers.is_some() {
+        return false;
+    }
     let is_blank = match &draft.body {
         Body::Inline(text) => text.trim().is_empty(),
         Body::Filed { .. } => false,
@@ -164,6 +179,7 @@ fn envelope(now: Timestamp, draft: &Draft, known: &Correspondence) -> Envelope {
             .map(|cause| cause.id)
             .filter(|id| draft.reply_to != Some(*id)),
         raw: draft.raw,
+        answers: draft.answers.clone(),
     }
 }
 

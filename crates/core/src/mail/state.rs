@@ -265,6 +265,7 @@ pub(crate) mod tests {
                 hops: 0,
                 cause: None,
                 raw: false,
+                answers: None,
             },
         }
     }

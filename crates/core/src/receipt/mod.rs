@@ -120,6 +120,16 @@ pub enum End {
     Failed,
 }
 
+impl End {
+    /// Whether the message was never carried out, as far as its receipts say.
+    pub fn is_without_effect(self) -> bool {
+        match self {
+            Self::Deleted | Self::Cancelled | Self::Expired | Self::Failed => true,
+            Self::Archived => false,
+        }
+    }
+}
+
 /// State of a message: the sum of its steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct MessageStatus {

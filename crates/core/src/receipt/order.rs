@@ -1,6 +1,7 @@
 //! Orders about a stored message: who may give them, and their steps.
 
 use super::{End, MessageStatus, ReceiptState, Step};
+use crate::ask::AskRefusal;
 use crate::fact::{Event, Progress};
 use crate::id::MessageId;
 use crate::message::Message;
@@ -63,6 +64,8 @@ pub enum Refusal {
     NotTheirsToClose(AgentName),
     #[error("message {} expects no reply", .0.id8())]
     NothingExpected(MessageId),
+    #[error(transparent)]
+    Ask(#[from] AskRefusal),
 }
 
 /// Check that `who` may give the order: the person may give any, the sender may cancel, and the

@@ -63,7 +63,11 @@ const fn case(name: &'static str, act: fn(&mut Play) -> CaseOutcome) -> Case {
     }
 }
 
-pub(crate) const CASES: [Case; 32] = [
+/// Agents whose dialogs are answered by keys.
+const ANSWERED: [Agent; 3] = [Agent::Claude, Agent::Codex, Agent::Gemini];
+const OPENCODE_NOT_ANSWERED: &str = "its dialog has no keys for its options";
+
+pub(crate) const CASES: [Case; 33] = [
     case("idle", idle),
     case("streaming", streaming),
     case("long-stream", long_stream).only(&[Agent::Codex], "Codex only"),
@@ -71,12 +75,10 @@ pub(crate) const CASES: [Case; 32] = [
     case("interrupt-busy", interrupt_busy),
     case("interrupt-idle", interrupt_idle),
     case("dialog", dialog),
-    case("answer", crate::scenarios::answer::at_once)
-        .only(
-            &[Agent::Claude, Agent::Codex, Agent::Gemini],
-            "its dialog takes Enter alone, which 'ph answer' does not send",
-        )
+    case("answer", crate::scenarios::answer::allow)
+        .only(&ANSWERED, OPENCODE_NOT_ANSWERED)
         .often(),
+    case("always", crate::scenarios::answer::always).only(&ANSWERED, OPENCODE_NOT_ANSWERED),
     case("draft", draft),
     case("views", crate::scenarios::views::known).only(
         &[Agent::Claude, Agent::Codex, Agent::Gemini],

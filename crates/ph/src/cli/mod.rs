@@ -5,6 +5,7 @@
 //! store.
 
 pub(crate) mod admin;
+mod ask;
 mod help;
 pub(crate) mod loop_;
 mod mail;
@@ -19,6 +20,7 @@ use crate::context::{Context, GlobalOptions};
 use crate::output::{Sink, note};
 use admin::journal::{export, import, log};
 use admin::{config, demo, doctor, harness, hook, hooks, mcp, provider, trust};
+use ask::{answer, asks};
 use clap::{Args as _, Command, CommandFactory, Parser, Subcommand};
 use help::{completions, groups, man, misread};
 use loop_::{build, checkpoint, inject, interactive, note, task};
@@ -26,7 +28,7 @@ use mail::change;
 use mail::compose::{message, reply, send};
 use mail::{check, count, inbox, read, search, show, thread, why};
 use posthaste_store::report::{Code, Result};
-use session::{answer, attach, ls, nudge, pause, peek, replay, restart, run, status, stop};
+use session::{attach, ls, nudge, pause, peek, replay, restart, run, status, stop};
 use std::process::ExitCode;
 
 /// The variable that a completion script sets. It has a name of its own, because clap's default
@@ -86,6 +88,7 @@ enum Verb {
     Status(status::Args),
     Peek(peek::Args),
     Replay(replay::Args),
+    Asks(asks::Args),
     Answer(answer::Args),
     Nudge(nudge::Args),
     Pause(pause::PauseArgs),
@@ -227,6 +230,7 @@ fn carry_out(context: &mut Context, verb: Verb) -> Result<Code> {
         Verb::Resume(args) => checkpoint::resume(context, &args),
         Verb::Inject(args) => inject::run(context, &args),
         Verb::Interactive(args) => interactive::run(context, &args),
+        Verb::Asks(args) => asks::run(context, &args),
         Verb::Answer(args) => answer::run(context, args),
         Verb::Nudge(args) => nudge::run(context, &args),
         Verb::Send(args) => send::run(context, args),

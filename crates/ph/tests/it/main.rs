@@ -4,6 +4,7 @@
 //! All tests share this process: none sets its environment, its working directory or its umask, and
 //! none counts what others may have opened.
 
+mod asks;
 mod bad_input;
 mod cli;
 mod common;

@@ -3,6 +3,7 @@
 //! An operation decides by the core's rules on views at head, and appends what was decided, in one
 //! transaction. It never writes a fact that the core has not decided.
 
+mod ask;
 mod delivery;
 mod loops;
 mod order;
@@ -10,6 +11,7 @@ mod post;
 mod run;
 mod work;
 
+pub use ask::{CloseAsk, MarkSeen, OpenAsk};
 pub use delivery::{
     Expire, Expired, Inject, Injection, MarkUncertain, OpenOffers, RecordDelivery, RecordedDelivery,
 };

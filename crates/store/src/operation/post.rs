@@ -156,6 +156,14 @@ impl Transaction<'_> {
                 known.recent = self.views.sent_in_last_minute(from, to, now, most)?;
             }
         }
+        if let Some(answer) = &draft.answers {
+            known.ask = self.views.ask(answer.ask)?;
+            let claim = known.ask.as_ref().and_then(|ask| ask.claim.as_ref());
+            known.rival = match claim {
+                Some(claim) => self.views.message(claim.message)?,
+                None => None,
+            };
+        }
         if let Some(key) = &draft.key {
             let owner = sender_recipient_and_key(draft.from.as_str(), draft.to.as_str(), key);
             if let Some(last) = self.views.last_marked(MarkKind::Key, &owner)? {

@@ -39,7 +39,11 @@ impl Operation for StartRun {
         let events = session::start(&self.started, latest.as_ref());
         let is_crash = events.iter().any(|event| matches!(event, Event::Ended(_)));
         tx.append_events(self.now, &self.agent, events)?;
-        Ok(Ok(latest.filter(|_| is_crash)))
+        let crashed = latest.filter(|_| is_crash);
+        if let Some(crashed) = &crashed {
+            tx.close_asks_of_run(self.now, &self.agent, crashed.started.run)?;
+        }
+        Ok(Ok(crashed))
     }
 }
 
@@ -61,6 +65,7 @@ impl Operation for EndRun {
         let events = session::end(&self.ended, latest.as_ref());
         let is_new = !events.is_empty();
         tx.append_events(self.now, &self.agent, events)?;
+        tx.close_asks_of_run(self.now, &self.agent, self.ended.run)?;
         Ok(Ok(is_new))
     }
 }

@@ -42,6 +42,8 @@ pub(crate) enum MarkKind {
     Unknown = 13,
     /// The message was offered, and its proof is awaited.
     Unproven = 14,
+    /// A person has put aside what has the id of the owner.
+    Seen = 15,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

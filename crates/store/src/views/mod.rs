@@ -3,6 +3,8 @@
 //! Applies every fact by the core's own rules, and only inside a writer's transaction. Never
 //! decides anything, and can be thrown away and derived again.
 
+mod asks;
+mod board;
 pub(crate) mod counts;
 pub(crate) mod inbox;
 mod loops;
@@ -18,6 +20,7 @@ mod tasks;
 use crate::error::{Error, Result, sqlite};
 use crate::journal::Journal;
 use marks::{Mark, MarkKind};
+use posthaste_core::ask::AskFact;
 use posthaste_core::{AgentName, Event, Fact, IdPrefix, Record};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Params, Row, params};
 use schema::versioned;
@@ -143,7 +146,14 @@ impl<'c> Views<'c> {
     pub(crate) fn apply(self, seq: u64, fact: &Fact) -> rusqlite::Result<()> {
         let agent = fact.agent.as_str();
         match &fact.event {
-            Event::Message(_) => self.add_message(seq, fact),
+            Event::Message(_) => {
+                self.add_message(seq, fact)?;
+                self.apply_to_ask(seq, fact)
+            }
+            Event::Ask(AskFact::Seen(seen)) => {
+                self.mark(seq, &Mark::new(MarkKind::Seen, seen.what.to_string()))
+            }
+            Event::Ask(_) => self.apply_to_ask(seq, fact),
             Event::Progress(progress) => self.apply_progress(seq, progress),
             Event::Started(_) => self.set_latest(Latest::Run, agent, seq, None),
             Event::Ended(_) => self.end_run(seq, fact),

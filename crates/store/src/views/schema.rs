@@ -5,7 +5,7 @@ use rusqlite::Connection;
 
 /// Version of the views that this binary keeps. A change to their content or shape needs a new
 /// version: the old tables are left to old binaries.
-pub(crate) const VIEWS_VERSION: u32 = 7;
+pub(crate) const VIEWS_VERSION: u32 = 8;
 
 const FACT_TABLES: &str = "
 CREATE TABLE IF NOT EXISTS facts(
@@ -62,15 +62,19 @@ CREATE UNIQUE INDEX IF NOT EXISTS v#_task_ids ON v#_tasks(id);
 CREATE INDEX IF NOT EXISTS v#_lists ON v#_tasks(agent, status, seq);
 -- Latest loop of each agent, as JSON.
 CREATE TABLE IF NOT EXISTS v#_loops(agent TEXT PRIMARY KEY, state TEXT NOT NULL) STRICT, WITHOUT ROWID;
+-- State of each ask, as JSON, under the seq of the fact that opened it.
+CREATE TABLE IF NOT EXISTS v#_asks(seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, agent TEXT NOT NULL, open INTEGER NOT NULL, state TEXT NOT NULL) STRICT;
+CREATE INDEX IF NOT EXISTS v#_open_asks ON v#_asks(agent) WHERE open = 1;
 ";
 
-const VIEW_TABLE_NAMES: [&str; 6] = [
+const VIEW_TABLE_NAMES: [&str; 7] = [
     "v#_letters",
     "v#_marks",
     "v#_counts",
     "v#_last",
     "v#_tasks",
     "v#_loops",
+    "v#_asks",
 ];
 
 /// Return a statement for one version of the views.

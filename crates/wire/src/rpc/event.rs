@@ -3,6 +3,7 @@
 //! Times are strings, as [`crate::time::stamp`] writes them, so that a burst of lines formats each
 //! time once.
 
+use crate::ask::Ask;
 use crate::session::{Activity, RunStatus, Status};
 use crate::topic::Topic;
 use posthaste_core::MessageId;
@@ -16,6 +17,8 @@ pub enum Event {
     },
     StateChange(StateChange),
     Message(MessageEvent),
+    /// An ask as it is now: opened, answered or closed.
+    Ask(Box<Ask>),
     /// Has no topic: sent to a subscriber that was too slow for the other events.
     Lagged {
         missed: u64,
@@ -29,6 +32,7 @@ impl Event {
             Self::Output { .. } => Some(Topic::Output),
             Self::StateChange(_) => Some(Topic::StateChange),
             Self::Message(_) => Some(Topic::Message),
+            Self::Ask(_) => Some(Topic::Ask),
             Self::Lagged { .. } => None,
         }
     }
@@ -138,6 +142,7 @@ pub fn append(out: &mut Vec<u8>, timestamp: &str, event: &Event) {
         Event::Output { line } => append_output(out, timestamp, line),
         Event::StateChange(change) => append_line(out, "state_change", timestamp, change),
         Event::Message(message) => append_line(out, "message", timestamp, message),
+        Event::Ask(ask) => append_line(out, "ask", timestamp, ask),
         Event::Lagged { missed } => {
             append_line(out, "lagged", timestamp, &Lagged { missed: *missed });
         }
@@ -167,6 +172,7 @@ pub(crate) fn parse(kind: &str, data: &str) -> serde_json::Result<Option<Event>>
         },
         "state_change" => Event::StateChange(serde_json::from_str(data)?),
         "message" => Event::Message(serde_json::from_str(data)?),
+        "ask" => Event::Ask(serde_json::from_str(data)?),
         "lagged" => Event::Lagged {
             missed: serde_json::from_str::<Lagged>(data)?.missed,
         },

@@ -3,6 +3,7 @@
 //! Servers match on [`Call`], so a method without a handler does not compile. The first eight rows
 //! equal the original's; the others follow its style.
 
+use crate::ask::{Ask, Outcome};
 use crate::fields::{Fields, RawJson};
 use crate::param::{Dropped, Enabled, Events, KeyText, Param, Payload, PromptText};
 use crate::rpc::Failure;
@@ -182,6 +183,27 @@ methods! {
         all: bool,
     } -> Vec<Message>;
 
+    /// Return the open asks of this agent, or the latest ones with the closed ones.
+    "asks" Asks {
+        /// Include closed asks.
+        all: bool,
+    } -> Vec<Ask>;
+
+    /// Answer an ask of this agent. The reply follows when the effect of the answer is known.
+    "answer" Answer {
+        ask: IdPrefix,
+        /// The fingerprint of the question that was shown.
+        fingerprint: String,
+        /// `allow`, `always`, `deny`, or the key of an option.
+        choice: String,
+        from: Option<AgentName>,
+        from_evidence: Option<Evidence>,
+        /// The face through which the answer comes.
+        via: Option<String>,
+        /// Time of the request, which expires after [`GOOD_FOR`].
+        asked_at: Option<Timestamp>,
+    } -> Outcome;
+
     "mark_read" MarkRead { ids: Vec<IdPrefix>, } -> Marked;
 
     /// Type a text without storing or retrying it.
@@ -259,6 +281,7 @@ impl Send {
             closes: resolved.closes,
             allow_self: self.allow_self,
             raw: self.raw,
+            answers: None,
             limits: resolved.limits,
         }
     }

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 /// Kind of event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Topic {
+    /// An ask was opened or closed.
+    Ask,
     /// A message has a new state.
     Message,
     /// A new line of output.
@@ -22,17 +24,25 @@ pub enum Topic {
 pub enum Interest {
     #[serde(rename = "*")]
     All,
+    Ask,
     Message,
     Output,
     StateChange,
 }
 
 impl Interest {
-    pub const ALL: [Self; 4] = [Self::All, Self::Message, Self::Output, Self::StateChange];
+    pub const ALL: [Self; 5] = [
+        Self::All,
+        Self::Ask,
+        Self::Message,
+        Self::Output,
+        Self::StateChange,
+    ];
 
     pub fn as_str(self) -> &'static str {
         match self {
             Self::All => "*",
+            Self::Ask => "ask",
             Self::Message => "message",
             Self::Output => "output",
             Self::StateChange => "state_change",
@@ -49,6 +59,7 @@ impl Interest {
 impl From<Topic> for Interest {
     fn from(topic: Topic) -> Self {
         match topic {
+            Topic::Ask => Self::Ask,
             Topic::Message => Self::Message,
             Topic::Output => Self::Output,
             Topic::StateChange => Self::StateChange,

@@ -62,6 +62,7 @@ fn message_state(steps: &[Step]) -> MessageState {
                 cause: None,
                 hops: 0,
                 raw: false,
+                answers: None,
             },
         },
         status,

@@ -146,7 +146,7 @@ fn a_refused_subscription_changes_no_topics() {
     };
     let bogus = |name: &str| {
         fails(&format!(
-            "Invalid event type: '{name}'. Valid: *, message, output, state_change"
+            "Invalid event type: '{name}'. Valid: *, ask, message, output, state_change"
         ))
     };
     let mut server = Server::default();

@@ -1,6 +1,7 @@
 //! A minimal server: a session whose state never changes.
 
 use super::{at, id, message_state, session, status};
+use crate::ask::Outcome;
 use crate::method::{
     self, Call, Checkpointing, Injected, InteractiveMode, Killed, Marked, Method, MethodResult,
     Noted, Nudged, Paused, ScreenText, Sent, Stopping, Subscribed, Written,
@@ -79,6 +80,8 @@ impl Server {
             Call::Inbox(call) => {
                 method::Inbox::answer(&if call.all { vec![message] } else { vec![] })
             }
+            Call::Asks(_) => method::Asks::answer(&vec![]),
+            Call::Answer(_) => method::Answer::answer(&Outcome::Changed { now: None }),
             Call::MarkRead(_) => method::MarkRead::answer(&Marked { marked: vec![id()] }),
             Call::Nudge(call) if call.text.0 == "now" => method::Nudge::answer(&Nudged::Nudged),
             Call::Nudge(_) => method::Nudge::answer(&Nudged::Held {

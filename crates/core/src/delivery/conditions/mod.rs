@@ -145,9 +145,11 @@ impl Conditions {
         let now = self.now;
         self.agent.look(now, &sighting);
         let question = sighting.question.take();
+        let view = sighting.dialog_view.take();
         let shown = sighting.dialog.take().map(|what| ShownQuestion {
             text: question.unwrap_or_else(|| what.clone()),
             what,
+            view,
         });
         let is_announced = sighting.announced;
         self.agent.note_look(now, shown, is_announced, answer);

@@ -2,8 +2,11 @@
 //! beside its text, because an answer belongs to one question only.
 
 use super::agent::AgentState;
+use crate::ask::{self, AskKind, AskOption};
 use crate::delivery::outgoing::Question;
+use crate::harness::DialogView;
 use crate::moment::Moment;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A hook reports a question before its dialog is drawn. If the screen still shows the input box
@@ -32,6 +35,8 @@ pub(crate) struct OpenDialog {
     pub(crate) evidence: String,
     /// When a hook reported the question.
     pub(crate) hook_reported_at: Option<Moment>,
+    /// The question and its options as the screen shows them.
+    pub(crate) view: Option<Arc<DialogView>>,
 }
 
 impl OpenDialog {
@@ -63,6 +68,7 @@ pub(crate) struct ShownQuestion {
     pub(crate) what: String,
     /// The full text.
     pub(crate) text: String,
+    pub(crate) view: Option<Arc<DialogView>>,
 }
 
 impl ShownQuestion {
@@ -70,6 +76,7 @@ impl ShownQuestion {
         Self {
             what: what.to_owned(),
             text: what.to_owned(),
+            view: None,
         }
     }
 }
@@ -121,6 +128,13 @@ impl Questions {
         self.shown = Some(shown.clone());
     }
 
+    /// Let the open question have the view of the screen, in which the marker may have moved.
+    fn update_view(&mut self) {
+        if let (Some(open), Some(shown)) = (&mut self.open, &self.shown) {
+            open.view.clone_from(&shown.view);
+        }
+    }
+
     /// Whether the open question is another one than the answered one.
     pub(crate) fn differs_from(&self, answered: Option<&Question>) -> bool {
         let open = self.open.as_ref().map(|dialog| dialog.number);
@@ -153,7 +167,14 @@ impl AgentState {
         answer: Option<&str>,
     ) {
         let questions = &mut self.questions;
-        if questions.shown == shown {
+        let is_same = match (&questions.shown, &shown) {
+            (Some(before), Some(now)) => before.text == now.text && before.what == now.what,
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        };
+        if is_same {
+            questions.shown = shown;
+            questions.update_view();
             return;
         }
         questions.changed_at = Some(now);
@@ -169,6 +190,7 @@ impl AgentState {
         }
         self.questions.shown = shown;
         self.settle_question(now);
+        self.questions.update_view();
     }
 
     /// Return when a question ends that only a hook has reported, because the screen has shown the
@@ -222,6 +244,7 @@ impl AgentState {
             ignores_interrupt: false,
             evidence,
             hook_reported_at,
+            view: shown.view,
         });
     }
 
@@ -244,5 +267,83 @@ impl AgentState {
     pub(crate) fn has_question_changed(&self, answered: Option<&Question>) -> bool {
         let may_tell = self.is_asking() || self.knows_dialogs();
         may_tell && self.questions.differs_from(answered)
+    }
+}
+
+/// How long a question must be on the screen without a change before it becomes an ask.
+const ASK_SETTLED_AFTER: Duration = Duration::from_millis(100);
+/// How long a question that only a hook or a title reports waits for its dialog.
+const DIALOG_AWAITED_FOR: Duration = Duration::from_millis(1_500);
+
+/// The open question, as an ask shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShownAsk {
+    /// Counts the questions of a session.
+    pub number: u64,
+    pub kind: AskKind,
+    pub summary: String,
+    pub text: String,
+    pub is_partial: bool,
+    pub options: Vec<AskOption>,
+    pub fingerprint: String,
+}
+
+impl AgentState {
+    /// Return the number of the open question.
+    pub(crate) fn question_number(&self) -> Option<u64> {
+        self.questions.open.as_ref().map(|open| open.number)
+    }
+
+    /// Return when the open question can become an ask.
+    pub(crate) fn ask_settles_at(&self) -> Option<Duration> {
+        let open = self.questions.open.as_ref()?;
+        let changed_at = self
+            .questions
+            .changed_at
+            .map_or(Duration::ZERO, |at| at.mono);
+        let settled_at = changed_at.max(open.since.mono) + ASK_SETTLED_AFTER;
+        let is_shown = open.view.is_some() && !self.is_question_unshown();
+        Some(match is_shown {
+            true => settled_at,
+            false => settled_at.max(open.since.mono + DIALOG_AWAITED_FOR),
+        })
+    }
+
+    /// Return the open question as an ask, once it has settled.
+    pub(crate) fn shown_ask(&self, now: Moment) -> Option<ShownAsk> {
+        let open = self.questions.open.as_ref()?;
+        if self.ask_settles_at()? > now.mono {
+            return None;
+        }
+        let is_shown = !self.is_question_unshown();
+        let view = open.view.as_ref().filter(|_| is_shown);
+        let detail = self
+            .heard
+            .question()
+            .and_then(|question| question.detail.as_ref());
+        let (kind, text, is_partial, options) = match (view, detail) {
+            // The agent has cut the text on the screen, and its hook has all of it.
+            (Some(view), Some(detail)) if view.is_partial => {
+                let text = format!("{}\n{detail}", view.text);
+                (view.kind, text, false, view.answers())
+            }
+            (Some(view), _) => (
+                view.kind,
+                view.text.clone(),
+                view.is_partial,
+                view.answers(),
+            ),
+            (None, Some(detail)) => (AskKind::Permission, detail.clone(), false, Vec::new()),
+            (None, None) => (AskKind::Question, open.what.clone(), true, Vec::new()),
+        };
+        Some(ShownAsk {
+            number: open.number,
+            kind,
+            summary: view.map_or_else(|| open.what.clone(), |view| view.summary.clone()),
+            fingerprint: ask::fingerprint(&text, &options),
+            text,
+            is_partial,
+            options,
+        })
     }
 }

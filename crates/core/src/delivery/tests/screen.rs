@@ -26,6 +26,8 @@ pub(super) fn manifest() -> Manifest {
         name: "permission".to_owned(),
         pattern: pattern("Do you want"),
         lines: 10,
+        partial: false,
+        options: None,
     });
     manifest.input_box = Some(input_box());
     manifest.submit.while_working = false;

@@ -31,6 +31,8 @@ pub(crate) struct Question {
     /// The question's text if the event has it, otherwise the event's name.
     pub(crate) what: String,
     named: Option<String>,
+    /// All of the request.
+    pub(crate) detail: Option<String>,
     pub(crate) event: String,
     pub(crate) at: Moment,
 }
@@ -271,6 +273,7 @@ impl Heard {
                     self.questions.push(Question {
                         what: named.clone().unwrap_or_else(|| report.event.clone()),
                         named,
+                        detail: report.detail.clone(),
                         event: report.event.clone(),
                         at: now,
                     });

@@ -6,6 +6,7 @@ mod history;
 
 pub use history::{Heard, Word};
 
+use crate::ask::MAX_TEXT_BYTES;
 use crate::text;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -54,6 +55,8 @@ pub struct Hooks {
     pub prompt: String,
     /// Payload field with the question or the tool.
     pub what: String,
+    /// Payload field with all of the request that a question is about.
+    pub detail: String,
     /// Payload field that only subagents have; mail must not be delivered to them.
     pub aside: String,
     /// Payload field with the path of the transcript, a JSON Lines file.
@@ -79,6 +82,7 @@ impl Default for Hooks {
             session: "session_id".to_owned(),
             prompt: "prompt".to_owned(),
             what: "tool_name".to_owned(),
+            detail: "tool_input".to_owned(),
             aside: "agent_id".to_owned(),
             transcript: "transcript_path".to_owned(),
         }
@@ -219,6 +223,8 @@ pub struct Report {
     pub(crate) turn: Option<Turn>,
     pub(crate) session: Option<String>,
     pub(crate) what: Option<String>,
+    /// All of the request, if the event reports a question.
+    pub(crate) detail: Option<String>,
     /// The submitted text, if the event has one.
     pub(crate) prompt: Option<String>,
     /// The text that the model was given, if the event has one.
@@ -349,6 +355,11 @@ impl Hooks {
                 .text(&self.what)
                 .map(shown)
                 .filter(|what| !what.is_empty()),
+            detail: fields
+                .0
+                .get(&self.detail)
+                .filter(|_| turn == Some(Turn::Blocked))
+                .and_then(|value| detail(value.get())),
             prompt,
             given,
             takes: is_in(&self.context) && fields.text(&self.aside).is_none(),
@@ -358,6 +369,23 @@ impl Hooks {
             print: print.finish(),
         }
     }
+}
+
+/// Return a JSON value as rows for a person: a text as it is, an object as its fields. `None` if the
+/// value is empty or too long.
+fn detail(json: &str) -> Option<String> {
+    let row = |(name, value): (String, serde_json::Value)| match value {
+        serde_json::Value::String(text) => format!("{name}: {text}"),
+        other => format!("{name}: {other}"),
+    };
+    let rows = match serde_json::from_str(json).ok()? {
+        serde_json::Value::String(text) => text,
+        serde_json::Value::Object(fields) => {
+            fields.into_iter().map(row).collect::<Vec<_>>().join("\n")
+        }
+        _ => return None,
+    };
+    (!rows.is_empty() && rows.len() <= MAX_TEXT_BYTES).then_some(rows)
 }
 
 #[cfg(test)]

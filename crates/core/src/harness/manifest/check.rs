@@ -105,10 +105,12 @@ impl Manifest {
         let activity = &self.activity;
         let signs = [&activity.title, &activity.cursor, &activity.screen];
         let osc = activity.osc.iter();
+        let options = self.options.lists();
         let lists = signs
             .into_iter()
             .flat_map(ActivityPatterns::lists)
-            .chain(osc.flat_map(Osc::lists));
+            .chain(osc.flat_map(Osc::lists))
+            .chain(options);
         for list in lists {
             if list.len() > MAX_LIST_LEN {
                 fault("patterns", format!("at most {MAX_LIST_LEN} in one list"))?;

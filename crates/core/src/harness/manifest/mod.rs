@@ -18,6 +18,7 @@ pub use template::{Document, Placeholder, Template};
 pub use version::Version;
 pub use wait::Wait;
 
+use crate::ask::{AskKind, Meaning};
 use crate::harness::{Handover, Headless, Hooks, InputBox, Resume, Start};
 use serde::{Deserialize, Serialize};
 
@@ -67,6 +68,8 @@ pub struct Manifest {
     pub http: Http,
     #[serde(default, rename = "dialog")]
     pub dialogs: Vec<Dialog>,
+    #[serde(default)]
+    pub options: OptionPatterns,
     /// The program's input box. Without it, text is typed when the program is idle and asks nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_box: Option<InputBox>,
@@ -207,6 +210,60 @@ pub struct Dialog {
     pub pattern: Pattern,
     #[serde(default = "usual_lines")]
     pub lines: usize,
+    /// Whether the pattern may match only the end of the question.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub partial: bool,
+    /// How an option is chosen. Without it, only attaching answers the dialog.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub options: Option<ChoosesBy>,
+}
+
+impl Dialog {
+    pub(crate) fn kind(&self) -> AskKind {
+        match self.name.as_str() {
+            "permission" => AskKind::Permission,
+            _ => AskKind::Question,
+        }
+    }
+}
+
+/// How an option of a dialog is chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ChoosesBy {
+    /// The option's digit chooses it at once.
+    Digit,
+    /// Arrow keys move a marker, and Enter chooses.
+    Arrows,
+    /// The agent's API.
+    Api,
+}
+
+/// Patterns of the labels of options, and of marks where the agent has cut a text.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OptionPatterns {
+    pub allow: Vec<Pattern>,
+    pub always: Vec<Pattern>,
+    pub deny: Vec<Pattern>,
+    pub cut: Vec<Pattern>,
+}
+
+impl OptionPatterns {
+    /// Return the meaning of a label. A label that fits two meanings has none.
+    pub(crate) fn meaning(&self, label: &str) -> Meaning {
+        let fits = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.is_in(label));
+        match (fits(&self.allow), fits(&self.always), fits(&self.deny)) {
+            (true, false, false) => Meaning::Allow,
+            (false, true, false) => Meaning::AllowAlways,
+            (false, false, true) => Meaning::Deny,
+            _ => Meaning::Other,
+        }
+    }
+
+    pub(crate) fn lists(&self) -> [&[Pattern]; 4] {
+        [&self.allow, &self.always, &self.deny, &self.cut]
+    }
 }
 
 /// When text is typed as a bracketed paste.
@@ -347,6 +404,7 @@ impl Manifest {
             hook: Hooks::default(),
             http: Http::default(),
             dialogs: Vec::new(),
+            options: OptionPatterns::default(),
             input_box: None,
             submit: Submit::default(),
             interrupt: Interrupt::default(),

@@ -29,15 +29,17 @@ impl Pattern {
         taken.map(|taken| taken.as_str())
     }
 
-    /// Return the first match, and the text of its named group.
+    /// Return the rows of the first match, and the text of its named group.
     pub(crate) fn find<'t>(
         &self,
         text: &'t str,
         group: &str,
     ) -> Option<(&'t str, Option<&'t str>)> {
         let found = self.0.captures(text)?;
-        let all = found.get(0)?.as_str();
-        Some((all, found.name(group).map(|taken| taken.as_str())))
+        let all = found.get(0)?;
+        let begin = text[..all.start()].rfind('\n').map_or(0, |end| end + 1);
+        let rows = &text[begin..all.end()];
+        Some((rows, found.name(group).map(|taken| taken.as_str())))
     }
 
     /// Return the byte offset of the first match.

@@ -1,6 +1,7 @@
 //! Interprets a screen by a manifest. Changes nothing: the worst effect of a screen is that
 //! delivery waits.
 
+use super::dialog::DialogView;
 use super::input_box::{BoxState, Mismatch};
 use crate::harness::Pattern;
 use crate::harness::manifest::{Lists, Manifest, Osc, Source};
@@ -56,6 +57,8 @@ pub struct Sighting {
     pub dialog: Option<String>,
     /// The question's whole text, which identifies it.
     pub question: Option<String>,
+    /// The question and its options as a person sees them.
+    pub dialog_view: Option<Arc<DialogView>>,
     /// Whether only the title or a status note announces the question, and the screen does not show
     /// it.
     pub announced: bool,
@@ -83,6 +86,7 @@ impl Sighting {
             claims,
             dialog,
             question,
+            dialog_view,
             announced,
             input_box,
             output,
@@ -91,6 +95,7 @@ impl Sighting {
         } = self;
         (ready, claims, dialog) == (&other.ready, &other.claims, &other.dialog)
             && (question, announced) == (&other.question, &other.announced)
+            && dialog_view == &other.dialog_view
             && (input_box, output) == (&other.input_box, &other.output)
             && program == &other.program
     }
@@ -109,13 +114,15 @@ impl Manifest {
         let asked = self.dialogs.iter().find_map(|dialog| {
             let lines = foot(dialog.lines);
             let (all, what) = dialog.pattern.find(&lines, "what")?;
-            let told = match what {
+            let summary = match what {
                 Some(what) => format!("{}: {}", dialog.name, text::one_line(what, EVIDENCE_CHARS)),
                 None => dialog.name.clone(),
             };
-            Some((told, all.to_owned()))
+            let view = DialogView::read(all, what, dialog, &self.options);
+            Some((summary, (view.identity(), Arc::new(view))))
         });
-        let (dialog, question) = asked.unzip();
+        let (dialog, asked) = asked.unzip();
+        let (question, dialog_view) = asked.unzip();
         let asks = claims.iter().find(|claim| claim.says == Says::Blocked);
         let is_there = |claim: &Claim| matches!(claim.source, Source::Cursor | Source::Screen);
         let announced = dialog.is_none() && asks.is_some_and(|claim| !is_there(claim));
@@ -131,6 +138,7 @@ impl Manifest {
             ready: input_box.is_recognised(),
             dialog,
             question,
+            dialog_view,
             announced,
             input_box,
             claims,
@@ -231,6 +239,8 @@ mod tests {
             name: "permission".to_owned(),
             pattern: patterns(&[r"Do you want to (?<what>.+)\?\n❯ 1\. Yes"])[0].clone(),
             lines: 12,
+            partial: false,
+            options: None,
         });
         manifest.check().unwrap();
         manifest
@@ -313,6 +323,8 @@ mod tests {
                 name: "permission".to_owned(),
                 pattern: patterns(&[pattern])[0].clone(),
                 lines: 12,
+                partial: false,
+                options: None,
             }];
             assert_eq!(manifest.would_ask(text), want, "{pattern} {text}");
         };

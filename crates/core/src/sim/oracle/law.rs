@@ -32,6 +32,9 @@ pub(crate) enum Law {
     /// Reminders name only owed replies to known messages, at most ten times each, with one turn
     /// per idle period.
     RemindersAreFew,
+    /// 9: one ask is open at a time, and closes once. One answer to it counts, and only while the
+    /// question is open that its face showed.
+    OneAnswer,
     /// Delivery does not change by the clock alone before its next wakeup.
     WakeupsAreTrue,
 }

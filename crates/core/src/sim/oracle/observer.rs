@@ -20,6 +20,8 @@ pub(crate) struct OracleObserver<'a, 'w> {
     pub(crate) waiting: &'a mut Option<Turn>,
     pub(crate) hooks: &'a mut Vec<HookWithMail>,
     pub(crate) given_up: &'a mut Vec<MessageId>,
+    /// Whether the end of an ask could not be recorded.
+    pub(crate) has_lost_ask: &'a mut bool,
     pub(crate) decisions: &'a mut DecisionLines,
     /// The first broken law.
     pub(crate) checked: Checked,
@@ -158,10 +160,11 @@ impl Observer for OracleObserver<'_, '_> {
     fn on_commit_lost(&mut self, operation: &JournalOperation, why: &str) {
         let line = self.decisions.on_commit_lost(operation, why);
         self.log(Some(line));
-        if let JournalOperation::RecordStep { ids, .. } = operation
-            && !operation.begins_offer()
-        {
-            self.given_up.extend(ids);
+        match operation {
+            operation if operation.begins_offer() => {}
+            JournalOperation::RecordStep { ids, .. } => self.given_up.extend(ids),
+            JournalOperation::CloseAsk { .. } => *self.has_lost_ask = true,
+            _ => {}
         }
     }
 }

@@ -41,6 +41,7 @@ impl Simulation {
         }
         self.oracle.ledger.check_requeued()?;
         self.oracle.ledger.check_withdrawn()?;
+        self.oracle.ledger.check_asks_closed()?;
         self.check_queue()?;
         let is_ours = |(_, known): &(_, &KnownMessage)| known.to == self.agent;
         for (id, known) in self.oracle.ledger.all().filter(is_ours) {

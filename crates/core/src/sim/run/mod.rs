@@ -441,7 +441,8 @@ fn describe_fact(fact: &Fact) -> String {
         | fact::Event::Ended(_)
         | fact::Event::Conversation(_)
         | fact::Event::Work(_)
-        | fact::Event::Loop(_) => kind.to_owned(),
+        | fact::Event::Loop(_)
+        | fact::Event::Ask(_) => kind.to_owned(),
     }
 }
 

@@ -135,6 +135,7 @@ impl Session {
             waiting: &mut self.waiting,
             hooks: &mut self.hooks,
             given_up: &mut self.given_up,
+            has_lost_ask: &mut self.has_lost_ask,
             decisions: &mut self.decisions,
             checked: Ok(()),
         };
@@ -183,8 +184,9 @@ impl Session {
             }
             Action::Look(user) => self.work_of(user).look = Some(LookState::Requested),
             Action::EndNudge { token, outcome } => return self.end_nudge(token, &outcome),
-            Action::EndAnswerCheck { token, refusal } => {
-                return self.end_answer_check(token, refusal.as_deref(), world);
+            Action::EndAnswerCheck { token, keys } => {
+                let refusal = keys.as_ref().err().map(String::as_str);
+                return self.end_answer_check(token, refusal, world);
             }
             Action::CheckInput => {
                 let is_unread = self.terminal.is_unread();
@@ -323,6 +325,14 @@ impl Session {
             JournalOperation::RecordConversation(conversation) => {
                 let recorded = world.journal.record_conversation(world.now, conversation);
                 recorded.map(|()| Vec::new())
+            }
+            JournalOperation::OpenAsk { id, opened } => {
+                let opened = world.journal.open_ask(world.now, *id, opened);
+                opened.map(|()| Vec::new())
+            }
+            JournalOperation::CloseAsk { ask, reason } => {
+                let closed = world.journal.close_ask(world.now, *ask, reason);
+                closed.map(|()| Vec::new())
             }
             JournalOperation::SettleEarlierOffers(resumed) => {
                 let rows = world.transcripts.get(&resumed.id);

@@ -170,6 +170,8 @@ pub(crate) struct Session {
     pub(crate) hook_calls: u64,
     /// Messages whose receipts will never be recorded.
     pub(crate) given_up: Vec<MessageId>,
+    /// Whether the end of an ask could not be recorded, which is left to the next session.
+    pub(crate) has_lost_ask: bool,
     pub(crate) reported_question: Option<String>,
     /// Time at which the session noticed the program's exit.
     pub(crate) ended: Option<Duration>,
@@ -277,6 +279,7 @@ impl Session {
             hooks: Vec::new(),
             hook_calls: 0,
             given_up: Vec::new(),
+            has_lost_ask: false,
             reported_question: None,
             ended: None,
             is_ending_processes: false,
@@ -316,7 +319,7 @@ impl Session {
     }
 
     pub(crate) fn has_given_up(&self) -> bool {
-        !self.given_up.is_empty()
+        !self.given_up.is_empty() || self.has_lost_ask
     }
 
     /// Whether the program has ended and the session has finished its remaining work, or has run

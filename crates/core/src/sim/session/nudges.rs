@@ -3,7 +3,7 @@
 
 use crate::activity::Activity;
 use crate::delivery::Delivery;
-use crate::driver::{Input, NudgeOutcome, NudgeRequest, RequestToken};
+use crate::driver::{AnswerRequest, Input, NudgeOutcome, NudgeRequest, RequestToken};
 use crate::moment::Moment;
 use crate::sim::oracle::Oracle;
 use crate::sim::oracle::delivery_record;
@@ -90,7 +90,12 @@ impl Session {
         let question = world.oracle.record.question_number();
         self.nudges.checks.push(OpenCheck { token, question });
         let asked_at = world.now.wall;
-        self.tell(Input::AnswerRequested { token, asked_at }, world)?;
+        let request = AnswerRequest {
+            token,
+            asked_at,
+            choice: None,
+        };
+        self.tell(Input::AnswerRequested(request), world)?;
         self.perform_actions(world)
     }
 

@@ -1,9 +1,11 @@
 //! The simulated journal: the core's own decisions, with commits that can fail, be lost in a power
 //! cut, or reappear after a crash.
 
+use crate::ask::{self, AskOpened, AskState, CloseReason};
 use crate::delivery::proven_by;
 use crate::driver::MailView;
 use crate::fact::{Event, Fact};
+use crate::id::AskId;
 use crate::id::MessageId;
 use crate::inject;
 use crate::mail::{Mail, MessageState};
@@ -221,6 +223,7 @@ impl Journal {
             recent: all().filter(is_recent).count() as u32,
             same_key: all().filter(is_same).last().cloned(),
             same_id: state(Some(draft.id)).map(|state| state.message),
+            ..Correspondence::default()
         }
     }
 
@@ -330,11 +333,14 @@ impl Journal {
         resumed: Option<&Conversation>,
     ) -> Result<(), DiskFailed> {
         let latest = self.sessions.get(&self.agent);
-        let events = session::start(started, latest);
+        let mut events = session::start(started, latest);
+        let crashed = latest.filter(|run| run.end.is_none());
+        let crashed = crashed.map(|run| run.started.run);
         self.mark_uncertain(now, &OpenOffers::All, CUT_OFF)?;
         if resumed.is_none() {
             self.settle(now, None)?;
         }
+        events.extend(crashed.into_iter().flat_map(|run| self.ends_of_asks(run)));
         let facts = self.facts_of(now.wall, events);
         self.commit(facts, Durability::Synced)?;
         resumed.map_or(Ok(()), |resumed| {
@@ -364,6 +370,61 @@ impl Journal {
         let latest = self.sessions.conversation(&self.agent);
         let events = session::converse(conversation, latest);
         let facts = self.facts_of(now.wall, events);
+        self.commit(facts, Durability::Synced)
+    }
+
+    /// Return the asks of the agent: the sum of their facts.
+    pub(crate) fn asks(&self) -> Vec<AskState> {
+        let mut asks: Vec<AskState> = Vec::new();
+        for fact in &self.facts {
+            asks.extend(AskState::opened_by(fact));
+            let changed = AskState::changed_by(fact);
+            let ask = asks.iter_mut().find(|ask| Some(ask.id) == changed);
+            if let Some(ask) = ask {
+                ask.apply(fact);
+            }
+        }
+        asks
+    }
+
+    /// Return the ends of the asks of a run that has ended.
+    fn ends_of_asks(&self, run: Uuid) -> Vec<Event> {
+        let known = self.asks();
+        let answer = |ask: &AskState| {
+            let claim = ask.claim.as_ref()?;
+            self.mail.get(claim.message).cloned()
+        };
+        ask::end_run(run, &known, answer).collect()
+    }
+
+    pub(crate) fn open_ask(
+        &mut self,
+        now: Moment,
+        id: AskId,
+        opened: &AskOpened,
+    ) -> Result<(), DiskFailed> {
+        let known = self.asks();
+        if known.iter().any(|ask| ask.id == id) {
+            return Ok(());
+        }
+        let open: Vec<_> = known.into_iter().filter(AskState::is_open).collect();
+        let mut facts = self.facts_of(now.wall, ask::open(opened.clone(), &open));
+        if let Some(fact) = facts.last_mut() {
+            fact.id = id.0;
+        }
+        self.commit(facts, Durability::Synced)
+    }
+
+    pub(crate) fn close_ask(
+        &mut self,
+        now: Moment,
+        id: AskId,
+        reason: &CloseReason,
+    ) -> Result<(), DiskFailed> {
+        let known = self.asks();
+        let ask = known.iter().find(|ask| ask.id == id);
+        let events = ask.and_then(|ask| ask::close(ask, reason));
+        let facts = self.facts_of(now.wall, events.into_iter().collect());
         self.commit(facts, Durability::Synced)
     }
 
@@ -403,7 +464,8 @@ impl Journal {
     }
 
     pub(crate) fn end(&mut self, now: Moment, run: Uuid, how: Ending) -> Result<(), DiskFailed> {
-        let events = session::end(&Ended { run, how }, self.sessions.get(&self.agent));
+        let mut events = session::end(&Ended { run, how }, self.sessions.get(&self.agent));
+        events.extend(self.ends_of_asks(run));
         let facts = self.facts_of(now.wall, events);
         self.commit(facts, Durability::Synced)
     }

@@ -87,6 +87,8 @@ pub(crate) fn manifest(profile: ProgramProfile) -> Arc<Manifest> {
         name: "permission".to_owned(),
         pattern: QUESTION.clone(),
         lines: 10,
+        partial: false,
+        options: None,
     });
     if profile.title_shows_work {
         manifest.activity.title.working.push(WORKS.clone());

@@ -1,5 +1,6 @@
 //! Senders outside the session, a person's orders, and hooks of agents without a session.
 
+use crate::ask::{AskAnswer, AskState};
 use crate::id::MessageId;
 use crate::inject;
 use crate::mail::MessageState;
@@ -78,13 +79,29 @@ impl Simulation {
         }
     }
 
+    /// Return the claim of a raw message on the ask that is open, as a session adds it.
+    fn claim(&self) -> Option<AskAnswer> {
+        let open = self.journal.asks().into_iter().find(AskState::is_open)?;
+        Some(AskAnswer {
+            ask: open.id,
+            fingerprint: open.opened.fingerprint,
+            key: String::new(),
+            choice: "an answer".to_owned(),
+            via: "a raw message".to_owned(),
+        })
+    }
+
     pub(crate) fn step_sender(&mut self, n: usize) -> Checked {
         if let Some(id) = self.senders[n].stored {
             self.senders.remove(n);
             self.oracle.acknowledge(id);
             return Ok(());
         }
-        let posted = self.journal.post(self.now, &self.senders[n].draft);
+        let mut draft = self.senders[n].draft.clone();
+        if draft.raw {
+            draft.answers = self.claim();
+        }
+        let posted = self.journal.post(self.now, &draft);
         self.trace.note(|| match &posted {
             Ok(Posted::Stored(id)) => format!("  {} is stored", id.id8()),
             Ok(Posted::AlreadyStored(id)) => format!("  {} is stored already", id.id8()),

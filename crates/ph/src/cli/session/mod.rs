@@ -1,6 +1,5 @@
 //! The verbs of sessions, and how they find and call the session of an agent.
 
-pub(crate) mod answer;
 pub(crate) mod attach;
 pub(crate) mod ls;
 pub(crate) mod nudge;

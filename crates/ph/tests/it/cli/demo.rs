@@ -35,10 +35,12 @@ fn the_demo_shows_an_exchange_and_leaves_nothing() {
         "] [login] Please fix the login page.\ncoder: I begin\n[ph message from: human id: ",
         "] The form is in login.html.\ncoder: noted\n^C\ncoder: I stop.\n[URGENT ph message ",
         "] Later: tidy the changelog.\n",
-        "reviewer: May I run the tests? [y/n]\n$ ph send reviewer ",
+        "reviewer: May I run the tests?\n  1. Yes\n  2. No\n\n>\n$ ph send reviewer ",
         "\nheld       the program waits for an answer (permission: run the tests)\n",
-        "\n$ ph answer reviewer y --wait offered\n",
-        "reviewer: May I run the tests? [y/n] y\nreviewer: All tests pass",
+        "\n$ ph asks\n",
+        "  reviewer  permission  <1m    run the tests\n",
+        " allow\napplied      reviewer: Yes; the question closed after the answer was typed\n",
+        "> 1\nreviewer: All tests pass",
         "] Mind the error messages, too.\n",
         "\nsubject    Re: login\n",
         "\nDone. The reviewer says: All tests pass",
@@ -106,7 +108,7 @@ fn the_demo_leaves_nothing_after_a_signal() {
     check(Signal::TERM, "$ ph run --name reviewer");
     check(Signal::INT, "$ ph why");
     check(Signal::INT, "$ ph send coder --priority interrupt");
-    check(Signal::HUP, "$ ph answer reviewer");
+    check(Signal::HUP, "$ ph answer ");
 }
 
 #[test]

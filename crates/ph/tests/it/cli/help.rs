@@ -3,7 +3,7 @@
 use crate::common::Ph;
 use std::process::{Command, Stdio};
 
-const VERBS: [&str; 50] = [
+const VERBS: [&str; 51] = [
     "run",
     "build",
     "attach",
@@ -20,6 +20,7 @@ const VERBS: [&str; 50] = [
     "inject",
     "interactive",
     "answer",
+    "asks",
     "nudge",
     "send",
     "message",
@@ -302,7 +303,7 @@ fn manual_pages_are_valid() {
     assert_eq!(done.code, 0);
     assert_eq!(
         ph.redact(&done.err()),
-        "note: 51 pages written to [dir]/pages\n"
+        "note: 52 pages written to [dir]/pages\n"
     );
     let mut pages: Vec<_> = std::fs::read_dir(&dir)
         .unwrap()

@@ -1,4 +1,4 @@
-//! Answers by `ph answer` and `ph send --raw` reach the question that they were given for, and
+//! Raw answers (`ph send --raw`) reach the question that they were given for, and
 //! nothing else.
 
 use crate::common::stage::{Stage, until_so};
@@ -32,7 +32,7 @@ fn a_permission_request_holds_normal_mail_and_passes_answers_and_interrupts() {
     stage.until_rule(&normal, "blocked");
     // No Enter follows, because it would choose the dialog's default. The end of the question is
     // the proof.
-    let id = stage.run("answer bot y").ok().trim().to_owned();
+    let id = stage.run("send bot --raw y").ok().trim().to_owned();
     agent.until_heard("y");
     assert_eq!(stage.receipts(&normal), ["stored"]);
     agent.say(CLEAR);
@@ -75,15 +75,15 @@ fn an_answer_without_a_question_is_refused_and_not_stored() {
         assert!(done.err().contains(hint), "{}", done.err());
         assert_eq!(stage.facts(), facts, "{line}");
     };
-    check("answer bot y");
-    check("answer bot y --wait offered --timeout 1s");
+    check("send bot --raw y");
+    check("send bot --raw y --wait offered --timeout 1s");
     check("send bot --raw y");
     // An answer is refused while the agent works, too.
     let id = stage.send("bot hello");
     stage.until_receipt(&id, "offered");
     tui.until_logged("turn");
     stage.until_activity("bot", "working");
-    check("answer bot y");
+    check("send bot --raw y");
     assert_eq!(tui.log(), [Tui::turn(&id, "hello")]);
 }
 
@@ -93,7 +93,7 @@ fn an_answer_to_a_closed_question_fails_and_is_not_typed() {
     install_manifest(&stage, "lab", LAB);
     let tui = Tui::ready(&stage, &["--title", "--paste"]);
     for (order, verb) in [
-        ("answer", "answer bot y"),
+        ("answer", "send bot --raw y"),
         ("answer\nask pay", "send bot --raw y"),
     ] {
         // A requested pause would let an answer pass.
@@ -128,7 +128,7 @@ fn an_answer_gets_no_enter_if_the_question_is_asked_again() {
     let tui = Tui::ready(&stage, &["--title", "--paste", "--again"]);
     tui.order("ask push it");
     stage.until_activity("bot", "blocked");
-    let id = stage.run("answer bot n").ok().trim().to_owned();
+    let id = stage.run("send bot --raw n").ok().trim().to_owned();
     // Whether it is the same question is unknown, so the answer is not repeated.
     stage.until_receipt(&id, "failed");
     let shown = stage.show(&id);

@@ -469,7 +469,7 @@ fn an_answer_gets_no_enter_if_a_hook_reports_the_next_question() {
     until_so("the hook", || {
         stage.status("bot")["blocked_on"] == "push it"
     });
-    let id = stage.run("answer bot y").ok().trim().to_owned();
+    let id = stage.run("send bot --raw y").ok().trim().to_owned();
     stage.until_receipt(&id, "offered");
     let evidence = stage.show(&id)["receipts"][2]["evidence"].clone();
     let says = evidence.as_str().expect("a text");

@@ -63,7 +63,7 @@ fn a_handed_over_conversation_gets_no_text_and_no_end() {
         nudged.out()
     );
     stage
-        .run("answer bot 1")
+        .run("send bot --raw 1")
         .fails(4, "moved to another process");
     assert_eq!(tui.turns(), Vec::<String>::new());
     // An incomplete or missing record ends nothing.

@@ -160,7 +160,7 @@ fn a_bad_event_name_leaves_nothing_subscribed() {
     assert_eq!(code, -32602);
     assert_eq!(
         text,
-        "Invalid event type: 'bogus'. Valid: *, message, output, state_change"
+        "Invalid event type: 'bogus'. Valid: *, ask, message, output, state_change"
     );
     assert_eq!(
         wire.result("subscribe", json!({})),

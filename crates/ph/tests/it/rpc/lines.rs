@@ -164,7 +164,7 @@ fn invalid_parameters_get_the_originals_errors() {
         (
             "subscribe",
             r#"{"events":["bogus"]}"#,
-            "Invalid event type: 'bogus'. Valid: *, message, output, state_change",
+            "Invalid event type: 'bogus'. Valid: *, ask, message, output, state_change",
         ),
         ("nudge", "{}", text),
         ("send", "{}", "Missing 'body' parameter"),

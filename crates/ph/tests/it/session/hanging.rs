@@ -72,7 +72,7 @@ fn a_hanging_session_is_reported_soon() {
             1,
             "not nudged: the session does not respond",
         ),
-        ("answer bot y", 5, "the session of bot does not answer"),
+        ("send bot --raw y", 5, "the session of bot does not answer"),
         (
             "pause bot",
             5,
@@ -177,7 +177,7 @@ fn commands_do_not_wait_for_a_hanging_session() {
     };
     let shown = within("status bot", Duration::from_secs(8)).ok();
     assert!(shown.contains("the session does not respond"), "{shown}");
-    let answered = within("answer bot y", Duration::from_secs(12));
+    let answered = within("send bot --raw y", Duration::from_secs(12));
     answered.fails(5, "the session of bot does not answer");
     let hint = "hint: nothing was stored; 'ph status bot' shows more, 'ph stop bot' ends it";
     assert!(answered.err().contains(hint), "{}", answered.err());
@@ -343,7 +343,10 @@ fn an_expired_request_is_not_typed_after_a_hang() {
     let pid = stage.pid("bot");
     kill(pid, Signal::STOP);
     let spawn = |line: &str| stage.call(&stage.words(line)).spawn();
-    let (nudge, answer) = (spawn("nudge bot forget-me"), spawn("answer bot not-this"));
+    let (nudge, answer) = (
+        spawn("nudge bot forget-me"),
+        spawn("send bot --raw not-this"),
+    );
     let (pause, why) = (spawn("pause bot"), spawn(&format!("why {held} --json")));
 
     let paused = Done::of(pause);

@@ -137,22 +137,16 @@ fn pause_and_unpause_hold_and_release_mail() {
 #[test]
 fn an_answer_is_typed_unchanged_and_only_into_a_running_program() {
     let stage = Stage::new();
-    let done = stage.run("answer bot y");
+    let done = stage.run("send bot --raw y");
     done.fails(
         4,
         "no session of bot is running: there is no question to answer",
     );
-    for empty in ["", " "] {
-        let done = stage.call(&["answer", "bot", empty]).run();
-        assert_eq!((done.code, done.out().as_str()), (2, ""), "{}", done.err());
-        let hint = "hint: 'ph answer bot y' types y and Enter; 'ph peek bot' shows the question";
-        assert!(done.err().contains(hint), "{}", done.err());
-    }
     assert!(!stage.home().exists());
     let agent = stage.agent("bot", "--raw --paste");
     stage.until_activity("bot", "idle");
     agent.keep_busy();
-    let done = stage.run("answer bot y --wait offered --timeout 30s");
+    let done = stage.run("send bot --raw y --wait offered --timeout 30s");
     assert_eq!((done.code, done.err().as_str()), (0, ""));
     agent.until_heard("y\r");
     assert_eq!(agent.heard_text(), "y\r");
@@ -174,7 +168,7 @@ fn an_answer_is_typed_unchanged_and_only_into_a_running_program() {
     stage.run("send bot --raw --in 1h y").fails(2, "--raw");
     let long = "y".repeat(4_001);
     stage
-        .call(&["answer", "bot", &long])
+        .call(&["send", "bot", "--raw", &long])
         .run()
         .fails(4, "at most 4000 bytes");
     assert_eq!(stage.facts(), facts);
@@ -192,7 +186,7 @@ fn an_answer_is_never_typed_into_another_program() {
         let status = stage.run("status bot").ok();
         status.contains("a person has taken the keyboard")
     });
-    let answer = id_of(&stage.run("answer bot y"));
+    let answer = id_of(&stage.run("send bot --raw y"));
     stage.until_rule(&answer, "paused");
     stage.run("stop bot --kill").ok();
     person.wait_exit();

@@ -315,6 +315,73 @@ fn a_dialog_that_is_quoted_above_the_input_box_is_not_recognised() {
     }
 }
 
+#[test]
+fn a_permission_request_has_its_command_and_its_options() {
+    let check = |agent: &str, state: &str, text: &[&str], options: &[&str]| {
+        let harness = manifest(agent);
+        for size in SIZES {
+            if !states(agent, size.0).contains(state) {
+                continue;
+            }
+            let seen = read_screen(&harness, &screen(&harness, agent, size, state), 0);
+            let about = format!("{agent} {state} {}", size.0);
+            let view = seen.dialog_view.expect(&about);
+            for part in text {
+                let words: Vec<&str> = view.text.split_whitespace().collect();
+                assert!(words.join(" ").contains(part), "{about}: {}", view.text);
+            }
+            assert!(!view.is_partial, "{about}: {}", view.text);
+            let found = view.answers().into_iter().map(|option| {
+                format!("{} {}: {}", option.key, option.label, option.meaning.word())
+            });
+            assert_eq!(found.collect::<Vec<_>>(), options, "{about}");
+        }
+    };
+    let claude = [
+        "1 Yes: allow",
+        "2 Yes, and always allow access to /tmp/ph-lab-000000/home/work from this project: always",
+        "3 Yes, and switch to auto mode · auto mode handles these prompts for you: ",
+        "4 No: deny",
+    ];
+    let shown = ["Bash command", "touch denied", "Do you want to proceed?"];
+    check("claude", "dialog", &shown, &claude);
+    let trust = ["1 No, exit: deny", "2 Yes, I trust this folder: allow"];
+    let shown = [
+        "Accessing workspace: /tmp/ph-lab-000000/home/work",
+        "Quick safety check",
+    ];
+    check("claude", "trust", &shown, &trust);
+    let codex = [
+        "1 Yes, proceed (y): allow",
+        "2 Yes, and don't ask again for commands that start with `touch denied` (p): always",
+        "3 No, and tell Codex what to do differently (esc): deny",
+    ];
+    let shown = ["following command?", "$ touch denied"];
+    check("codex", "dialog", &shown, &codex);
+    let gemini = [
+        "1 Allow once: allow",
+        "2 Allow for this session: always",
+        "3 No, suggest changes (esc): deny",
+    ];
+    check(
+        "gemini",
+        "dialog",
+        &["touch denied", "Allow execution of"],
+        &gemini,
+    );
+    let opencode = [
+        "1 Allow once: allow",
+        "2 Allow always: always",
+        "3 Reject: deny",
+    ];
+    check(
+        "opencode",
+        "dialog",
+        &["Permission required", "$ touch denied"],
+        &opencode,
+    );
+}
+
 /// An Enter in the list of conversations would select one.
 #[test]
 fn a_list_of_conversations_is_a_dialog() {

@@ -1,6 +1,6 @@
 //! Mail that is sent over the socket. It is committed before its sender gets an answer.
 
-use super::{commit, failure, find};
+use super::{asks, failure, find};
 use crate::Shared;
 use crate::host::clock;
 use crate::host::log;
@@ -8,10 +8,10 @@ use crate::socket::peer::{Peer, PeerLookup};
 use crate::state::StateRequest;
 use posthaste_core::why::{self, Why};
 use posthaste_core::{
-    AgentName, Draft, Evidence, IdPrefix, MessageId, MessageState, Priority, Timestamp,
-    pending_replies,
+    AgentName, AskId, Body, Draft, Evidence, IdPrefix, MessageId, MessageState, Priority,
+    Timestamp, pending_replies,
 };
-use posthaste_store::operation::{Post, Posted};
+use posthaste_store::operation::{Decided, Post, Posted};
 use posthaste_store::{Error, files, times};
 use posthaste_wire::method::{Resolved, Send, Sent};
 use posthaste_wire::rpc::Failure;
@@ -22,7 +22,7 @@ use uuid::Uuid;
 
 /// Determine the sender. A process in an agent's session is that agent. Any other name that the
 /// client gives is accepted, because no evidence is proof against the same user.
-fn sender(
+pub(super) fn sender(
     shared: &Shared,
     peer: &Peer,
     from: Option<AgentName>,
@@ -56,13 +56,14 @@ fn draft(shared: &Shared, from: AgentName, from_evidence: Evidence, body: String
 /// Store a message from the person.
 pub(super) async fn post_from_person(shared: &Shared, text: String) -> Result<(), Failure> {
     let draft = draft(shared, AgentName::human(), Evidence::Flag, text);
-    store(shared, draft, times::now()).await.map(drop)
+    accepted(store(shared, draft, times::now()).await?).map(drop)
 }
 
 pub(super) async fn send(shared: &Shared, peer: &Peer, mut send: Send) -> Result<Sent, Failure> {
     let (from, from_evidence) = sender(shared, peer, send.from.take(), send.from_evidence)?;
     let to = send.to.take().unwrap_or_else(|| shared.agent.clone());
     let mut created_at = times::now();
+    let mut answers = None;
     if send.raw {
         if clock::has_expired(send.asked_at) {
             let why = format!("{to}: {}", clock::TOO_LATE);
@@ -70,7 +71,8 @@ pub(super) async fn send(shared: &Shared, peer: &Peer, mut send: Send) -> Result
         }
         // The answer is meant for the question that was open at the time of the request.
         created_at = send.asked_at.map_or(created_at, |at| at.min(created_at));
-        check_answer(shared, &to, created_at).await?;
+        check_answer(shared, &to, created_at, None).await?;
+        answers = asks::open_dialog(shared).await?;
     }
     let resolved = Resolved {
         id: send.id.unwrap_or_else(new_id),
@@ -81,7 +83,11 @@ pub(super) async fn send(shared: &Shared, peer: &Peer, mut send: Send) -> Result
         closes: find_named(shared, send.closes.take()).await?,
         limits: shared.limits,
     };
-    let posted = store(shared, send.into_draft(resolved), created_at).await?;
+    let mut draft = send.into_draft(resolved);
+    if let (Some(ask), Body::Inline(text)) = (answers, &draft.body) {
+        draft.answers = Some(asks::claim(ask, text));
+    }
+    let posted = accepted(store(shared, draft, created_at).await?)?;
     let body = files::body(&shared.home, &posted.state.message);
     let body = body.map_err(|error| failure(&error))?;
     Ok(Sent {
@@ -91,7 +97,7 @@ pub(super) async fn send(shared: &Shared, peer: &Peer, mut send: Send) -> Result
     })
 }
 
-fn new_id() -> MessageId {
+pub(super) fn new_id() -> MessageId {
     MessageId(Uuid::new_v4())
 }
 
@@ -107,8 +113,13 @@ async fn find_named(
 }
 
 /// Check that an answer would reach the question that was open when it was asked for. The driver
-/// waits while that question has only just appeared.
-async fn check_answer(shared: &Shared, to: &AgentName, asked_at: Timestamp) -> Result<(), Failure> {
+/// waits while that question has only just appeared. Return the keys of the chosen option.
+pub(super) async fn check_answer(
+    shared: &Shared,
+    to: &AgentName,
+    asked_at: Timestamp,
+    choice: Option<(AskId, String)>,
+) -> Result<Option<String>, Failure> {
     let refused = |why: &str| Failure::invalid_params(format!("{to}: {why}"));
     if *to != shared.agent {
         let why = "a raw message must be sent to the recipient's own session";
@@ -117,11 +128,15 @@ async fn check_answer(shared: &Shared, to: &AgentName, asked_at: Timestamp) -> R
     }
     let (reply, checked) = oneshot::channel();
     let reply = Box::new(move |refusal| drop(reply.send(refusal)));
-    let request = StateRequest::CheckAnswer { asked_at, reply };
+    let request = StateRequest::CheckAnswer {
+        asked_at,
+        choice,
+        reply,
+    };
     shared.request(request).await;
     match checked.await {
-        Ok(None) => Ok(()),
-        Ok(Some(why)) => Err(refused(&why)),
+        Ok(Ok(keys)) => Ok(keys),
+        Ok(Err(why)) => Err(refused(&why)),
         Err(_) => Err(refused("the session is ending")),
     }
 }
@@ -144,8 +159,12 @@ pub(super) async fn send_plain(
     draft.raw = send.raw;
     draft.priority = send.priority;
     if send.raw {
-        check_answer(shared, &draft.to, times::now()).await?;
+        check_answer(shared, &draft.to, times::now(), None).await?;
         draft.priority = Priority::Interrupt;
+        let ask = asks::open_dialog(shared).await?;
+        if let (Some(ask), Body::Inline(text)) = (ask, &draft.body) {
+            draft.answers = Some(asks::claim(ask, text));
+        }
     }
     draft.expects_reply = send.expects_response;
     if !send.expects_response {
@@ -153,7 +172,7 @@ pub(super) async fn send_plain(
     }
     // In the original program, the client refuses messages to oneself; the session does not.
     draft.allow_self = true;
-    let state = store(shared, draft, times::now()).await?.state;
+    let state = accepted(store(shared, draft, times::now()).await?)?.state;
     match why::why(&state, times::now()) {
         // A message that is stored but never delivered is an error in this dialect.
         Why::Arrived {
@@ -189,14 +208,28 @@ async fn closes(
     }
 }
 
-async fn store(shared: &Shared, draft: Draft, now: Timestamp) -> Result<Posted, Failure> {
+/// Store a message, and wake the session's state if it was stored.
+pub(super) async fn store(
+    shared: &Shared,
+    draft: Draft,
+    now: Timestamp,
+) -> Result<Decided<Posted>, Failure> {
     let post = Post {
         now,
         drafts: vec![draft],
     };
-    let mut posted = commit(shared, post).await?;
+    let decided = shared.journal.commit(post).await;
+    let mut posted = match decided.map_err(|error| failure(&error))? {
+        Ok(posted) => posted,
+        Err(denied) => return Ok(Err(denied)),
+    };
     shared.wakeups.mail.notify_one();
+    let posted = posted.pop();
     posted
-        .pop()
+        .map(Ok)
         .ok_or_else(|| Failure::internal("the journal stored nothing"))
+}
+
+fn accepted(decided: Decided<Posted>) -> Result<Posted, Failure> {
+    decided.map_err(|denied| Failure::invalid_params(denied.to_string()))
 }

@@ -3,6 +3,7 @@
 //! A request is answered before its effects are published as events, so the code that carries it
 //! out also answers it, through a [`Sink`].
 
+mod asks;
 mod incoming_mail;
 mod loop_control;
 pub(crate) mod plain_dialect;
@@ -105,6 +106,12 @@ async fn carry_out(
         Call::Show(show) => return sink.outcome::<method::Show>(detail(shared, show.id).await),
         Call::Why(asked) => return why(shared, asked.id, sink).await,
         Call::Inbox(inbox) => return sink.outcome::<method::Inbox>(list(shared, inbox.all).await),
+        Call::Asks(wanted) => {
+            return sink.outcome::<method::Asks>(asks::list(shared, wanted.all).await);
+        }
+        Call::Answer(answer) => {
+            return sink.outcome::<method::Answer>(asks::answer(shared, peer, answer).await);
+        }
         Call::MarkRead(mark) => {
             return sink.outcome::<method::MarkRead>(mark_read(shared, mark.ids).await);
         }

@@ -74,9 +74,7 @@ impl SessionState {
             Action::ReportCheckpoint => self.report_checkpoint(),
             Action::EndProcesses => self.end.begin_ending_processes(),
             Action::EndNudge { token, outcome } => self.replies.end_nudge(token, outcome),
-            Action::EndAnswerCheck { token, refusal } => {
-                self.replies.end_answer_check(token, refusal);
-            }
+            Action::EndAnswerCheck { token, keys } => self.replies.end_answer_check(token, keys),
         }
     }
 

@@ -15,7 +15,8 @@ use posthaste_core::receipt::recovery::NEVER_PROVEN;
 use posthaste_core::turn::{self, Entry};
 use posthaste_core::{Conversation, MessageId, inject, pending_replies};
 use posthaste_store::operation::{
-    Expire, MarkUncertain, OpenOffers, RecordConversation, RecordDelivery, RecordedDelivery,
+    CloseAsk, Expire, MarkUncertain, OpenAsk, OpenOffers, RecordConversation, RecordDelivery,
+    RecordedDelivery,
 };
 use posthaste_store::{Decided, Denied, Error, InjectLock, files};
 use std::rc::Rc;
@@ -196,6 +197,21 @@ async fn record(shared: &Shared, operation: JournalOperation) -> Recorded {
         JournalOperation::CloseKilledHooks => close_killed_hooks(shared).await?,
         JournalOperation::CloseUnproven => {
             mark_uncertain(shared, OpenOffers::Unproven, NEVER_PROVEN).await?;
+        }
+        JournalOperation::OpenAsk { id, opened } => {
+            let open = OpenAsk {
+                now,
+                agent,
+                id,
+                opened: *opened,
+            };
+            shared.journal.commit(open).await??;
+        }
+        JournalOperation::CloseAsk { ask, reason } => {
+            shared
+                .journal
+                .commit(CloseAsk { now, ask, reason })
+                .await??;
         }
     }
     Ok(recorded)

@@ -10,8 +10,9 @@ use loop_view::LoopView;
 use posthaste_core::driver::{Input, MailView};
 use posthaste_core::fact::Event as Fact;
 use posthaste_core::why::{self, Why};
-use posthaste_core::{AgentName, Body, MessageId, MessageState, ReceiptState};
+use posthaste_core::{AgentName, AskState, Body, MessageId, MessageState, ReceiptState};
 use posthaste_store::{Error, Journal};
+use posthaste_wire::ask::Ask;
 use posthaste_wire::event::{self, MessageEvent};
 use posthaste_wire::topic::Topic;
 use std::rc::Rc;
@@ -31,7 +32,7 @@ pub(super) struct JournalView {
     loop_view: Option<LoopView>,
     /// Number of the last fact whose step was published; `None` before the first read.
     seq: Option<u64>,
-    steps: Vec<Step>,
+    news: News,
 }
 
 /// A step of a message, and the message's state as of this read, without its body.
@@ -39,6 +40,14 @@ pub(super) struct JournalView {
 struct Step {
     receipt: &'static str,
     state: MessageState,
+}
+
+/// The changes since the last read that are published.
+#[derive(Debug, Default)]
+struct News {
+    steps: Vec<Step>,
+    /// Asks that were opened, answered or closed, as of this read.
+    asks: Vec<AskState>,
 }
 
 /// Reads the journal, one read at a time.
@@ -76,7 +85,7 @@ impl JournalReader {
     pub(super) fn begin(&mut self, shared: Rc<Shared>) {
         self.is_reading = true;
         let (views, seq) = (self.views.clone(), self.view.seq);
-        let has_listeners = shared.hub.wants(Topic::Message);
+        let has_listeners = shared.hub.wants(Topic::Message) || shared.hub.wants(Topic::Ask);
         tokio::task::spawn_local(async move {
             let agent = shared.agent.clone();
             let is_loop = shared.is_loop;
@@ -128,16 +137,21 @@ impl SessionState {
         match view {
             Ok(mut view) => {
                 let mail = std::mem::take(&mut view.mail);
-                let steps = std::mem::take(&mut view.steps);
+                let news = std::mem::take(&mut view.news);
                 let loop_view = view.loop_view.take();
                 self.reader.keep(view);
                 self.feed(Input::MailRead(mail));
                 self.driver.note_change();
-                for step in steps {
+                for step in news.steps {
                     let event = event::Event::Message(self.message_event(step));
                     self.setup.shared.hub.publish(Topic::Message, &event);
                 }
+                for ask in &news.asks {
+                    let event = event::Event::Ask(Box::new(Ask::new(ask)));
+                    self.setup.shared.hub.publish(Topic::Ask, &event);
+                }
                 self.note_home(true);
+                self.setup.shared.wakeups.read.notify_waiters();
                 if let Some(loop_view) = loop_view {
                     self.apply_loop_view(loop_view);
                 }
@@ -215,9 +229,9 @@ impl JournalView {
             message_state.message.envelope.body = Body::Inline(String::new());
         }
         let unread = journal.count(agent, now)?.unread;
-        let mut steps = Vec::new();
+        let mut news = News::default();
         if let (Some(seq), true) = (seq, has_listeners) {
-            steps = steps_since(journal, agent, seq, head)?;
+            news = news_since(journal, agent, seq, head)?;
         }
         let queued = pending.queued;
         let mail = MailView {
@@ -232,19 +246,19 @@ impl JournalView {
             unread,
             loop_view: None,
             seq: Some(head),
-            steps,
+            news,
         })
     }
 }
 
-/// Return the steps of this agent's messages after the fact `seq`, up to the fact `head`.
-fn steps_since(
+/// Return what has changed for this agent after the fact `seq`, up to the fact `head`.
+fn news_since(
     journal: &mut Journal,
     agent: &AgentName,
     mut seq: u64,
     head: u64,
-) -> Result<Vec<Step>, Error> {
-    let mut all = Vec::new();
+) -> Result<News, Error> {
+    let mut news = News::default();
     while seq < head {
         let mut page = journal.facts_after(seq)?;
         page.retain(|record| record.seq <= head);
@@ -252,6 +266,10 @@ fn steps_since(
         seq = last.seq;
         for record in page.iter().filter(|record| record.agent == agent.as_str()) {
             let Ok(fact) = record.read() else { continue };
+            let opened = AskState::opened_by(&fact).map(|ask| ask.id);
+            if let Some(id) = opened.or(AskState::changed_by(&fact)) {
+                news.asks.extend(journal.ask(&id.into()).ok());
+            }
             let (id, receipt) = match &fact.event {
                 Fact::Message(_) => (MessageId(fact.id), ReceiptState::Stored.as_str()),
                 Fact::Progress(progress) => (progress.message, progress.step.as_str()),
@@ -259,18 +277,19 @@ fn steps_since(
                 | Fact::Ended(_)
                 | Fact::Conversation(_)
                 | Fact::Work(_)
-                | Fact::Loop(_) => continue,
+                | Fact::Loop(_)
+                | Fact::Ask(_) => continue,
             };
             if let Some(mut message_state) = journal.state(id)? {
                 message_state.message.envelope.body = Body::Inline(String::new());
-                all.push(Step {
+                news.steps.push(Step {
                     receipt,
                     state: message_state,
                 });
             }
         }
     }
-    Ok(all)
+    Ok(news)
 }
 
 #[cfg(test)]

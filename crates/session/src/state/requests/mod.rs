@@ -13,9 +13,9 @@ use crate::socket::dispatch::Sink;
 use pending_replies::Reply;
 use posthaste_core::activity::Activity;
 use posthaste_core::delivery::PausedBy;
-use posthaste_core::driver::{Input, NudgeRequest};
+use posthaste_core::driver::{AnswerRequest, Input, NudgeRequest};
 use posthaste_core::harness::Turn;
-use posthaste_core::{MessageState, ReceiptState, Timestamp};
+use posthaste_core::{AskId, MessageState, ReceiptState, Timestamp};
 use posthaste_store::live::Launch;
 use posthaste_wire::event::StateChange;
 use posthaste_wire::method;
@@ -68,8 +68,10 @@ pub(crate) enum StateRequest {
     /// Check whether an answer would reach the dialog that was open at this time.
     CheckAnswer {
         asked_at: Timestamp,
-        /// Takes the reason for which it would not.
-        reply: ReplyFn<Option<String>>,
+        /// The ask and the key of the chosen option.
+        choice: Option<(AskId, String)>,
+        /// Takes the keys of the chosen option, or why it would not.
+        reply: ReplyFn<Result<Option<String>, String>>,
     },
     /// Give the keyboard to this viewer alone.
     TakeKeyboard(ViewerId),
@@ -116,9 +118,17 @@ impl SessionState {
                 asked_at,
                 sink,
             } => self.nudge(text, asked_at, sink),
-            StateRequest::CheckAnswer { asked_at, reply } => {
+            StateRequest::CheckAnswer {
+                asked_at,
+                choice,
+                reply,
+            } => {
                 let token = self.replies.insert(Reply::AnswerCheck(reply));
-                self.feed(Input::AnswerRequested { token, asked_at });
+                self.feed(Input::AnswerRequested(AnswerRequest {
+                    token,
+                    asked_at,
+                    choice,
+                }));
             }
             StateRequest::TakeKeyboard(viewer) => self.take_keyboard(viewer),
             StateRequest::ReleaseKeyboard(viewer) => self.release_keyboard(viewer),

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 /// Sends the reply to a request.
 pub(in crate::state) enum Reply {
     Nudge(Sink),
-    /// Takes the reason for which an answer is refused, or `None` if it can be recorded.
-    AnswerCheck(ReplyFn<Option<String>>),
+    /// Takes the keys of the chosen option, if there is one, or why the answer is refused.
+    AnswerCheck(ReplyFn<Result<Option<String>, String>>),
 }
 
 #[derive(Default)]
@@ -40,10 +40,10 @@ impl PendingReplies {
     pub(in crate::state) fn end_answer_check(
         &mut self,
         token: RequestToken,
-        refusal: Option<String>,
+        keys: Result<Option<String>, String>,
     ) {
         if let Some(Reply::AnswerCheck(reply)) = self.replies.remove(&token.0) {
-            reply(refusal);
+            reply(keys);
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use super::{Before, State, Submission, TerminalRoute, WrittenTurn};
 use crate::delivery::conditions::question::OpenDialog;
-use crate::delivery::{Answer, Conditions, Lane, OutgoingTurn};
+use crate::delivery::{Answer, AnswerEnd, Conditions, Lane, OutgoingTurn};
 use crate::driver::Action;
 use crate::harness::Route;
 use std::time::Duration;
@@ -43,6 +43,14 @@ impl Answer {
         let grown = at_cursor.and_then(|at| at.trim_end().strip_suffix(keys));
         let is_at_cursor = before.is_some() && grown.map(str::trim_end) == before;
         keys.is_empty() || (is_text && is_at_cursor)
+    }
+
+    /// Whether arrow keys have moved the marker to the option that the answer chooses.
+    fn is_highlighted(&self, at: &Conditions) -> bool {
+        let open = at.agent.questions.open.as_ref();
+        let view = open.and_then(|open| open.view.as_ref());
+        view.zip(self.arrows_to.as_deref())
+            .is_some_and(|(view, key)| view.is_highlighted(key))
     }
 
     /// Whether the program has drawn something since the answer was typed, and does not show the
@@ -96,7 +104,7 @@ impl TerminalRoute {
         if has_read {
             return self.look_at_answer_later(at, written);
         }
-        match answer.is_shown(at.input_box.at_cursor()) {
+        match answer.is_shown(at.input_box.at_cursor()) || answer.is_highlighted(at) {
             true => self.press_enter(at, written),
             false => self.await_effect(at, written),
         }
@@ -153,10 +161,13 @@ impl TerminalRoute {
         let answer = written.turn.answer();
         // The program may have accepted the answer and asked again, so do not retype it.
         if answer.is_some_and(|answer| at.input_box.output() != answer.output) {
+            self.answer_end = Some(AnswerEnd::Doubtful);
             return self.end_uncertain(at, &written, SAME_AGAIN);
         }
         let attempts = answer.map_or(0, |answer| answer.attempts);
-        if attempts < ANSWER_ATTEMPTS && !at.is_paused_for(Lane::Raw) {
+        // The marker may have moved, so arrow keys are not repeated.
+        let is_relative = answer.is_some_and(|answer| answer.arrows_to.is_some());
+        if attempts < ANSWER_ATTEMPTS && !is_relative && !at.is_paused_for(Lane::Raw) {
             return vec![self.write(at, written.turn)];
         }
         self.not_applied(at, &written, STILL_OPEN)
@@ -176,6 +187,7 @@ impl TerminalRoute {
             true => "the question changed after the answer was typed",
             false => "the question closed after the answer was typed",
         };
+        self.answer_end = Some(AnswerEnd::Applied(evidence.to_owned()));
         let ids = written.turn.ids();
         let mut actions = self.finish(at, written, "");
         actions.push(at.accepted(ids, Route::Terminal, evidence.to_owned()));

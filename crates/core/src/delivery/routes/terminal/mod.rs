@@ -20,7 +20,7 @@ mod submit;
 use super::{Route, slow};
 use crate::delivery::conditions::input_box::OwnText;
 use crate::delivery::conditions::proof::FoundMessages;
-use crate::delivery::{Conditions, Lane, OutgoingTurn, Rule};
+use crate::delivery::{AnswerEnd, Conditions, Lane, OutgoingTurn, Rule};
 use crate::driver::{Action, Input, KeyboardUser};
 use crate::id::MessageId;
 use crate::mail::MessageState;
@@ -103,6 +103,8 @@ pub(crate) struct TerminalRoute {
     state: State,
     /// A text that is written and waits for its Enter, because the box does not show it alone.
     awaiting_enter: Option<WrittenTurn>,
+    /// The end of the last answer, until the driver takes it.
+    answer_end: Option<AnswerEnd>,
 }
 
 impl TerminalRoute {
@@ -195,6 +197,11 @@ impl TerminalRoute {
     fn awaiting_since(&self) -> Option<Moment> {
         let waiting = self.awaiting_enter.as_ref();
         waiting.map(|written| written.turn.since)
+    }
+
+    /// Return the end of the last answer, once.
+    pub(crate) fn take_answer_end(&mut self) -> Option<AnswerEnd> {
+        self.answer_end.take()
     }
 
     /// Return the answer that is being typed.

@@ -18,9 +18,13 @@ impl Ledger {
         let progress = match &fact.event {
             Event::Message(envelope) => {
                 self.check_key(fact, envelope)?;
+                if let Some(answer) = &envelope.answers {
+                    self.check_answer(answer)?;
+                }
                 return self.require_steps(fact, envelope);
             }
             Event::Progress(progress) => progress,
+            Event::Ask(ask) => return self.check_ask(ask),
             // A session that resumes a conversation settles the earlier offers itself.
             Event::Started(_) if self.is_resumed => return Ok(()),
             Event::Started(_) => return self.check_requeued(),

@@ -1,17 +1,19 @@
 //! The true state of each message. Kept independently of the journal: facts are folded in the
 //! simplest way, and every text that reached a terminal is counted.
 
+mod ask_checks;
 mod fact_checks;
 pub(crate) mod known_message;
 
 use crate::fact::{Event, Fact, Progress};
-use crate::id::MessageId;
+use crate::id::{AskId, MessageId};
 use crate::mail::MessageState;
 use crate::name::AgentName;
 use crate::receipt::{Proven, Step};
 use crate::sim::oracle::law::{Checked, Law};
 use crate::sim::oracle::ledger::known_message::KnownMessage;
 use crate::sim::world::transcript::Row;
+use ask_checks::KnownAsks;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -48,6 +50,7 @@ pub(crate) struct Ledger {
     facts_read: usize,
     /// Hop count and time of the last message that each agent received.
     last_given: BTreeMap<AgentName, (u32, Timestamp)>,
+    asks: KnownAsks,
     /// Steps that must be recorded with the last stored message.
     required_steps: VecDeque<(MessageId, Step)>,
 }
@@ -141,7 +144,11 @@ impl Ledger {
             Event::Message(envelope) => {
                 let known = KnownMessage::of(fact, envelope, self.known.len());
                 self.known.insert(MessageId(fact.id), known);
+                if let Some(answer) = &envelope.answers {
+                    self.asks.answer(MessageId(fact.id), answer);
+                }
             }
+            Event::Ask(ask) => self.asks.apply(AskId(fact.id), ask),
             Event::Progress(progress) => self.apply_step(fact.at, progress),
             Event::Started(_)
             | Event::Ended(_)

@@ -144,7 +144,7 @@ fn priorities(stage: &mut Stage<'_>) -> Result<String> {
 }
 
 fn question(stage: &mut Stage<'_>) -> Result<()> {
-    stage.until_blocked("reviewer")?;
+    let ask = stage.until_asked("reviewer")?;
     stage.say(
         "4. The coder has written to the reviewer, and the reviewer asks for permission. Any key \
         typed now could grant it, above all Enter: messages wait.",
@@ -152,8 +152,9 @@ fn question(stage: &mut Stage<'_>) -> Result<()> {
     stage.ph(&["peek", "reviewer"])?;
     let held = stage.ph(&["send", "reviewer", "Mind the error messages, too."])?;
     stage.ph(&["why", &held])?;
-    stage.say("The person answers the question; then the message is typed.")?;
-    stage.ph(&["answer", "reviewer", "y", "--wait", "offered"])?;
+    stage.say("The person sees what waits, and answers; then the message is typed.")?;
+    stage.ph(&["asks"])?;
+    stage.ph(&["answer", &ask, "allow"])?;
     stage.until_read(&held)?;
     stage.ph(&["peek", "reviewer"])?;
     Ok(())

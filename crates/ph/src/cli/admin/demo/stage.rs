@@ -7,14 +7,11 @@ use crate::config::SETTINGS;
 use crate::hook_install::quoted;
 use crate::output::Output;
 use anstyle::AnsiColor;
-use posthaste_client::session::client::{Client, REQUEST_TIMEOUT};
 use posthaste_core::receipt::End;
 use posthaste_core::{IdPrefix, MessageState};
 use posthaste_store::bell::BellListener;
 use posthaste_store::times;
 use posthaste_store::{Journal, Listing, Patience};
-use posthaste_wire::Activity;
-use posthaste_wire::method::Session;
 use std::fmt::Display;
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::CommandExt;
@@ -152,17 +149,12 @@ impl<'a> Stage<'a> {
         })
     }
 
-    /// Wait until an agent has an open question.
-    pub(super) fn until_blocked(&self, name: &str) -> Result<()> {
+    /// Wait until an agent asks something, and return the id of the ask.
+    pub(super) fn until_asked(&self, name: &str) -> Result<String> {
         let name = AgentName::parse(name).map_err(Report::storage)?;
         self.until(|journal| {
-            let mut client = Client::connect_to(journal.home(), &name);
-            let session = client
-                .as_mut()
-                .map(|c| c.call(&Session {}, REQUEST_TIMEOUT));
-            let is_so = |session: posthaste_wire::Session| session.activity == Activity::Blocked;
-            let is_blocked = session.is_some_and(|session| session.is_ok_and(is_so));
-            Ok(is_blocked.then_some(()))
+            let asks = journal.open_asks(Some(&name))?;
+            Ok(asks.first().map(|ask| ask.id.id8()))
         })
     }
 

@@ -1,6 +1,7 @@
 //! `ph log`: prints the facts of the journal, and follows new ones.
 
 use crate::cli::prelude::*;
+use posthaste_core::ask::AskFact;
 use posthaste_core::tasks::Deed;
 use posthaste_core::{LoopFact, Record};
 use posthaste_store::follow::{Followed, Follower};
@@ -146,8 +147,34 @@ fn summary(record: &Record, id8: &str) -> String {
             }
             posthaste_core::Event::Work(deed) => work_summary(&deed, id8),
             posthaste_core::Event::Loop(happened) => loop_summary(&happened, id8),
+            posthaste_core::Event::Ask(ask) => ask_summary(&ask, id8),
         },
         Err(odd) => format!("{id8}  ({odd})"),
+    }
+}
+
+fn ask_summary(ask: &AskFact, id8: &str) -> String {
+    match ask {
+        AskFact::Opened(opened) => {
+            let summary = text::one_line(&opened.summary, 80);
+            format!("{id8}  {}: {summary}", opened.kind)
+        }
+        AskFact::Seen(seen) => {
+            let what: String = seen.what.to_string().chars().take(8).collect();
+            format!("{what}  by {}", seen.by)
+        }
+        AskFact::Closed(closed) => {
+            let by = closed.by.as_ref().map(|by| format!(" by {by}"));
+            let choice = closed.choice.as_ref();
+            let choice = choice.map(|choice| format!(": {}", text::one_line(choice, 60)));
+            format!(
+                "{}  {}{}{}",
+                closed.ask.id8(),
+                closed.how,
+                by.unwrap_or_default(),
+                choice.unwrap_or_default()
+            )
+        }
     }
 }
 

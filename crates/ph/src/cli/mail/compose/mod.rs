@@ -2,6 +2,7 @@
 
 pub(crate) mod body;
 pub(crate) mod message;
+mod raw;
 pub(crate) mod recipients;
 pub(crate) mod reply;
 pub(crate) mod send;

@@ -1,12 +1,12 @@
 //! `ph send`, and the sending of every message: through the recipient's session, into the journal,
 //! or through a script.
 
+use super::raw;
 use crate::cli::mail::compose::body::{BodyArgs, one_line};
 use crate::cli::mail::compose::recipients::{self, Agents, RecipientArgs};
 use crate::cli::mail::compose::wait::{self, WaitArgs};
 use crate::cli::mail::mailbox::{self, Mailbox};
 use crate::cli::prelude::*;
-use crate::cli::session::answer;
 use crate::cli::times::{parse_duration, parse_point};
 use crate::output::message_text;
 use jiff::SignedDuration;
@@ -69,7 +69,7 @@ pub(crate) struct Args {
     /// Stop expecting a reply to this message
     #[arg(long, value_name = "ID", value_parser = parse_id, add = complete_ids())]
     closes: Option<IdPrefix>,
-    /// Type the text as an answer to the program's question, without a header (like 'ph answer')
+    /// Type the text as an answer to the program's question, without a header; 'ph answer' chooses an option instead
     #[arg(long, conflicts_with_all = ["subject", "priority", "reply_to", "ttl", "at", "after", "deadline", "expects_reply", "closes"])]
     raw: bool,
     /// Allow a message to oneself
@@ -336,7 +336,7 @@ fn through_session(
             asked_at,
             ..request.clone()
         };
-        return answer::hand_over(context, to, &request).map(Some);
+        return raw::hand_over(context, to, &request).map(Some);
     }
     if request.body.len() > INLINE_LIMIT {
         return Ok(None);
