@@ -93,7 +93,7 @@ fn answer(ask: &AskState) -> AskAnswer {
 /// Return the ask with an answer from alice, which is message 9.
 fn claimed(ask: &AskState) -> AskState {
     let mut envelope = message(9, "alice", "bob").envelope;
-    envelope.answers = Some(answer(ask));
+    envelope.answers = Some(Box::new(answer(ask)));
     let mut ask = ask.clone();
     ask.apply(&fact(9, Event::Message(envelope)));
     ask

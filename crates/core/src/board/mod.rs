@@ -133,7 +133,7 @@ impl Board {
         let mut asks: Vec<BoardAsk> = asks
             .flat_map(|(agent, entry)| row::asks(agent, entry))
             .collect();
-        asks.sort_by(|a, b| (a.kind, a.since, a.id).cmp(&(b.kind, b.since, b.id)));
+        asks.sort_by_key(|ask| (ask.kind, ask.since, ask.id));
         asks
     }
 

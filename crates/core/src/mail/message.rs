@@ -105,7 +105,7 @@ pub struct Envelope {
     pub raw: bool,
     /// The ask that a raw message answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub answers: Option<AskAnswer>,
+    pub answers: Option<Box<AskAnswer>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

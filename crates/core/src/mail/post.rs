@@ -179,7 +179,7 @@ fn envelope(now: Timestamp, draft: &Draft, known: &Correspondence) -> Envelope {
             .map(|cause| cause.id)
             .filter(|id| draft.reply_to != Some(*id)),
         raw: draft.raw,
-        answers: draft.answers.clone(),
+        answers: draft.answers.clone().map(Box::new),
     }
 }
 

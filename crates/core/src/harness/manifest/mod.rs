@@ -235,8 +235,6 @@ pub enum ChoosesBy {
     Digit,
     /// Arrow keys move a marker, and Enter chooses.
     Arrows,
-    /// The agent's API.
-    Api,
 }
 
 /// Patterns of the labels of options, and of marks where the agent has cut a text.

@@ -1,6 +1,6 @@
 //! Reads the text and the options of a dialog from the rows of a screen.
 
-use crate::ask::{AskKind, AskOption, MAX_TEXT_BYTES, Meaning};
+use crate::ask::{AskKind, AskOption, MAX_TEXT_BYTES};
 use crate::harness::manifest::{ChoosesBy, Dialog, OptionPatterns};
 use crate::text;
 
@@ -43,19 +43,16 @@ impl DialogView {
         let found = match dialog.options {
             Some(ChoosesBy::Digit) | None => numbered(&rows),
             Some(ChoosesBy::Arrows) => marked(&rows),
-            Some(ChoosesBy::Api) => api_options(),
         };
         let (above, options) = match found {
-            Some((first, options)) => (&rows[..first.min(rows.len())], options),
+            Some((first, options)) => (&rows[..first], options),
             None => (&rows[..], Vec::new()),
         };
         let text = text_of(above);
         let is_cut = patterns.cut.iter().any(|cut| cut.is_in(&text));
         let options = options.into_iter().map(|found| ShownOption {
             option: AskOption {
-                meaning: found
-                    .meaning
-                    .unwrap_or_else(|| patterns.meaning(&found.label)),
+                meaning: patterns.meaning(&found.label),
                 key: found.key,
                 label: found.label,
             },
@@ -82,12 +79,12 @@ impl DialogView {
     /// Return the options that the harness can choose.
     pub fn answers(&self) -> Vec<AskOption> {
         match self.chooses_by {
-            Some(ChoosesBy::Digit | ChoosesBy::Arrows) => self
+            Some(_) => self
                 .options
                 .iter()
                 .map(|shown| shown.option.clone())
                 .collect(),
-            Some(ChoosesBy::Api) | None => Vec::new(),
+            None => Vec::new(),
         }
     }
 
@@ -115,7 +112,6 @@ impl DialogView {
                 let arrow = if target < from { UP } else { DOWN };
                 Some(arrow.repeat(target.abs_diff(from)))
             }
-            ChoosesBy::Api => None,
         }
     }
 }
@@ -124,24 +120,6 @@ struct FoundOption {
     key: String,
     label: String,
     is_highlighted: bool,
-    /// The meaning, if the patterns for labels do not decide it.
-    meaning: Option<Meaning>,
-}
-
-/// Return the options of an agent that is answered through its API, which has no others.
-fn api_options() -> Option<(usize, Vec<FoundOption>)> {
-    let option = |key: &str, label: &str, meaning| FoundOption {
-        key: key.to_owned(),
-        label: label.to_owned(),
-        is_highlighted: false,
-        meaning: Some(meaning),
-    };
-    let options = vec![
-        option("1", "Allow once", Meaning::Allow),
-        option("2", "Allow always", Meaning::AllowAlways),
-        option("3", "Reject", Meaning::Deny),
-    ];
-    Some((usize::MAX, options))
 }
 
 /// Find the last list of rows that are numbered from 1, and return the row of its first option. A
@@ -170,7 +148,6 @@ fn numbered(rows: &[&str]) -> Option<(usize, Vec<FoundOption>)> {
             key: found.number.to_string(),
             label: label(found.label, &rows[start + 1..end]),
             is_highlighted: found.is_highlighted,
-            meaning: None,
         })
     });
     Some((starts[0], options.collect()))
@@ -202,11 +179,11 @@ fn marked(rows: &[&str]) -> Option<(usize, Vec<FoundOption>)> {
     let is_blank = |row: &&str| row.trim().is_empty();
     let first = rows[..at]
         .iter()
-        .rposition(|row| is_blank(&row))
+        .rposition(is_blank)
         .map_or(0, |blank| blank + 1);
     let end = rows[at..]
         .iter()
-        .position(|row| is_blank(&row))
+        .position(is_blank)
         .map_or(rows.len(), |n| at + n);
     let options = rows[first..end].iter().enumerate().map(|(n, row)| {
         let bare = row.trim_start();
@@ -215,7 +192,6 @@ fn marked(rows: &[&str]) -> Option<(usize, Vec<FoundOption>)> {
             key: (n + 1).to_string(),
             label: marked.unwrap_or(bare).trim().to_owned(),
             is_highlighted: marked.is_some(),
-            meaning: None,
         }
     });
     Some((first, options.collect()))
