@@ -12,7 +12,8 @@
 
 use crate::TempHome;
 use crate::journal::{at, draft, post};
-use posthaste_core::delivery::{Delivery, DeliveryConfig, DeliveryEvent, Effect, proven_by};
+use posthaste_core::delivery::{Delivery, DeliveryConfig, proven_by};
+use posthaste_core::driver::{Action, HookCall, Input};
 use posthaste_core::harness::{Manifest, transcript};
 use posthaste_core::{Draft, MessageId, MessageState, Moment, text};
 use posthaste_screen::{Lines, QueryFilter, Screen, Size};
@@ -153,9 +154,14 @@ pub fn hook_payload(bytes: &[u8]) {
             ..DeliveryConfig::generic(0)
         };
         let mut delivery = Delivery::new(manner, now);
-        let effects = delivery.on(now, DeliveryEvent::HookCalled(Box::new(report)));
-        let is_accepted = |effect: &Effect| matches!(effect, Effect::Accepted { .. });
-        assert!(!effects.iter().any(is_accepted), "no message was offered");
+        let called = Input::HookCalled {
+            call: HookCall(1),
+            report: Box::new(report),
+            takes_mail: false,
+        };
+        let actions = delivery.on(now, &called);
+        let is_step = |action: &Action| matches!(action, Action::Commit { .. });
+        assert!(!actions.iter().any(is_step), "no message was offered");
         let activity = format!("{:?}", delivery.activity());
         assert_eq!(text::visible(&activity), activity);
     }

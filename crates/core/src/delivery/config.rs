@@ -1,6 +1,7 @@
 //! The parameters of a delivery, and the reasons for which it is paused.
 
 use crate::harness::Manifest;
+use crate::moment::Moment;
 use crate::name::AgentName;
 use std::sync::Arc;
 
@@ -36,6 +37,13 @@ impl DeliveryConfig {
             has_hooks: false,
         }
     }
+}
+
+/// A reason for delivery to be paused, and since when.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pause {
+    pub(crate) by: PausedBy,
+    pub(crate) since: Moment,
 }
 
 /// The reason for a pause.

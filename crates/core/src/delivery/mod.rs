@@ -1,183 +1,121 @@
 //! The delivery of one session: which messages its agent is given, by which route, and when.
 //!
-//! It handles events ([`DeliveryEvent`]), returns effects ([`Effect`]), and explains what holds a
-//! message ([`Delivery::hold`]). It has no clock and performs no effect itself. The journal decides
-//! whether an offer is recorded.
+//! This module is the arbiter. It keeps the order of the routes: the agent's hook, its HTTP API, and
+//! last the terminal. Each route (`routes/`) is a state machine that says whether it can carry a
+//! message, carries it, and explains what became of it. All of them decide by the same
+//! [`Conditions`].
+//!
+//! Inputs go in, and actions come out. It has no clock and performs no action itself. The journal
+//! decides whether an offer is recorded.
 
-mod agent;
+mod answers;
+mod conditions;
 mod config;
-mod events;
+mod evidence;
 mod explain;
-mod hook;
-mod http;
-mod input_box;
-mod loop_prompt;
-mod proof;
-mod question;
+mod interruption;
+mod nudges;
+mod outgoing;
+mod queries;
 mod reminders;
+mod routes;
 mod rules;
-mod screen;
-mod terminal;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use answers::{AnswerEnd, Answerable, OpenQuestion};
+pub use conditions::JOURNAL_RETRY_INTERVAL;
+pub use conditions::proof::proven_by;
+pub use conditions::question::ShownAsk;
 pub use config::{DeliveryConfig, PausedBy, Reach};
-pub use events::{Decision, DeliveryEvent, Effect};
-pub use hook::HookOffer;
-pub use loop_prompt::LoopWait;
-pub use proof::proven_by;
-pub use question::ShownAsk;
-pub use terminal::{AnswerEnd, Answerable, OpenQuestion};
+pub use nudges::{NudgeOutcome, NudgeRequest, RequestToken, TOO_LATE};
+pub use queries::TurnInFlight;
+pub use routes::loop_prompt::LoopWait;
 
-use crate::activity::{Activity, Judgement};
-use crate::harness::Route;
+use crate::activity::Activity;
+use crate::driver::{Action, Input};
 use crate::id::MessageId;
 use crate::mail::MessageState;
 use crate::moment::Moment;
 use crate::promotion;
 use crate::turn::{self, InputMode};
-use agent::AgentState;
-use hook::HookRoute;
-use http::HttpRoute;
-use input_box::InputBox;
-use loop_prompt::LoopPrompt;
-use proof::{MessageHeader, Proofs};
-use question::{OpenDialog, ShownQuestion};
-use reminders::Reminders;
-use rules::{Pause, Rule};
+use conditions::Conditions;
+use conditions::question::OpenDialog;
+use interruption::Interruption;
+use nudges::Nudges;
+use outgoing::{Answer, Lane, OutgoingTurn, TurnKind};
+use routes::Route;
+use routes::hook::HookRoute;
+use routes::http::{self, HttpRoute};
+use routes::terminal::TerminalRoute;
+use rules::Rule;
 use std::time::Duration;
-use terminal::{Answer, Lane, OutgoingTurn, TerminalRoute, TurnKind};
 
-/// Time between a failed write to the journal and the next one.
-pub const JOURNAL_RETRY_INTERVAL: Duration = Duration::from_secs(1);
+/// The next thing that is due.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decision {
+    /// Offer these messages as one turn. With `interrupt`, interrupt the agent first.
+    Offer {
+        ids: Vec<MessageId>,
+        interrupt: bool,
+    },
+    /// Nothing is due before this time on the monotonic clock, unless something happens.
+    Wait { until: Option<Duration> },
+}
 
 /// Decides which route carries which messages, and when.
 #[derive(Debug, Clone)]
 pub struct Delivery {
-    config: DeliveryConfig,
-    agent: AgentState,
-    input_box: InputBox,
+    at: Conditions,
     terminal: TerminalRoute,
     hook: HookRoute,
     http: HttpRoute,
-    loop_prompt: LoopPrompt,
-    /// One for each reason, the oldest first.
-    pauses: Vec<Pause>,
-    proof: Proofs,
-    reminders: Reminders,
-    /// Number of offers that bypass the terminal.
-    offers: u64,
-    /// The end of the last answer, until the driver takes it.
-    answer_end: Option<AnswerEnd>,
+    /// The interrupt before a turn, which a route carries afterwards.
+    interruption: Option<Interruption>,
+    nudges: Nudges,
 }
 
 impl Delivery {
     /// Create the delivery of a program that was started just now.
     pub fn new(config: DeliveryConfig, now: Moment) -> Self {
-        let harness = || config.harness.clone();
         Self {
-            agent: AgentState::new(harness(), now),
-            input_box: InputBox::new(harness()),
+            at: Conditions::new(config, now),
             terminal: TerminalRoute::default(),
             hook: HookRoute::default(),
             http: HttpRoute::default(),
-            loop_prompt: LoopPrompt::new(now),
-            pauses: Vec::new(),
-            proof: Proofs::default(),
-            reminders: Reminders::default(),
-            offers: 0,
-            answer_end: None,
-            config,
+            interruption: None,
+            nudges: Nudges::default(),
         }
     }
 
-    /// Return the activity of the agent. An open question counts for more than silence or output.
-    pub fn activity(&self) -> Judgement {
-        self.agent.judgement()
+    fn routes(&self) -> [&dyn Route; 3] {
+        [&self.hook, &self.http, &self.terminal]
     }
 
-    /// Return how long the program has left its input unread, if it has.
-    pub fn unread_for(&self, now: Moment) -> Option<Duration> {
-        let since = self.input_box.unread?;
-        Some(now.mono.saturating_sub(since.mono))
-    }
-
-    /// Return how the program takes text now.
-    pub fn input(&self) -> InputMode {
-        self.input_box.mode
-    }
-
-    /// Whether a turn is partly written, so that a person's keys must wait.
-    pub fn is_writing(&self) -> bool {
-        self.terminal.is_writing()
-    }
-
-    /// Return the messages of the turn in flight, and how often Enter was pressed for the turn.
-    pub fn turn(&self) -> (&[MessageId], u8) {
-        let enters = self.terminal.typed().map_or(0, |typed| typed.enters);
-        let turn = self.terminal.turn();
-        (turn.map_or(&[], |turn| &turn.ids), enters)
-    }
-
-    /// Whether a message is on its way to a hook or to the agent's API.
-    pub fn is_offered_directly(&self, id: MessageId) -> bool {
-        self.hook.has(id) || self.http.has(id)
-    }
-
-    /// Whether any message is on its way to a hook or to the agent's API.
-    pub fn has_direct_offers(&self) -> bool {
-        self.hook.is_offering() || self.http.is_calling()
-    }
-
-    /// Return the number of a new offer that bypasses the terminal.
-    fn number_offer(&mut self) -> u64 {
-        self.offers += 1;
-        self.offers
-    }
-
-    /// Whether no turn is in flight that keys or output could affect.
-    pub fn is_at_rest(&self) -> bool {
-        self.terminal.is_free() && !self.terminal.is_awaiting_enter()
-    }
-
-    /// Return the monotonic time from which output must be reported at once. Of earlier output, only
-    /// the last needs a report, before the next event or decision.
-    pub fn output_matters_from(&self) -> Option<Duration> {
-        match self.is_at_rest() {
-            true => self.agent.judge.heeds_output_from(),
-            false => Some(Duration::ZERO),
+    /// Return the route that carries messages of a lane now.
+    fn route(&self, lane: Lane) -> &dyn Route {
+        let is_by_hook = lane == Lane::Normal && !self.at.is_paused_for(lane);
+        if is_by_hook && self.hook.is_awaited(&self.at) {
+            &self.hook
+        } else if self.http.is_route(&self.at, lane) {
+            &self.http
+        } else {
+            &self.terminal
         }
     }
 
-    /// Whether delivery is paused.
-    pub fn is_paused(&self) -> bool {
-        !self.pauses.is_empty()
+    /// Return the rule that holds messages of a lane on the route that carries them, if any.
+    fn rule(&self, lane: Lane) -> Option<Rule> {
+        match self.at.agent.is_handed_over() {
+            true => Some(Rule::HandedOver),
+            false => self.route(lane).rule(&self.at, lane),
+        }
     }
 
-    /// Return why a nudge would not be typed now. The rules of a normal message apply.
-    pub fn nudge_refusal(&self) -> Option<String> {
-        Some(match self.terminal_rule(Lane::Normal)? {
-            Rule::Unrecognised => self.input_box.mismatch_text(),
-            rule => self.reason(rule).to_owned(),
-        })
-    }
-
-    /// Return the monotonic time of the next tick that has an effect.
-    pub fn next_wakeup(&self) -> Option<Duration> {
-        [
-            self.terminal_wakeup(),
-            self.agent.judge.next_wakeup(),
-            self.input_box.next_wakeup(),
-            self.proof.transcript.next_wakeup(),
-            self.agent
-                .question_ends_at(self.input_box.recognised_since()),
-            self.reminders.next_wakeup(),
-            self.hook.next_wakeup(),
-            self.http.next_wakeup(),
-        ]
-        .into_iter()
-        .flatten()
-        .min()
+    /// Whether nothing is on its way that a turn would have to wait for.
+    fn is_free(&self) -> bool {
+        let is_quiet = self.terminal.is_free() && self.http.turn().is_none();
+        is_quiet && self.interruption.is_none() && self.at.backoff.is_none()
     }
 
     /// Return what is due now. `pending` is in delivery order.
@@ -187,7 +125,7 @@ impl Delivery {
             .into_iter()
             .chain(promotion::next_time(now, pending))
             .min();
-        if !self.terminal.is_free() || self.http.is_calling() {
+        if !self.is_free() {
             return Decision::Wait { until };
         }
         let mut open = self.open(now, pending);
@@ -196,26 +134,23 @@ impl Delivery {
         };
         let lane = Lane::at(first, now.wall);
         let mut ids = vec![first.message.id];
-        let is_pasted = self.input() == InputMode::Pasted || self.goes_by_http(lane);
+        let is_by_api = self.http.is_route(&self.at, lane);
+        let is_pasted = self.input() == InputMode::Pasted || is_by_api;
         if !lane.goes_alone() && is_pasted {
-            let size = |mail| {
-                let placement = self.placement(mail);
-                turn::size(mail, placement, self.input(), self.config.path_bytes)
-            };
-            let mut bytes = size(first);
+            let mut bytes = self.at.size(first, self.input());
             for mail in open {
-                bytes += size(mail);
+                bytes += self.at.size(mail, self.input());
                 if Lane::at(mail, now.wall).goes_alone() || bytes > turn::TURN {
                     break;
                 }
                 ids.push(mail.message.id);
             }
         }
-        let is_busy = match self.agent.activity() {
+        let is_busy = match self.at.agent.activity() {
             Activity::Working | Activity::Blocked(_) => true,
             Activity::Starting | Activity::Idle | Activity::Exited => false,
         };
-        let is_busy = is_busy || self.input_box.unread.is_some();
+        let is_busy = is_busy || self.at.input_box.unread.is_some();
         let interrupt = lane == Lane::Interrupt && is_busy;
         Decision::Offer { ids, interrupt }
     }
@@ -236,162 +171,199 @@ impl Delivery {
     }
 
     /// Begin what is due now. `pending` must have been read after the last offer was recorded.
-    pub fn act(&mut self, now: Moment, pending: &[MessageState]) -> Vec<Effect> {
+    pub fn act(&mut self, now: Moment, pending: &[MessageState]) -> Vec<Action> {
+        self.at.now = now;
         let Decision::Offer { ids, interrupt } = self.next(now, pending) else {
             return Vec::new();
         };
-        let first = pending
-            .iter()
-            .find(|mail| Some(&mail.message.id) == ids.first());
-        let lane = first.map_or(Lane::Normal, |mail| Lane::at(mail, now.wall));
-        let alone = first.filter(|_| ids.len() == 1);
         let is_due = |mail: &&MessageState| ids.contains(&mail.message.id);
-        let headers = pending
-            .iter()
-            .filter(is_due)
-            .map(MessageHeader::of)
-            .collect();
-        let turn = OutgoingTurn {
-            headers,
-            question: self.agent.questions.open.as_ref().map(OpenDialog::question),
-            answer: (lane == Lane::Raw).then(|| Answer::new(alone)),
-            ..OutgoingTurn::new(ids, TurnKind::Messages, lane, now)
+        let messages: Vec<_> = pending.iter().filter(is_due).cloned().collect();
+        let Some(first) = messages.first() else {
+            return Vec::new();
         };
-        if lane == Lane::Interrupt && !interrupt && self.must_clear() {
-            return self.clear(now, turn, 0);
-        }
+        let lane = Lane::at(first, now.wall);
+        let kind = match lane {
+            Lane::Raw => TurnKind::Answer(self.answer(first)),
+            Lane::Interrupt | Lane::Normal | Lane::Idle => TurnKind::Messages,
+        };
+        let turn = self.turn(messages, kind, lane);
         if interrupt {
-            return self.interrupt(now, turn, 1);
+            return self.interrupt(Interruption::new(turn));
         }
-        self.record(turn)
+        if lane == Lane::Interrupt && self.at.input_box.must_clear() {
+            return self.clear(Interruption::new(turn));
+        }
+        self.carry(turn)
     }
 
-    /// Handle an event, and return the effects.
-    pub fn on(&mut self, now: Moment, event: DeliveryEvent) -> Vec<Effect> {
-        self.agent.judge.tick(now);
-        self.input_box.tick(now);
-        self.agent
-            .tick_question(now, self.input_box.recognised_since());
-        self.reminders.tick(now);
-        let mut effects: Vec<_> = self.http.tick(now).into_iter().collect();
-        effects.extend(self.hook.tick(now));
-        effects.extend(self.handle(now, event));
-        effects.extend(self.give_up_transcript(now));
-        let awaits_proof = self.awaits_proof();
-        for effect in &mut effects {
-            if let Effect::Offered {
-                ids, proof_awaited, ..
-            } = effect
-            {
-                if *proof_awaited {
-                    let transcript = &mut self.proof.transcript;
-                    transcript.record_offer(now, ids, self.config.has_hooks);
-                }
-                *proof_awaited &= awaits_proof;
-            }
+    fn answer(&self, mail: &MessageState) -> Answer {
+        let open = self.at.agent.questions.open.as_ref();
+        let keys = turn::raw(mail).unwrap_or_default();
+        let is_relative = keys.starts_with('\u{1b}');
+        let answers = mail.message.envelope.answers.as_ref();
+        Answer {
+            question: open.map(OpenDialog::question),
+            keys: keys.to_owned(),
+            arrows_to: answers
+                .filter(|_| is_relative)
+                .map(|answers| answers.key.clone()),
+            attempts: 0,
+            output: None,
+            at_cursor: None,
         }
-        effects
     }
 
-    fn handle(&mut self, now: Moment, event: DeliveryEvent) -> Vec<Effect> {
-        match event {
-            DeliveryEvent::Tick => {}
-            DeliveryEvent::Output => {
-                if self.is_writing() {
-                    self.agent.judge.typed(now);
-                }
-                self.agent.judge.output(now);
-            }
-            DeliveryEvent::Exited(how) => self.agent.judge.exited(now, &how),
-            DeliveryEvent::DialogChanged(what) => {
-                let shown = what.as_deref().map(ShownQuestion::of);
-                let answer = self.terminal.answer();
-                self.agent.note_question(now, shown, answer);
-            }
-            DeliveryEvent::ScreenChanged(sighting) => self.screen_changed(now, sighting),
-            DeliveryEvent::HookCalled(report) => return self.hook_called(now, &report),
-            DeliveryEvent::DirectRecorded { number, ids } => {
-                return self.direct_recorded(now, number, ids);
-            }
-            DeliveryEvent::DirectRefused { number, ids, why } => {
-                return self.direct_refused(now, number, ids, &why);
-            }
-            DeliveryEvent::ContinueFailed { why } => self.http.not_continued(now, &why),
-            DeliveryEvent::DirectConfirmed(number) => {
-                let passed_on = self.passed_on(number);
-                let offered = passed_on.or_else(|| self.api_accepted(now, number));
-                return offered.into_iter().collect();
-            }
-            DeliveryEvent::DirectUnconfirmed(number) => {
-                let gone = self.hook.gone(number);
-                let dropped = gone.or_else(|| self.http.dropped(now, number));
-                return dropped.into_iter().collect();
-            }
-            DeliveryEvent::TranscriptRead(shown) => return self.transcript_read(now, &shown),
-            DeliveryEvent::Looked(sighting) => return self.looked(now, sighting),
-            DeliveryEvent::Paused(by) => {
-                if self.pauses.iter().all(|pause| pause.by != by) {
-                    self.pauses.push(Pause { by, since: now });
-                }
-            }
-            DeliveryEvent::Unpaused(by) => self.pauses.retain(|pause| pause.by != by),
-            DeliveryEvent::DraftTyped => {
-                self.agent.judge.typed(now);
-                self.input_box.note_keys(now, self.agent.is_asking());
-            }
-            DeliveryEvent::DraftEnded => {
-                self.agent.judge.typed(now);
-                self.input_box.end_draft();
-            }
-            DeliveryEvent::UnreadInput(is_unread) => {
-                if self.input_box.set_unread(now, is_unread) {
-                    self.terminal.note_reading();
-                }
-            }
-            DeliveryEvent::LoopChanged(wait) => self.loop_prompt.set_wait(now, wait),
-            DeliveryEvent::PasteMode(true) => self.input_box.mode = InputMode::Pasted,
-            DeliveryEvent::PasteMode(false) => self.input_box.mode = InputMode::Typed,
-            DeliveryEvent::Recorded(ids) => return self.recorded(ids),
-            DeliveryEvent::KeyboardRefused => self.refused(now),
-            DeliveryEvent::NotRecorded(why) => self.back_off(now, why),
-            DeliveryEvent::Wrote(text) => return self.wrote(now, text),
-            DeliveryEvent::Entered => return self.entered(now),
-            DeliveryEvent::KeysDropped => self.keys_dropped(),
-            DeliveryEvent::Resumed => return self.resumed(now),
-            DeliveryEvent::WriteFailed(why) => return self.cut_off(now, &why),
-        }
-        self.proceed(now)
+    /// Return the action that has the agent continue, if it is needed. Call this when nothing else is
+    /// due: a message would have the agent continue anyway. In a pause, no turn begins.
+    pub(crate) fn continue_by_api(&mut self) -> Option<Action> {
+        let may_begin = self.is_free() && !self.at.is_paused_for(Lane::Normal);
+        may_begin.then(|| self.http.resume(&self.at)).flatten()
     }
 
-    /// Continue an offer to the hook or the API that the journal has recorded.
-    fn direct_recorded(&mut self, now: Moment, number: u64, ids: Vec<MessageId>) -> Vec<Effect> {
-        if let Some(offer) = self.hook.offer(number) {
-            let rule = self.rule_of(Route::Hook, offer.lane);
-            let given = self.hook.recorded(now, number, &ids, rule);
-            return given.unwrap_or_default();
+    fn turn(&mut self, messages: Vec<MessageState>, kind: TurnKind, lane: Lane) -> OutgoingTurn {
+        OutgoingTurn {
+            number: self.at.next_number(),
+            messages,
+            kind,
+            lane,
+            since: self.at.now,
+            notes: String::new(),
+            proof: None,
         }
-        let lane = self.http.offer().map_or(Lane::Normal, |offer| offer.lane);
-        let rule = self.rule_of(Route::Http, lane);
-        let is_mid_turn = self.agent.activity() == Activity::Working;
-        let put = self.http.recorded(now, number, ids, rule, is_mid_turn);
-        put.into_iter().collect()
     }
 
-    /// End an offer of which the hook or the API was given nothing. Withdraw the recorded messages.
-    fn direct_refused(
+    /// Carry a turn by the API or, if the API is not the route, by the terminal.
+    fn carry(&mut self, mut turn: OutgoingTurn) -> Vec<Action> {
+        if self.http.is_route(&self.at, turn.lane) {
+            return self.http.carry(&mut self.at, turn);
+        }
+        let failure = self.http.failure(&self.at);
+        let failure = failure.filter(|_| !turn.is_answer());
+        turn.notes
+            .extend(failure.map(http::describe_failure).as_deref());
+        self.carry_by_terminal(turn)
+    }
+
+    fn carry_by_terminal(&mut self, turn: OutgoingTurn) -> Vec<Action> {
+        self.at_terminal(|terminal, at| terminal.carry(at, turn))
+    }
+
+    /// Give due mail to the hook that was called just now, if it can pass mail on. Otherwise answer
+    /// it without mail. `pending` must have been read after the last offer was recorded.
+    pub fn answer_hook(&mut self, now: Moment, pending: &[MessageState]) -> Vec<Action> {
+        self.at.now = now;
+        let lane = Lane::Normal;
+        let messages = match self.hook.rule(&self.at, lane) {
+            None => self.due_by_hook(now, pending),
+            Some(_) => Vec::new(),
+        };
+        if messages.is_empty() {
+            return self.hook.decline().into_iter().collect();
+        }
+        let turn = self.turn(messages, TurnKind::Messages, lane);
+        self.hook.carry(&mut self.at, turn)
+    }
+
+    fn due_by_hook(&self, now: Moment, pending: &[MessageState]) -> Vec<MessageState> {
+        let is_due = |mail: &&MessageState| {
+            let id = mail.message.id;
+            mail.is_pending(now.wall)
+                && Lane::at(mail, now.wall) == Lane::Normal
+                && !self.is_in_terminal(id)
+                && !self.is_offered_directly(id)
+        };
+        let mut bytes = 0;
+        let fits = |(place, mail): &(usize, &MessageState)| {
+            bytes += self.at.size(mail, InputMode::Pasted);
+            *place == 0 || bytes <= turn::TURN
+        };
+        let due = pending.iter().filter(is_due).enumerate().take_while(fits);
+        due.map(|(_, mail)| mail.clone()).collect()
+    }
+
+    /// Handle an input, and return the actions that follow. Each part handles the inputs that concern
+    /// it.
+    pub fn on(&mut self, now: Moment, input: &Input) -> Vec<Action> {
+        let mut actions = self.tick_all(now);
+        let is_writing = self.terminal.is_writing();
+        self.at.note(input, is_writing, self.terminal.answer());
+        actions.extend(match input {
+            Input::HookCalled { report, .. } => self.hear(report),
+            Input::TranscriptsRead { shown, .. } => self.transcript_read(shown),
+            Input::NudgeRequested(request) => self.nudge_requested(request),
+            Input::Exited(_) => self.nudges.refuse_all(),
+            _ => self.on_interruption(input),
+        });
+        actions.extend(self.hook.on(&mut self.at, input));
+        actions.extend(self.http.on(&mut self.at, input));
+        actions.extend(self.at_terminal(|terminal, at| terminal.on(at, input)));
+        actions.extend(self.proceed());
+        actions
+    }
+
+    /// Do what is due at [`Self::next_wakeup`].
+    pub fn tick(&mut self, now: Moment) -> Vec<Action> {
+        let mut actions = self.tick_all(now);
+        actions.extend(self.proceed());
+        actions
+    }
+
+    fn tick_all(&mut self, now: Moment) -> Vec<Action> {
+        self.at.tick(now);
+        let mut actions = self.http.proceed(&mut self.at);
+        actions.extend(self.hook.proceed(&mut self.at));
+        actions.extend(self.nudges.tick(now));
+        actions
+    }
+
+    /// Continue everything that is on its way as far as possible now.
+    fn proceed(&mut self) -> Vec<Action> {
+        let agent = &mut self.at.agent;
+        agent.ignores_interrupts &= agent.activity() == Activity::Working;
+        let mut actions = self.continue_interruption();
+        if self.interruption.is_none() {
+            loop {
+                let more = self.at_terminal(|terminal, at| terminal.proceed(at));
+                if more.is_empty() {
+                    break;
+                }
+                actions.extend(more);
+            }
+            actions.extend(self.begin_line());
+        }
+        actions.extend(self.at.give_up_transcript());
+        actions
+    }
+
+    /// Take a step of the route through the terminal. Release the keyboard once it needs the keyboard
+    /// no more.
+    fn at_terminal(
         &mut self,
-        now: Moment,
-        number: u64,
-        ids: Vec<MessageId>,
-        why: &str,
-    ) -> Vec<Effect> {
-        if self.hook.take(number).is_none() {
-            let refused = self.http.refused(now, number, ids, why);
-            return refused.into_iter().collect();
-        }
-        match ids.is_empty() {
-            true => Vec::new(),
-            false => vec![hook::withdrawn(ids, why)],
-        }
+        step: impl FnOnce(&mut TerminalRoute, &mut Conditions) -> Vec<Action>,
+    ) -> Vec<Action> {
+        let before = self.terminal.keyboard();
+        let mut actions = step(&mut self.terminal, &mut self.at);
+        self.at.input_box.own = self.terminal.own_text();
+        let released = before.filter(|_| self.terminal.keyboard().is_none());
+        actions.extend(released.map(Action::ReleaseKeyboard));
+        actions
+    }
+
+    /// Return the monotonic time of the next tick that has an effect.
+    pub fn next_wakeup(&self) -> Option<Duration> {
+        let terminal = match self.interruption {
+            Some(_) => self.interruption_wakeup(),
+            None => self.terminal.next_wakeup(&self.at),
+        };
+        [
+            terminal,
+            self.at.next_wakeup(),
+            self.hook.next_wakeup(&self.at),
+            self.http.next_wakeup(&self.at),
+            self.nudges.next_wakeup(),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
     }
 }

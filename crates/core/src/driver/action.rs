@@ -1,9 +1,8 @@
 //! The actions that the driver requests from the session, and the data that they carry.
 
-use super::{NudgeOutcome, RequestToken};
 use crate::ask::{AskOpened, CloseReason};
-use crate::id::AskId;
-use crate::id::MessageId;
+use crate::delivery::{NudgeOutcome, RequestToken};
+use crate::id::{AskId, MessageId};
 use crate::mail::MessageState;
 use crate::offer::OfferReport;
 use crate::session::Conversation;
@@ -11,9 +10,9 @@ use crate::turn::{InputMode, TextPlacement};
 use jiff::Timestamp;
 use uuid::Uuid;
 
-/// Number of a commit, unique within one driver.
+/// Number of a commit, unique within one driver. An offer has the number of its commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct CommitId(pub(super) u64);
+pub struct CommitId(pub(crate) u64);
 
 /// Number of a hook call, chosen by the session and unique within one run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,6 +81,22 @@ pub enum JournalOperation {
     CloseAsk { ask: AskId, reason: CloseReason },
 }
 
+impl JournalOperation {
+    /// Whether this is a step in the delivery of a message.
+    pub fn has(&self, id: MessageId) -> bool {
+        matches!(self, Self::RecordStep { ids, .. } if ids.contains(&id))
+    }
+
+    /// Whether this records that an offer or a reminder is about to begin.
+    pub(crate) fn begins_offer(&self) -> bool {
+        use OfferReport::{Offering, Reminded};
+        let Self::RecordStep { report, .. } = self else {
+            return false;
+        };
+        matches!(report, Offering { .. } | Reminded { .. })
+    }
+}
+
 /// The content of one turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TurnContent {
@@ -132,6 +147,10 @@ pub enum Action {
     },
     /// Press these keys outside a turn. An input follows only if the queue is full.
     PressKeys(Vec<u8>),
+    /// Press these keys, which clear the input box. A key of a person that is typed meanwhile goes
+    /// first, and then these keys are not pressed: they would clear that key too. An input follows
+    /// only if the queue is full.
+    ClearBox(Vec<u8>),
     /// Read the screen once all output of the program is on it.
     Look(KeyboardUser),
     /// Check at once whether the program has unread input.

@@ -1,8 +1,8 @@
 //! Checks of answers before they are recorded. An answer that is recorded before its question has
 //! settled on the screen could be matched to another question.
 
-use super::{Action, Observer, RequestToken, SessionDriver};
-use crate::delivery::{Answerable, OpenQuestion};
+use super::{Action, Observer, SessionDriver};
+use crate::delivery::{Answerable, OpenQuestion, RequestToken};
 use crate::id::AskId;
 use crate::moment::Moment;
 use jiff::Timestamp;
@@ -76,32 +76,34 @@ impl SessionDriver {
         let (open, is_settled) = match self.delivery.answerable(now) {
             Answerable::Yes(open) => (open, true),
             Answerable::NotYet(open) => (Some(open), check.give_up_at <= now.mono),
-            Answerable::No(why) => return self.refuse_answer(token, why, observer),
+            Answerable::No(why) => return self.end_answer_check(now, token, Err(why), observer),
         };
         let choice = check.request.choice.as_ref();
         let is_other = choice.is_some_and(|(ask, _)| !self.asks.is_open(*ask));
         let is_newer = open.is_some_and(|open| open.since > check.request.asked_at);
         if is_newer || is_other || open != check.first {
-            return self.refuse_answer(token, CHANGED, observer);
+            return self.end_answer_check(now, token, Err(CHANGED), observer);
         }
         if !is_settled {
             let check_at = now.mono + QUESTION_POLL_INTERVAL;
             return self.answer_checks.0.push(Check { check_at, ..check });
         }
-        let keys = choice.map(|(_, key)| self.delivery.keys_for(key));
-        match keys {
-            Some(None) => self.refuse_answer(token, NO_KEYS, observer),
-            keys => self.actions.push_back(Action::EndAnswerCheck {
-                token,
-                keys: Ok(keys.flatten()),
-            }),
-        }
+        let keys = match choice.map(|(_, key)| self.delivery.keys_for(key)) {
+            Some(None) => Err(NO_KEYS),
+            keys => Ok(keys.flatten()),
+        };
+        self.end_answer_check(now, token, keys, observer);
     }
 
-    fn refuse_answer(&mut self, token: RequestToken, why: &str, observer: &mut impl Observer) {
-        observer.on_answer_refused(why);
-        let keys = Err(why.to_owned());
-        self.actions
-            .push_back(Action::EndAnswerCheck { token, keys });
+    fn end_answer_check(
+        &mut self,
+        now: Moment,
+        token: RequestToken,
+        keys: Result<Option<String>, &str>,
+        observer: &mut impl Observer,
+    ) {
+        let keys = keys.map_err(str::to_owned);
+        let end = Action::EndAnswerCheck { token, keys };
+        self.request(now, vec![end], observer);
     }
 }

@@ -1,16 +1,15 @@
 //! Log lines for the decisions of a driver, one per decision. A session's log and the report of a
 //! failed simulation use the same lines. No line holds the text of a message.
 
-use super::{JournalOperation, NudgeOutcome};
-use crate::delivery::{Delivery, DeliveryEvent, Effect};
-use crate::harness::Manifest;
+use super::{Action, Input, JournalOperation, KeyboardUser, TurnContent, TurnMessage};
+use crate::delivery::{Delivery, NudgeOutcome};
 use crate::id::MessageId;
 use crate::mail::MessageState;
 use crate::moment::Moment;
+use crate::offer::OfferReport;
 use crate::why::Hold;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
 
 /// Maximum number of message ids in one line.
 const MAX_IDS: usize = 100;
@@ -56,11 +55,7 @@ impl LogLine {
             JournalOperation::RecordStep { ids, .. } => self.of(ids),
             JournalOperation::OpenAsk { id, .. } => self.plain("ask", id.id8()),
             JournalOperation::CloseAsk { ask, .. } => self.plain("ask", ask.id8()),
-            JournalOperation::Expire
-            | JournalOperation::RecordConversation(_)
-            | JournalOperation::SettleEarlierOffers(_)
-            | JournalOperation::CloseKilledHooks
-            | JournalOperation::CloseUnproven => self,
+            _ => self,
         }
     }
 
@@ -81,115 +76,84 @@ impl fmt::Display for LogLine {
     }
 }
 
-/// Formats the events and effects of a driver as log lines.
-#[derive(Debug, Clone)]
+/// Formats the inputs and actions of a delivery as log lines.
+#[derive(Debug, Clone, Default)]
 pub struct DecisionLines {
-    harness: Arc<Manifest>,
     /// The messages of the turn that was offered last.
     turn: Vec<MessageId>,
 }
 
 impl DecisionLines {
-    pub fn new(harness: Arc<Manifest>) -> Self {
-        let turn = Vec::new();
-        Self { harness, turn }
-    }
-
-    fn interrupts(&self, key: &[u8]) -> bool {
-        let interrupt = &self.harness.interrupt;
-        let keys = [Some(&interrupt.keys), interrupt.dismiss.as_ref()];
-        keys.into_iter().flatten().any(|keys| keys.bytes() == key)
-    }
-
-    /// Return the line for an event that prevented an offer or cut it off.
-    pub fn on_event(&self, event: &DeliveryEvent) -> Option<LogLine> {
+    /// Return the line for an input that prevented an offer or cut it off.
+    pub fn on_input(&self, input: &Input) -> Option<LogLine> {
         let turn = &self.turn;
-        let line = match event {
-            DeliveryEvent::NotRecorded(reason) => {
-                LogLine::new(LogLevel::Warn, "offer not recorded")
-                    .of(turn)
-                    .quoted("reason", reason)
+        let line = match input {
+            Input::TerminalFailed {
+                by: KeyboardUser::Turn,
+                why,
+            } => warn("typing failed").of(turn).quoted("reason", why),
+            Input::KeyboardRefused(KeyboardUser::Turn) => {
+                info("not typed: a person is typing").of(turn)
             }
-            DeliveryEvent::WriteFailed(reason) => LogLine::new(LogLevel::Warn, "typing failed")
-                .of(turn)
-                .quoted("reason", reason),
-            DeliveryEvent::KeyboardRefused => {
-                LogLine::new(LogLevel::Info, "not typed: a person is typing").of(turn)
+            Input::KeyboardGone(KeyboardUser::Turn) => {
+                warn("not typed: the terminal is gone").of(turn)
             }
-            DeliveryEvent::DirectRefused { ids, why, .. } => {
-                LogLine::new(LogLevel::Info, "not sent")
-                    .of(ids)
-                    .quoted("reason", why)
+            Input::HookUnanswered { ids, why, .. } | Input::ApiRefused { ids, why, .. } => {
+                info("not sent").of(ids).quoted("reason", why)
             }
             _ => return None,
         };
         Some(line)
     }
 
-    /// Return the line for an effect that delivery requests.
-    pub fn on_effect(&mut self, delivery: &Delivery, effect: &Effect) -> Option<LogLine> {
-        let (turn, enters) = delivery.turn();
-        self.turn = turn.to_vec();
-        let line = match effect {
-            Effect::Key(key) if self.interrupts(key) => {
-                LogLine::new(LogLevel::Info, "interrupt key pressed").of(turn)
+    /// Return the line for an action that delivery requests.
+    pub fn on_action(&mut self, delivery: &Delivery, action: &Action) -> Option<LogLine> {
+        let turn = delivery.turn_in_flight();
+        let enters = turn.as_ref().and_then(|turn| turn.enters);
+        self.turn = turn.map(|turn| turn.ids).unwrap_or_default();
+        let turn = &self.turn;
+        let line = match action {
+            Action::PressKeys(_) => info("interrupt key pressed").of(turn),
+            Action::ClearBox(_) => info("input box cleared of the restored prompt").of(turn),
+            Action::ApiInterrupt { .. } => {
+                info("agent interrupted").of(turn).quoted("route", "http")
             }
-            Effect::Key(_) => {
-                LogLine::new(LogLevel::Info, "input box cleared of the restored prompt").of(turn)
+            Action::ApiContinue { .. } => debug("agent told to continue").quoted("route", "http"),
+            Action::LeaseKeyboard(KeyboardUser::Turn) if enters.is_some() => {
+                debug("keyboard requested again").of(turn)
             }
-            Effect::Abort => LogLine::new(LogLevel::Info, "agent interrupted")
-                .of(turn)
-                .quoted("route", "http"),
-            Effect::Continue => {
-                LogLine::new(LogLevel::Debug, "agent told to continue").quoted("route", "http")
+            Action::Type { turn: content, .. } => {
+                let what = match content {
+                    TurnContent::Messages(_) => "typing",
+                    TurnContent::Reminder(_) => "typing a reminder",
+                };
+                debug(what).of(turn)
             }
-            Effect::OfferByApi { ids, .. } => LogLine::new(LogLevel::Debug, "offering")
-                .of(ids)
-                .quoted("route", "http"),
-            Effect::Offer { ids } => LogLine::new(LogLevel::Debug, "offering")
-                .of(ids)
-                .quoted("route", "terminal"),
-            Effect::Write { ids } => LogLine::new(LogLevel::Debug, "typing").of(ids),
-            Effect::Enter if enters > 0 => LogLine::new(LogLevel::Info, "Enter pressed again")
-                .of(turn)
-                .plain("pressed", enters),
-            Effect::Enter => LogLine::new(LogLevel::Debug, "Enter pressed").of(turn),
-            Effect::Look => return None,
-            Effect::Resume => LogLine::new(LogLevel::Debug, "keyboard requested again").of(turn),
-            Effect::SendDirect { ids, .. } => LogLine::new(LogLevel::Debug, "sent").of(ids),
-            Effect::Offered {
-                ids,
-                evidence,
-                route,
-                proof_awaited,
-            } => LogLine::new(LogLevel::Info, "offered")
-                .of(ids)
-                .plain("route", route.as_str())
-                .quoted("evidence", evidence)
-                .plain("proof_awaited", proof_awaited),
-            Effect::Accepted {
-                ids,
-                evidence,
-                route,
-            } => LogLine::new(LogLevel::Info, "accepted")
-                .of(ids)
-                .plain("route", route.as_str())
-                .quoted("proof", evidence),
-            Effect::Withdraw { ids, reason } => LogLine::new(LogLevel::Info, "offer withdrawn")
-                .of(ids)
-                .quoted("reason", reason),
-            Effect::Uncertain { ids, reason } => LogLine::new(LogLevel::Warn, "uncertain")
-                .of(ids)
-                .quoted("reason", reason),
-            Effect::Remind { ids } => {
-                LogLine::new(LogLevel::Info, "reminding of expected replies").of(ids)
-            }
-            Effect::WriteReminder { ids } => {
-                LogLine::new(LogLevel::Debug, "typing a reminder").of(ids)
-            }
-            Effect::Fail { ids, reason } => LogLine::new(LogLevel::Warn, "failed")
-                .of(ids)
-                .quoted("reason", reason),
+            Action::PressEnter {
+                by: KeyboardUser::Turn,
+                ..
+            } => match enters.filter(|enters| *enters > 0) {
+                Some(enters) => info("Enter pressed again")
+                    .of(turn)
+                    .plain("pressed", enters),
+                None => debug("Enter pressed").of(turn),
+            },
+            Action::AnswerHook {
+                mail: Some(mail), ..
+            } => sent(&mail.messages),
+            Action::PutMail { messages, .. } => sent(messages),
+            Action::Commit {
+                operation: JournalOperation::RecordStep { ids, report },
+                ..
+            } => on_step(ids, report),
+            Action::EndNudge { outcome, .. } => match outcome {
+                NudgeOutcome::Typed => info("nudge typed"),
+                NudgeOutcome::Refused(reason) => info("nudge refused").quoted("reason", reason),
+            },
+            Action::EndAnswerCheck {
+                keys: Err(reason), ..
+            } => info("answer refused").quoted("reason", reason),
+            _ => return None,
         };
         Some(line)
     }
@@ -205,50 +169,88 @@ impl DecisionLines {
             JournalOperation::OpenAsk { .. } => "an ask has to wait",
             JournalOperation::CloseAsk { .. } => "the end of an ask has to wait",
         };
-        LogLine::new(LogLevel::Warn, &format!("{what}: {why}")).of_operation(operation)
+        warn(&format!("{what}: {why}")).of_operation(operation)
     }
 
     pub fn on_commit_lost(&self, operation: &JournalOperation, why: &str) -> LogLine {
-        let (level, what) = match operation {
+        let line = match operation {
+            operation if operation.begins_offer() => {
+                return warn("offer not recorded")
+                    .of_operation(operation)
+                    .quoted("reason", why);
+            }
             JournalOperation::RecordStep { .. } => {
-                (LogLevel::Error, "a receipt could not be recorded")
+                return error(&format!("a receipt could not be recorded: {why}"))
+                    .of_operation(operation);
             }
-            JournalOperation::Expire => (LogLevel::Warn, "expired messages could not be recorded"),
-            JournalOperation::RecordConversation(_) => {
-                (LogLevel::Warn, "the conversation could not be recorded")
+            JournalOperation::OpenAsk { .. } => {
+                return error(&format!("an ask could not be recorded: {why}"))
+                    .of_operation(operation);
             }
-            JournalOperation::SettleEarlierOffers(_) => (
-                LogLevel::Warn,
-                "earlier offers stay unproven until the next start",
-            ),
-            JournalOperation::CloseKilledHooks => (
-                LogLevel::Warn,
-                "cannot mark unprinted mail as uncertain until the next check",
-            ),
-            JournalOperation::OpenAsk { .. } => (LogLevel::Error, "an ask could not be recorded"),
-            JournalOperation::CloseAsk { .. } => (
-                LogLevel::Error,
-                "the end of an ask could not be recorded before the end of the session",
-            ),
-            JournalOperation::CloseUnproven => (
-                LogLevel::Warn,
-                "unproven messages stay offered until the next start",
-            ),
+            JournalOperation::CloseAsk { .. } => {
+                let what = "the end of an ask could not be recorded before the end of the session";
+                return error(&format!("{what}: {why}")).of_operation(operation);
+            }
+            JournalOperation::Expire => "expired messages could not be recorded",
+            JournalOperation::RecordConversation(_) => "the conversation could not be recorded",
+            JournalOperation::SettleEarlierOffers(_) => {
+                "earlier offers stay unproven until the next start"
+            }
+            JournalOperation::CloseKilledHooks => {
+                "cannot mark unprinted mail as uncertain until the next check"
+            }
+            JournalOperation::CloseUnproven => {
+                "unproven messages stay offered until the next start"
+            }
         };
-        LogLine::new(level, &format!("{what}: {why}")).of_operation(operation)
+        warn(&format!("{line}: {why}"))
     }
+}
 
-    pub fn on_nudge_end(&self, outcome: &NudgeOutcome) -> LogLine {
-        match outcome {
-            NudgeOutcome::Typed => LogLine::new(LogLevel::Info, "nudge typed"),
-            NudgeOutcome::Refused(reason) => {
-                LogLine::new(LogLevel::Info, "nudge refused").quoted("reason", reason)
-            }
+fn error(what: &str) -> LogLine {
+    LogLine::new(LogLevel::Error, what)
+}
+
+fn warn(what: &str) -> LogLine {
+    LogLine::new(LogLevel::Warn, what)
+}
+
+fn info(what: &str) -> LogLine {
+    LogLine::new(LogLevel::Info, what)
+}
+
+fn debug(what: &str) -> LogLine {
+    LogLine::new(LogLevel::Debug, what)
+}
+
+fn sent(messages: &[TurnMessage]) -> LogLine {
+    let ids: Vec<_> = messages.iter().map(|m| m.state.message.id).collect();
+    debug("sent").of(&ids)
+}
+
+/// Return the line for a step in the delivery of these messages.
+fn on_step(ids: &[MessageId], report: &OfferReport) -> LogLine {
+    match report {
+        OfferReport::Offering { route, .. } => debug("offering").of(ids).quoted("route", route),
+        OfferReport::Offered {
+            route,
+            evidence,
+            proof_awaited,
+        } => info("offered")
+            .of(ids)
+            .plain("route", route)
+            .quoted("evidence", evidence)
+            .plain("proof_awaited", proof_awaited),
+        OfferReport::Accepted { route, evidence } => info("accepted")
+            .of(ids)
+            .plain("route", route)
+            .quoted("proof", evidence),
+        OfferReport::Withdrawn { reason } => {
+            info("offer withdrawn").of(ids).quoted("reason", reason)
         }
-    }
-
-    pub fn on_answer_refused(&self, reason: &str) -> LogLine {
-        LogLine::new(LogLevel::Info, "answer refused").quoted("reason", reason)
+        OfferReport::Uncertain { reason } => warn("uncertain").of(ids).quoted("reason", reason),
+        OfferReport::Reminded { .. } => info("reminding of expected replies").of(ids),
+        OfferReport::Failed { reason } => warn("failed").of(ids).quoted("reason", reason),
     }
 }
 
@@ -310,7 +312,7 @@ impl HoldLog {
 
 impl Held {
     fn line(&self) -> LogLine {
-        LogLine::new(LogLevel::Info, "held")
+        info("held")
             .of(&self.ids)
             .plain("rule", self.hold.rule)
             .quoted("reason", &self.hold.reason)
@@ -365,13 +367,13 @@ mod tests {
         let ids: Vec<_> = (0..102_u128)
             .map(|n| MessageId(Uuid::from_u128(n << 96)))
             .collect();
-        let line = LogLine::new(LogLevel::Info, "held")
+        let line = info("held")
             .of(&ids[1..3])
             .plain("rule", "paused")
             .quoted("reason", "a \"client\"");
         let want = r#"held messages=00000001,00000002 rule=paused reason="a \"client\"""#;
         assert_eq!(line.to_string(), want);
-        let many = LogLine::new(LogLevel::Info, "held").of(&ids).to_string();
+        let many = info("held").of(&ids).to_string();
         assert!(many.ends_with("00000063 and 2 more"), "{many}");
     }
 }

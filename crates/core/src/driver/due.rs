@@ -1,22 +1,21 @@
 //! The work that is due at a time: reads of the journal, expiry, turns and reminders.
 
 use super::{Action, JournalOperation, Observer, SessionDriver};
-use crate::delivery::{Decision, DeliveryEvent, Effect};
+use crate::delivery::Decision;
+use crate::mail::MessageState;
 use crate::moment::Moment;
 
 impl SessionDriver {
     /// Begin everything that is due at `now`.
     pub(super) fn look_for_work(&mut self, now: Moment, observer: &mut impl Observer) {
         self.retry_commits(now);
-        self.answer_late_hooks(now);
+        self.tick(now, observer);
         self.check_answers(now, observer);
         self.continue_end(now);
         if !self.phase.is_running() {
             return;
         }
-        self.tick(now, observer);
         self.update_asks(now);
-        self.tick_nudges(now, observer);
         if self.mail.next_change.is_some_and(|at| at <= now.wall) {
             self.mail.next_change = None;
             self.freshness.set_read_due();
@@ -34,54 +33,44 @@ impl SessionDriver {
         self.begin_due(now, observer);
     }
 
-    /// Send delivery a tick if one is due.
-    pub(super) fn tick(&mut self, now: Moment, observer: &mut impl Observer) {
-        let is_due = self.delivery.next_wakeup().is_some_and(|at| at <= now.mono);
-        if is_due && self.phase.is_running() {
-            self.notify_delivery(now, DeliveryEvent::Tick, observer);
+    /// Let delivery do what is due.
+    fn tick(&mut self, now: Moment, observer: &mut impl Observer) {
+        if self.delivery.next_wakeup().is_some_and(|at| at <= now.mono) {
+            let actions = self.delivery.tick(now);
+            self.request(now, actions, observer);
+            self.reach_checkpoint(now, observer);
         }
     }
 
-    /// Begin what is due. If mail may have come since the last read, read the journal once more
-    /// first, because new mail may go before what is due. After that read, begin even if more mail
-    /// has come meanwhile.
+    /// Begin what is due, if the mail is recent enough.
     fn begin_due(&mut self, now: Moment, observer: &mut impl Observer) {
-        let is_rechecked = self.freshness.take_rechecked();
-        if self.freshness.is_fresh() {
-            let mut lapsed = self.delivery.lapsed(now, &self.mail.pending);
-            // Do not record a failure again while its commit is open.
-            lapsed.retain(|effect| !self.is_being_recorded(effect));
-            self.perform(now, lapsed, observer);
+        if !self.freshness.is_fresh() {
+            return self.freshness.end_wait();
         }
-        let is_fresh = self.freshness.is_fresh();
-        let chosen = is_fresh.then(|| self.delivery.next(now, &self.mail.pending));
-        let is_due = matches!(chosen, Some(Decision::Offer { .. }));
-        let is_current = self.freshness.is_current();
-        if is_due && !is_current && !is_rechecked {
-            if self.freshness.recheck(now.mono) {
+        // Do not record a failure again while its commit is open.
+        let is_open = |mail: &&MessageState| !self.commits.has(mail.message.id);
+        let mail = self.mail.pending.iter().filter(is_open);
+        let failed = self.delivery.fail_lapsed(now, mail);
+        self.request(now, failed, observer);
+        let chosen = self.delivery.next(now, &self.mail.pending);
+        let is_due = matches!(chosen, Decision::Offer { .. });
+        if is_due && !self.freshness.may_begin_turn() {
+            if self.freshness.begin_read(now.mono) {
                 self.actions.push_back(Action::ReadMail);
             }
             return;
         }
-        self.freshness.needs_no_recheck();
-        if let Some(chosen) = chosen.filter(|_| is_due) {
+        self.freshness.end_wait();
+        if is_due {
             observer.on_decision(now, &self.delivery, &self.mail.pending, &chosen);
-            let effects = self.delivery.act(now, &self.mail.pending);
-            self.perform(now, effects, observer);
-        } else if is_fresh && is_current {
-            let continues = self.delivery.continue_by_api();
-            let effects = match continues {
+            let actions = self.delivery.act(now, &self.mail.pending);
+            self.request(now, actions, observer);
+        } else if self.freshness.is_current() {
+            let actions = match self.delivery.continue_by_api() {
                 Some(continues) => vec![continues],
                 None => self.delivery.remind(now, &self.mail.pending_replies),
             };
-            self.perform(now, effects, observer);
+            self.request(now, actions, observer);
         }
-    }
-
-    fn is_being_recorded(&self, effect: &Effect) -> bool {
-        let Effect::Fail { ids, .. } = effect else {
-            return false;
-        };
-        ids.iter().any(|id| self.commits.has(*id))
     }
 }

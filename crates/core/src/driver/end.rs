@@ -12,10 +12,9 @@
 //! that ends before it has resumed the conversation leaves them to the next session, and was offered
 //! nothing itself.
 
-use super::{Action, JournalOperation, Observer, SessionDriver};
-use crate::delivery::DeliveryEvent;
+use super::{Action, Input, JournalOperation, Observer, SessionDriver};
 use crate::moment::Moment;
-use crate::session::{Conversation, Ending};
+use crate::session::Conversation;
 use std::time::Duration;
 
 /// How long the last receipts may take: those of open offers, and then those of unproven messages. A
@@ -81,11 +80,10 @@ impl SessionDriver {
         matches!(self.phase, Phase::Finished)
     }
 
-    pub(super) fn exited(&mut self, now: Moment, how: Ending, observer: &mut impl Observer) {
+    pub(super) fn exited(&mut self, now: Moment, input: &Input, observer: &mut impl Observer) {
         let give_up_at = now.mono + LAST_RECEIPTS_WITHIN;
         self.phase = Phase::Recording { give_up_at };
-        self.notify_delivery(now, DeliveryEvent::Exited(how), observer);
-        self.refuse_all_nudges(observer);
+        self.deliver(now, input, observer);
     }
 
     pub(super) fn processes_ended(&mut self, now: Moment) {

@@ -1,7 +1,7 @@
 //! The inputs of the driver: everything that can happen to a session.
 
-use super::{AnswerRequest, CommitId, HookCall, KeyboardUser, MailView, NudgeRequest};
-use crate::delivery::{LoopWait, PausedBy};
+use super::{AnswerRequest, CommitId, HookCall, KeyboardUser, MailView};
+use crate::delivery::{LoopWait, NudgeRequest, PausedBy};
 use crate::harness::{Report, Sighting, transcript};
 use crate::id::MessageId;
 use crate::session::Ending;
@@ -46,7 +46,7 @@ pub enum Input {
     EnterPressed(KeyboardUser),
     /// Result of `Action::Type`, `Action::TypeLine`, `Action::PressEnter` or `Action::Look`.
     TerminalFailed { by: KeyboardUser, why: String },
-    /// Result of `Action::PressKeys`: the keyboard's queue was full.
+    /// Result of `Action::PressKeys` or `Action::ClearBox`: the keyboard's queue was full.
     KeysDropped,
     /// Result of `Action::Look`.
     Looked {

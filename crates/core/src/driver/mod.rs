@@ -9,19 +9,19 @@
 mod action;
 mod answer;
 mod asks;
+mod commits;
 mod decision_lines;
-mod direct;
 mod due;
-mod effects;
 mod end;
+mod freshness;
 mod input;
-mod journal;
+mod input_check;
 mod observer;
-mod terminal;
 #[cfg(test)]
 mod tests;
 mod transcripts;
 
+pub use crate::delivery::{NudgeOutcome, NudgeRequest, RequestToken, TOO_LATE};
 pub use action::{
     Action, CommitId, HookCall, HookMail, JournalOperation, KeyboardUser, MailView, RunIdentity,
     TurnContent, TurnMessage,
@@ -30,11 +30,10 @@ pub use answer::AnswerRequest;
 pub use decision_lines::{DecisionLines, HoldLog, LogLevel, LogLine};
 pub use input::Input;
 pub use observer::Observer;
-pub use terminal::nudge::{NudgeOutcome, NudgeRequest, RequestToken, TOO_LATE};
 
 use crate::activity::Activity;
-use crate::delivery::{Delivery, DeliveryConfig, DeliveryEvent, PausedBy};
-use crate::harness::Sighting;
+use crate::delivery::{Delivery, DeliveryConfig, PausedBy};
+use crate::harness::{Report, Sighting};
 use crate::id::MessageId;
 use crate::mail::MessageState;
 use crate::moment::Moment;
@@ -42,16 +41,12 @@ use crate::session::Conversation;
 use crate::turn::InputMode;
 use answer::AnswerChecks;
 use asks::Asks;
-use direct::DirectDeliveries;
-use effects::pick;
+use commits::Commits;
 use end::{EarlierOffers, Phase};
-use journal::commits::{CommitPurpose, Commits};
-use journal::freshness::Freshness;
+use freshness::Freshness;
+use input_check::InputCheck;
 use std::collections::VecDeque;
 use std::time::Duration;
-use terminal::input_check::InputCheck;
-use terminal::keyboard::Keyboard;
-use terminal::nudge::Nudges;
 use transcripts::TranscriptSchedule;
 
 /// Parameters of a new driver.
@@ -73,13 +68,10 @@ pub struct SessionDriver {
     mail: MailView,
     freshness: Freshness,
     commits: Commits,
-    keyboard: Keyboard,
-    direct_deliveries: DirectDeliveries,
     transcripts: TranscriptSchedule,
     input_check: InputCheck,
     /// The newest look at the screen.
     screen: Sighting,
-    nudges: Nudges,
     answer_checks: AnswerChecks,
     asks: Asks,
     /// Actions that the session is still to take.
@@ -101,14 +93,11 @@ impl SessionDriver {
             earlier_offers: EarlierOffers::new(config.resumed),
             conversation: None,
             mail: MailView::default(),
-            freshness: Freshness::new(now.mono),
+            freshness: Freshness::new(),
             commits: Commits::default(),
-            keyboard: Keyboard::default(),
-            direct_deliveries: DirectDeliveries::default(),
             transcripts: TranscriptSchedule::default(),
             input_check: InputCheck::new(),
             screen: Sighting::default(),
-            nudges: Nudges::default(),
             answer_checks: AnswerChecks::default(),
             asks: Asks::default(),
             actions: VecDeque::new(),
@@ -142,11 +131,6 @@ impl SessionDriver {
         self.freshness.is_about_to_read()
     }
 
-    /// Whether every commit has ended.
-    pub fn has_committed_all(&self) -> bool {
-        self.commits.is_empty()
-    }
-
     /// Whether an offer or a receipt of this message is not recorded yet.
     pub fn is_committing(&self, id: MessageId) -> bool {
         self.commits.has(id)
@@ -154,27 +138,20 @@ impl SessionDriver {
 
     /// Whether a message is on its way to a hook or the API.
     pub fn is_offered_directly(&self, id: MessageId) -> bool {
-        self.direct_deliveries.has(id)
+        self.delivery.is_offered_directly(id)
     }
 
     /// Whether a turn is being offered: the driver waits for the keyboard, or for the journal.
     pub fn is_offering(&self) -> bool {
-        self.keyboard.is_offering()
+        self.delivery.is_offering()
     }
 
     /// Handle an input that came at `now`.
     pub fn handle(&mut self, now: Moment, input: Input, observer: &mut impl Observer) {
         self.has_news = true;
+        let input = self.with_newest_screen(input);
         match input {
-            Input::PeriodicCheck => {
-                self.freshness.set_read_due();
-                if !self
-                    .commits
-                    .has_operation(&JournalOperation::CloseKilledHooks)
-                {
-                    self.commit(JournalOperation::CloseKilledHooks, CommitPurpose::Check);
-                }
-            }
+            Input::PeriodicCheck => self.check_periodically(now),
             Input::JournalChanged { head } => self.freshness.notice(head),
             Input::MailRead(view) => {
                 self.freshness.finish_read(Some(view.head));
@@ -183,140 +160,98 @@ impl SessionDriver {
             Input::MailUnreadable => self.freshness.finish_read(None),
             Input::Committed {
                 commit,
-                ids,
                 head,
                 has_more,
+                ..
             } => {
                 self.freshness.commit(head);
-                self.committed(now, commit, ids, has_more, observer);
+                if self.committed(now, commit, has_more) {
+                    self.deliver(now, &input, observer);
+                }
             }
             Input::NotCommitted {
                 commit,
-                why,
+                ref why,
                 is_final,
-            } => self.not_committed(now, commit, &why, is_final, observer),
-            Input::KeyboardLeased(KeyboardUser::Turn) => self.keyboard_leased(now, observer),
-            Input::KeyboardLeased(KeyboardUser::Nudge) => self.nudge_leased(now, observer),
-            Input::KeyboardRefused(KeyboardUser::Turn) => {
-                self.keyboard.refuse();
-                self.notify_delivery(now, DeliveryEvent::KeyboardRefused, observer);
-            }
-            Input::KeyboardRefused(KeyboardUser::Nudge) => self.nudge_refused(observer),
-            Input::KeyboardGone(KeyboardUser::Turn) => {
-                let event = self.keyboard_gone();
-                self.notify_delivery(now, event, observer);
-            }
-            Input::KeyboardGone(KeyboardUser::Nudge) => self.nudge_terminal_gone(observer),
-            Input::Typed(text) => self.finish_typing(now, DeliveryEvent::Wrote(text), observer),
-            Input::LineTyped => self.nudge_typed(now),
-            Input::EnterPressed(KeyboardUser::Turn) => {
-                self.finish_typing(now, DeliveryEvent::Entered, observer);
-            }
-            Input::EnterPressed(KeyboardUser::Nudge) => self.nudge_entered(observer),
-            Input::TerminalFailed { by, why } => match by {
-                KeyboardUser::Turn => {
-                    self.finish_typing(now, DeliveryEvent::WriteFailed(why), observer);
-                }
-                KeyboardUser::Nudge => self.nudge_failed(observer),
-            },
-            Input::KeysDropped => self.notify_delivery(now, DeliveryEvent::KeysDropped, observer),
-            Input::Looked { by, sighting } => {
-                let sighting = self.newest_screen(sighting);
-                match by {
-                    KeyboardUser::Turn => {
-                        self.notify_delivery(now, DeliveryEvent::Looked(sighting), observer);
-                    }
-                    KeyboardUser::Nudge => self.nudge_looked(now, sighting, observer),
+            } => {
+                if self.not_committed(now, commit, why, is_final, observer) {
+                    self.deliver(now, &input, observer);
                 }
             }
             Input::InputChecked { is_unread } => self.input_check.finish(is_unread),
-            Input::ScreenChanged(sighting) => {
-                let sighting = self.newest_screen(sighting);
-                self.notify_delivery(now, DeliveryEvent::ScreenChanged(sighting), observer);
-            }
-            Input::DialogChanged(what) => {
-                self.notify_delivery(now, DeliveryEvent::DialogChanged(what), observer);
-            }
-            Input::OutputSeen => self.notify_delivery(now, DeliveryEvent::Output, observer),
-            Input::KeysTyped { is_draft } => {
-                self.asks.note_keys(now);
-                self.input_check.note_keys(now.mono, is_draft);
-                let event = match is_draft {
-                    true => DeliveryEvent::DraftTyped,
-                    false => DeliveryEvent::DraftEnded,
-                };
-                self.notify_delivery(now, event, observer);
-            }
             Input::PasteMode(is_requested) => {
                 let is_used = self.delivery.paste().applies(is_requested);
                 if is_used != (self.delivery.input() == InputMode::Pasted) {
-                    self.notify_delivery(now, DeliveryEvent::PasteMode(is_used), observer);
+                    self.deliver(now, &input, observer);
                 }
             }
-            Input::HookCalled {
-                call,
-                report,
-                takes_mail,
-            } => self.hook_called(now, call, &report, takes_mail, observer),
-            Input::HookPassedOn(offer) => {
-                self.notify_delivery(now, DeliveryEvent::DirectConfirmed(offer), observer);
-                // This hook may be the last one.
-                self.transcripts.read_soon(now.mono);
+            Input::HookCalled { ref report, .. } => {
+                self.hook_called(now, &input, report, observer);
             }
-            Input::HookGone(offer) => {
-                self.notify_delivery(now, DeliveryEvent::DirectUnconfirmed(offer), observer);
-            }
-            Input::HookUnanswered { offer, ids, why } | Input::ApiRefused { offer, ids, why } => {
-                self.direct_deliveries.end(offer);
-                let event = DeliveryEvent::DirectRefused {
-                    number: offer,
-                    ids,
-                    why,
-                };
-                self.notify_delivery(now, event, observer);
-            }
-            Input::ApiConfirmed(offer) => self.api_confirmed(offer),
-            Input::ApiAccepted(offer) => {
-                self.notify_delivery(now, DeliveryEvent::DirectConfirmed(offer), observer);
-            }
-            Input::ApiSilent(offer) => {
-                self.notify_delivery(now, DeliveryEvent::DirectUnconfirmed(offer), observer);
-            }
-            Input::ApiDone => {}
-            Input::ApiNotContinued { why } => {
-                self.notify_delivery(now, DeliveryEvent::ContinueFailed { why }, observer);
-            }
-            Input::TranscriptsRead {
-                shown,
-                trouble,
-                is_complete,
-            } => {
-                self.transcripts.trouble = trouble;
-                self.notify_delivery(now, DeliveryEvent::TranscriptRead(shown), observer);
-                let is_awaited = self.delivery.needs_transcript();
-                if is_awaited && !is_complete {
-                    self.actions.push_back(Action::ReadTranscripts);
-                } else {
-                    self.transcripts.finish_read(now.mono, is_awaited);
-                }
-            }
-            Input::Paused(by) => self.notify_delivery(now, DeliveryEvent::Paused(by), observer),
-            Input::Unpaused(by) => {
-                self.is_checkpoint_requested &= by != PausedBy::Checkpoint;
-                self.notify_delivery(now, DeliveryEvent::Unpaused(by), observer);
-            }
-            Input::LoopChanged(wait) => {
-                self.notify_delivery(now, DeliveryEvent::LoopChanged(wait), observer);
-            }
-            Input::NudgeRequested(request) => self.nudge_requested(now, &request, observer),
+            Input::TranscriptsRead { .. } => self.transcripts_read(now, &input, observer),
             Input::AnswerRequested(request) => self.answer_requested(now, request, observer),
             Input::CheckpointRequested => {
                 self.is_checkpoint_requested = true;
                 self.reach_checkpoint(now, observer);
             }
-            Input::Exited(how) => self.exited(now, how, observer),
+            Input::Exited(_) => self.exited(now, &input, observer),
             Input::ProcessesEnded => self.processes_ended(now),
+            _ => self.deliver(now, &input, observer),
         }
+    }
+
+    /// Pass an input to delivery, and request the actions that follow.
+    fn deliver(&mut self, now: Moment, input: &Input, observer: &mut impl Observer) {
+        match input {
+            Input::KeysTyped { is_draft } => {
+                self.asks.note_keys(now);
+                self.input_check.note_keys(now.mono, *is_draft);
+            }
+            // This hook may be the last one.
+            Input::HookPassedOn(_) => self.transcripts.read_soon(now.mono),
+            Input::Unpaused(PausedBy::Checkpoint) => self.is_checkpoint_requested = false,
+            _ => {}
+        }
+        observer.on_input(now, input);
+        let actions = self.delivery.on(now, input);
+        self.request(now, actions, observer);
+        observer.after_input();
+        // Before anything is offered to the agent that has become idle.
+        self.reach_checkpoint(now, observer);
+    }
+
+    /// Queue the actions that delivery requests.
+    fn request(&mut self, now: Moment, actions: Vec<Action>, observer: &mut impl Observer) {
+        for action in actions {
+            observer.on_action(now, &self.delivery, &action);
+            self.push(now, action);
+        }
+    }
+
+    fn check_periodically(&mut self, now: Moment) {
+        self.freshness.set_read_due();
+        let check = JournalOperation::CloseKilledHooks;
+        if !self.commits.has_operation(&check) {
+            self.record(now, check);
+        }
+    }
+
+    fn hook_called(
+        &mut self,
+        now: Moment,
+        input: &Input,
+        report: &Report,
+        observer: &mut impl Observer,
+    ) {
+        self.deliver(now, input, observer);
+        // Mail that was read before the last offer does not show which messages are repeats.
+        let pending = match self.freshness.is_fresh() {
+            true => &self.mail.pending[..],
+            false => &[],
+        };
+        let actions = self.delivery.answer_hook(now, pending);
+        self.request(now, actions, observer);
+        self.follow_conversation(now, report);
     }
 
     /// Pause at a requested checkpoint, if the turn has ended.
@@ -324,18 +259,20 @@ impl SessionDriver {
         let is_idle = self.delivery.activity().activity == Activity::Idle;
         if self.is_checkpoint_requested && is_idle && !self.delivery.is_writing() {
             self.is_checkpoint_requested = false;
-            let paused = DeliveryEvent::Paused(PausedBy::Checkpoint);
-            self.notify_delivery(now, paused, observer);
+            self.deliver(now, &Input::Paused(PausedBy::Checkpoint), observer);
             self.actions.push_back(Action::ReportCheckpoint);
         }
     }
 
-    /// Return this look at the screen, or a newer one if that has arrived before it.
-    fn newest_screen(&mut self, sighting: Sighting) -> Sighting {
-        if sighting.output >= self.screen.output {
-            self.screen = sighting;
+    /// Replace a look at the screen that has arrived after a newer one.
+    fn with_newest_screen(&mut self, mut input: Input) -> Input {
+        if let Input::ScreenChanged(sighting) | Input::Looked { sighting, .. } = &mut input {
+            if sighting.output >= self.screen.output {
+                self.screen = sighting.clone();
+            }
+            sighting.clone_from(&self.screen);
         }
-        self.screen.clone()
+        input
     }
 
     /// Return the next action at `now`, if any. Call this until it returns `None`, after each input
@@ -361,7 +298,7 @@ impl SessionDriver {
             let last = [
                 self.phase.next_timeout(),
                 self.commits.next_retry(),
-                self.direct_deliveries.next_timeout(),
+                self.delivery.next_wakeup(),
             ];
             return last.into_iter().flatten().min();
         }
@@ -376,9 +313,7 @@ impl SessionDriver {
             self.next_input_check(now),
             self.next_keys_check(now),
             self.commits.next_retry(),
-            self.direct_deliveries.next_timeout(),
             self.transcripts.next_read(),
-            self.nudges.next_timeout(),
             self.answer_checks.next_timeout(),
             self.next_ask(),
         ]

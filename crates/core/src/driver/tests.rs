@@ -3,7 +3,7 @@
 use super::*;
 use crate::activity::tests::ms;
 use crate::delivery::tests::{id, mail};
-use crate::delivery::{Decision, DeliveryConfig, Effect};
+use crate::delivery::{Decision, DeliveryConfig};
 use crate::harness::hook::tests::like_claude;
 use crate::harness::{Api, BoxState, Manifest, Proof, Route, Sighting, transcript};
 use crate::mail::MessageState;
@@ -13,22 +13,19 @@ use crate::session::Ending;
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// Keeps the events that delivery was told.
+/// Keeps the inputs that delivery was given.
 #[derive(Default)]
-struct Events(Vec<DeliveryEvent>);
+struct Inputs(Vec<Input>);
 
-impl Observer for Events {
-    fn on_event(&mut self, _: Moment, event: &DeliveryEvent) {
-        self.0.push(event.clone());
+impl Observer for Inputs {
+    fn on_input(&mut self, _: Moment, input: &Input) {
+        self.0.push(input.clone());
     }
-    fn after_event(&mut self) {}
+    fn after_input(&mut self) {}
     fn on_decision(&mut self, _: Moment, _: &Delivery, _: &[MessageState], _: &Decision) {}
-    fn on_effect(&mut self, _: Moment, _: &Delivery, _: &Effect) {}
-    fn on_keyboard_released(&mut self) {}
+    fn on_action(&mut self, _: Moment, _: &Delivery, _: &Action) {}
     fn on_commit_retry(&mut self, _: &JournalOperation, _: &str) {}
     fn on_commit_lost(&mut self, _: &JournalOperation, _: &str) {}
-    fn on_nudge_end(&mut self, _: &NudgeOutcome) {}
-    fn on_answer_refused(&mut self, _: &str) {}
 }
 
 fn driver(manifest: Manifest, resumed: Option<Conversation>) -> SessionDriver {
@@ -57,12 +54,12 @@ fn a_look_that_arrives_late_does_not_replace_a_newer_one() {
     let newer = look(5, BoxState::Empty);
     let older = look(3, BoxState::Undescribed);
     let late = |input: fn(Sighting) -> Input| {
-        let (mut driver, mut events) = (driver(Manifest::generic(), None), Events::default());
-        driver.handle(ms(1), Input::ScreenChanged(newer.clone()), &mut events);
-        driver.handle(ms(2), input(older.clone()), &mut events);
-        events.0
+        let (mut driver, mut given) = (driver(Manifest::generic(), None), Inputs::default());
+        driver.handle(ms(1), Input::ScreenChanged(newer.clone()), &mut given);
+        driver.handle(ms(2), input(older.clone()), &mut given);
+        given.0
     };
-    let changed = DeliveryEvent::ScreenChanged(newer.clone());
+    let changed = Input::ScreenChanged(newer.clone());
     assert_eq!(
         late(Input::ScreenChanged),
         [changed.clone(), changed.clone()]
@@ -71,16 +68,13 @@ fn a_look_that_arrives_late_does_not_replace_a_newer_one() {
         by: KeyboardUser::Turn,
         sighting,
     };
-    assert_eq!(
-        late(looked),
-        [changed, DeliveryEvent::Looked(newer.clone())]
-    );
+    assert_eq!(late(looked), [changed, looked(newer.clone())]);
 }
 
 /// Plays inputs to a driver, and returns the actions.
 struct Stage {
     driver: SessionDriver,
-    events: Events,
+    given: Inputs,
     /// Every commit so far.
     commits: Vec<CommitId>,
 }
@@ -89,19 +83,19 @@ impl Stage {
     fn new(manifest: Manifest, resumed: Option<Conversation>) -> Self {
         Self {
             driver: driver(manifest, resumed),
-            events: Events::default(),
+            given: Inputs::default(),
             commits: Vec::new(),
         }
     }
 
     /// Handle an input, and return the actions that follow.
     fn input(&mut self, at: u64, input: Input) -> Vec<Action> {
-        self.driver.handle(ms(at), input, &mut self.events);
+        self.driver.handle(ms(at), input, &mut self.given);
         self.poll(at)
     }
 
     fn poll(&mut self, at: u64) -> Vec<Action> {
-        let next = || self.driver.poll_action(ms(at), &mut self.events);
+        let next = || self.driver.poll_action(ms(at), &mut self.given);
         let actions: Vec<_> = std::iter::from_fn(next).collect();
         self.commits
             .extend(commits(&actions).iter().map(|(id, _)| *id));

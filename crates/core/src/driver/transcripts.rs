@@ -1,7 +1,10 @@
-//! When the agent's transcripts are read. The session keeps the files and their offsets.
+//! The conversation that the agent is in, and when its transcripts are read. The session keeps the
+//! files and their offsets.
 
-use super::{Action, SessionDriver};
+use super::{Action, Input, JournalOperation, Observer, SessionDriver};
+use crate::harness::Report;
 use crate::moment::Moment;
+use crate::session::Conversation;
 use std::time::Duration;
 
 /// Delays between reads while a proof is awaited; the last delay repeats. On a busy machine an agent
@@ -81,11 +84,59 @@ impl SessionDriver {
         is_awaited
     }
 
-    /// Move the read offsets to the ends of the transcripts before an offer, because earlier rows
-    /// cannot prove it. Keep the offsets while an earlier offer still awaits its proof.
-    pub(super) fn skip_transcripts(&mut self) {
-        if !self.delivery.needs_transcript() {
-            self.actions.push_back(Action::SkipTranscripts);
+    pub(super) fn transcripts_read(
+        &mut self,
+        now: Moment,
+        input: &Input,
+        observer: &mut impl Observer,
+    ) {
+        let Input::TranscriptsRead {
+            trouble,
+            is_complete,
+            ..
+        } = input
+        else {
+            return;
+        };
+        self.transcripts.trouble.clone_from(trouble);
+        self.deliver(now, input, observer);
+        let is_awaited = self.delivery.needs_transcript();
+        if is_awaited && !*is_complete {
+            self.actions.push_back(Action::ReadTranscripts);
+        } else {
+            self.transcripts.finish_read(now.mono, is_awaited);
+        }
+    }
+
+    /// Follow the transcript and the conversation that one of the agent's own hooks names.
+    pub(super) fn follow_conversation(&mut self, now: Moment, report: &Report) {
+        if !self.delivery.is_own(report) {
+            return;
+        }
+        if let Some(path) = report.transcript() {
+            self.transcripts.is_named = true;
+            let from_start = self.delivery.needs_transcript();
+            let path = path.to_owned();
+            self.actions
+                .push_back(Action::FollowTranscript { path, from_start });
+        }
+        self.transcripts.read_soon(now.mono);
+        let Some(id) = report.session().filter(|_| report.enters_conversation()) else {
+            return;
+        };
+        let before = self.conversation.as_ref().filter(|known| known.id == id);
+        let path = report.transcript().map(str::to_owned);
+        let conversation = Conversation {
+            run: self.run.run,
+            id: id.to_owned(),
+            harness: self.run.harness.clone(),
+            cwd: self.run.cwd.clone(),
+            transcript: path.or_else(|| before?.transcript.clone()),
+            not_resumed: false,
+        };
+        if self.conversation.as_ref() != Some(&conversation) {
+            self.conversation = Some(conversation.clone());
+            self.record(now, JournalOperation::RecordConversation(conversation));
         }
     }
 }

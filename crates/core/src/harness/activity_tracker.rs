@@ -203,9 +203,9 @@ impl Judge {
 
     /// The program was given input: it counts as working until there is other evidence. Hook events
     /// after `from` already belong to this input.
-    pub fn given(&mut self, now: Moment, from: Option<Duration>) {
+    pub fn given(&mut self, now: Moment, from: Option<Duration>, what: &str) {
         // If claims say idle during output, the pace already says working.
-        self.pace.given(now, "a message was written to it");
+        self.pace.given(now, what);
         self.typed = Some(now.mono);
         self.given = Some(now.mono);
         self.renewed = None;
@@ -293,7 +293,7 @@ mod tests {
                 }
                 Happens::Said(source, says) => judge.claim(now, claim(*source, *says)),
                 Happens::Output => judge.output(now),
-                Happens::Given => judge.given(now, None),
+                Happens::Given => judge.given(now, None, "a message was written to it"),
                 Happens::Tick => judge.tick(now),
                 Happens::Ready => judge.ready(now),
             }
@@ -333,7 +333,7 @@ mod tests {
         assert_eq!((judge.may_work(), heeded(&judge)), (false, Some(0)));
         // An old claim must outlast the output.
         judge.claim(ms(5_600), claim(Title, Idle));
-        judge.given(ms(5_700), None);
+        judge.given(ms(5_700), None, "a message was written to it");
         assert_eq!(heeded(&judge), Some(0));
     }
 
@@ -374,7 +374,7 @@ mod tests {
                 match *event {
                     "output" => judge.output(ms(*at)),
                     "typed" => judge.typed(ms(*at)),
-                    "given" => judge.given(ms(*at), None),
+                    "given" => judge.given(ms(*at), None, "a message was written to it"),
                     _ => {}
                 }
             }

@@ -5,7 +5,8 @@ use crate::sim::run::trace::Trace;
 use crate::sim::run::{run_script, run_script_with};
 use crate::sim::script::shrink::shrink;
 use crate::sim::script::{
-    Crash, KnownScreen, Line, Post, ProgramAction, ProgramProfile, Script, SendRoute, Writer,
+    Crash, KnownScreen, Line, PersonAction, Post, ProgramAction, ProgramProfile, Script, SendRoute,
+    Writer,
 };
 
 /// Number of seeds that the ordinary tests play together.
@@ -221,6 +222,82 @@ fn a_hook_that_never_answers_does_not_keep_its_message() {
     }
 }
 
+/// Like seed 292876 of an older script generator. A person presses a key after the look that shows a
+/// restored prompt. The key is in the keyboard's queue before the keys that clear the prompt, which
+/// would clear it too.
+#[test]
+fn the_keys_that_clear_a_restored_prompt_spare_a_persons_key() {
+    let urgent = Post {
+        priority: Priority::Interrupt,
+        raw: false,
+        body: 5,
+        key: None,
+        ttl: None,
+        delay: None,
+        deadline: None,
+        expects_reply: false,
+        from: Writer::Human,
+        link: None,
+        route: SendRoute::Socket,
+    };
+    let profile = ProgramProfile {
+        boot_millis: 300,
+        work_millis: 20_000,
+        is_silent: false,
+        takes_pastes: true,
+        swallows_enter_every: 0,
+        asks_every: 0,
+        interrupt_closes_questions: true,
+        interrupt_stops_work: true,
+        repeats_hook_calls: false,
+        screen: KnownScreen::InputBox,
+        restores_input: true,
+        title_shows_work: true,
+        interrupt_ends_program: true,
+        first_key_answers: true,
+        never_replies: false,
+        hooks_take_mail: false,
+        hooks_report: false,
+        queues_prompts: false,
+        transcript_proves: false,
+        names_transcript_late: false,
+        transcript_is_missing: false,
+        resumes_conversation: false,
+        has_api: false,
+        types_while_working: false,
+    };
+    // The second message interrupts the work on the first one, which the program then restores.
+    let mut lines = vec![
+        Line::Start,
+        Line::Post(urgent),
+        Line::Wait(2_500),
+        Line::Post(urgent),
+        Line::Steps(24),
+        Line::Wait(2_000),
+        Line::Steps(30),
+        Line::Wait(600),
+        Line::Steps(18),
+        Line::Wait(2_000),
+    ];
+    let clears = |lines: &[Line]| {
+        let script = Script {
+            profile,
+            lines: lines.to_vec(),
+            crash: None,
+        };
+        if let Some(broken) = fails(&script) {
+            panic!("{}", report(None, "seed 292876", &script, &broken));
+        }
+        let (_, trace, _) = run_script(&script, Trace::kept());
+        let text = trace.text();
+        let after_request = text.split("input box cleared of").nth(1);
+        after_request.expect("a request").contains("reads ClearBox")
+    };
+    assert!(clears(&lines));
+    lines.insert(lines.len() - 1, Line::Person(PersonAction::Type));
+    assert!(!clears(&lines));
+}
+
 /// The laws are tested only if runs contain these events.
 #[test]
 fn runs_contain_every_kind_of_event() {
@@ -235,15 +312,15 @@ fn runs_contain_every_kind_of_event() {
         "fact: expired",
         "the hook ended before it had printed the message",
         "receives Paused(Checkpoint)",
-        "receives KeyboardRefused",
+        "receives KeyboardRefused(Turn)",
         "receives KeysDropped",
         "reason=\"the disk fails\"",
         "log: the conversation has to wait",
-        "receives NotRecorded",
-        "receives WriteFailed",
+        "log: offer not recorded",
+        "receives TerminalFailed { by: Turn",
         "receives Exited",
-        "receives UnreadInput(true)",
-        "requests Key",
+        "receives InputChecked { is_unread: true }",
+        "requests PressKeys",
         "marked as a repeat",
         "is stored already",
         "is refused",
@@ -264,12 +341,12 @@ fn runs_contain_every_kind_of_event() {
         "fact: answered",
         "promoted from idle",
         ", time 2",
-        "requests Resume",
-        "requests WriteReminder",
-        "requests SendDirect",
-        "receives DirectConfirmed",
-        "receives DirectUnconfirmed",
-        "requests Key([21])",
+        "log: keyboard requested again",
+        "log: typing a reminder",
+        "log: sent messages",
+        "receives HookPassedOn",
+        "receives HookGone",
+        "requests ClearBox([21])",
         "the input box let go of it",
         "Enter pressed 2 times",
         "the input box still holds it",
@@ -285,15 +362,15 @@ fn runs_contain_every_kind_of_event() {
         "a storm between agents",
         "the keys left no draft",
         "a person takes back [(",
-        "requests OfferByApi",
+        "requests CheckApi",
         "its own HTTP API has taken it",
         "its own HTTP API did not say whether it has it",
         "its own HTTP API did not say in time",
         "nothing was sent: its own HTTP API: it refused",
         "not by its own HTTP API: cannot connect",
         "not by its own HTTP API: the terminal shows another conversation",
-        "requests Abort",
-        "receives ContinueFailed",
+        "requests ApiInterrupt",
+        "receives ApiNotContinued",
         "the API handles Continue",
         "a person removed it from the agent's queue",
         "typed a second time",
@@ -329,7 +406,7 @@ fn a_failure_names_its_seed_its_law_and_its_replay() {
     for part in [
         "seed ",
         "NoClaimBeyondProof: ",
-        "delivery requests Offered",
+        "report: Offered",
         "log: offered messages=",
         "fact: offered",
         "lines are left",

@@ -11,7 +11,8 @@ use crate::pty::program::ProgramFiles;
 use crate::pty::screen_watch::ScreenWatch;
 use crate::routes::http::HttpApi;
 use posthaste_core::activity::Activity;
-use posthaste_core::delivery::{Delivery, DeliveryConfig, DeliveryEvent};
+use posthaste_core::delivery::{Delivery, DeliveryConfig};
+use posthaste_core::driver::Input;
 use posthaste_core::harness::{BoxState, Manifest, Sighting};
 use posthaste_core::moment::Moment;
 use posthaste_core::session::Ending;
@@ -212,8 +213,8 @@ impl Trial {
             }
         };
         process::signal_all(pid, started, Signal::KILL);
-        let exited = DeliveryEvent::Exited(how);
-        self.delivery.on(moment(self.started), exited);
+        let exited = Input::Exited(how);
+        self.delivery.on(moment(self.started), &exited);
         self.report_changes(report)?;
         Ok(match self.was_ready() {
             true => Readiness::WasReady,
@@ -233,8 +234,7 @@ impl Trial {
         // Replies are dropped if the program does not read them.
         let _ = rustix::io::write(self.pty.get_ref(), &replies);
         self.screen_watch.changed(Instant::now());
-        self.delivery
-            .on(moment(self.started), DeliveryEvent::Output);
+        self.delivery.on(moment(self.started), &Input::OutputSeen);
     }
 
     fn tick(&mut self) {
@@ -244,11 +244,16 @@ impl Trial {
             self.screen_watch.changed(now);
         }
         self.screen_watch.tick(now, &self.screen);
-        let event = match self.sightings.has_changed() {
-            Ok(true) => DeliveryEvent::ScreenChanged(self.sightings.borrow_and_update().clone()),
-            Ok(false) | Err(_) => DeliveryEvent::Tick,
-        };
-        self.delivery.on(moment(self.started), event);
+        match self.sightings.has_changed() {
+            Ok(true) => {
+                let sighting = self.sightings.borrow_and_update().clone();
+                let changed = Input::ScreenChanged(sighting);
+                self.delivery.on(moment(self.started), &changed);
+            }
+            Ok(false) | Err(_) => {
+                self.delivery.tick(moment(self.started));
+            }
+        }
     }
 
     fn report_changes(&mut self, report: OnObservation<'_>) -> Result<()> {

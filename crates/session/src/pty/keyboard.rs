@@ -37,6 +37,12 @@ pub(crate) enum KeyboardInput {
     QueryReply(Vec<u8>),
     /// Keys of the session itself, such as an interrupt.
     Bytes(Vec<u8>),
+    /// Keys of the session that clear the input box. Ignored if `key_inputs` is no longer this
+    /// number: a person has typed since the look that showed the text, and would lose that key.
+    ClearBox {
+        keys: Vec<u8>,
+        key_inputs: u64,
+    },
     Lease(LeaseRequest),
     /// Reset the draft, because the screen shows an empty input box. Ignored if `key_inputs` has
     /// changed since it had this value.
@@ -137,7 +143,8 @@ impl Keyboard {
         let bytes = match &input {
             KeyboardInput::Typed { bytes, .. }
             | KeyboardInput::QueryReply(bytes)
-            | KeyboardInput::Bytes(bytes) => bytes.len(),
+            | KeyboardInput::Bytes(bytes)
+            | KeyboardInput::ClearBox { keys: bytes, .. } => bytes.len(),
             KeyboardInput::Lease(_) | KeyboardInput::ResetDraft(_) => 0,
         };
         let bytes = u32::try_from(bytes).unwrap_or(MAX_QUEUED_BYTES);
@@ -210,9 +217,10 @@ async fn write(
                 }
                 Ok(())
             }
-            KeyboardInput::QueryReply(bytes) | KeyboardInput::Bytes(bytes) => {
-                write_all(&pty, &bytes).await
-            }
+            KeyboardInput::ClearBox { key_inputs: at, .. } if at != key_inputs => Ok(()),
+            KeyboardInput::QueryReply(bytes)
+            | KeyboardInput::Bytes(bytes)
+            | KeyboardInput::ClearBox { keys: bytes, .. } => write_all(&pty, &bytes).await,
             KeyboardInput::Lease(request) => serve_lease(&pty, request, &draft).await,
         };
         if written.is_err() {
@@ -281,4 +289,52 @@ async fn writable(pty: &OwnedFd) -> std::io::Result<()> {
         tokio::time::sleep(CLOSED_TERMINAL_DELAY).await;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::pty::OpenptFlags;
+    use rustix::termios::OptionalActions;
+    use std::io::Read;
+
+    /// Open a terminal in raw mode. Return the session's side, and the program's side.
+    fn open_terminal() -> (Rc<AsyncFd<OwnedFd>>, std::fs::File) {
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
+        let pty = rustix::pty::openpt(flags).unwrap();
+        rustix::pty::grantpt(&pty).unwrap();
+        rustix::pty::unlockpt(&pty).unwrap();
+        let path = rustix::pty::ptsname(&pty, Vec::new()).unwrap();
+        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let program = rustix::fs::open(path.as_c_str(), flags, Mode::empty()).unwrap();
+        let mut mode = rustix::termios::tcgetattr(&program).unwrap();
+        mode.make_raw();
+        rustix::termios::tcsetattr(&program, OptionalActions::Now, &mode).unwrap();
+        rustix::io::ioctl_fionbio(&pty, true).unwrap();
+        let pty = child::register(pty, Interest::READABLE).unwrap();
+        (Rc::new(pty), program.into())
+    }
+
+    #[tokio::test]
+    async fn keys_that_clear_the_box_are_dropped_if_a_person_has_typed() {
+        let (pty, mut program) = open_terminal();
+        let (typing, _) = watch::channel(TypingState::default());
+        let (keyboard, writer) = Keyboard::new(pty.clone(), typing, Rc::default());
+        let clear = |keys: &str, key_inputs| KeyboardInput::ClearBox {
+            keys: keys.into(),
+            key_inputs,
+        };
+        let key = KeyboardInput::Typed {
+            bytes: b"x".to_vec(),
+            line_feed: LineFeed::Breaks,
+        };
+        for input in [clear("1", 0), key, clear("2", 0), clear("3", 1)] {
+            assert!(keyboard.try_type_in(input));
+        }
+        drop(keyboard);
+        writer.await;
+        let mut typed = [0; 3];
+        program.read_exact(&mut typed).unwrap();
+        assert_eq!(&typed, b"1x3");
+    }
 }

@@ -136,21 +136,8 @@ impl SessionState {
         child: &mut Child,
         drained: oneshot::Receiver<()>,
     ) -> std::io::Result<ExitStatus> {
+        let _watch = watch_bell(&self.setup.shared);
         let mail = self.setup.shared.wakeups.mail.clone();
-        let ring = self.setup.shared.wakeups.bell.clone();
-        let _watch = Watch::on(
-            &self.setup.shared.home,
-            Some(&self.setup.shared.agent),
-            move || {
-                ring.notify_one();
-            },
-        )
-        .inspect_err(|error| {
-            warn!(
-                target: log::DELIVERY,
-                "cannot watch the journal's bell, so only periodic checks find new mail: {error}"
-            );
-        });
         let bell = self.setup.shared.wakeups.bell.clone();
         let mut end_signals = Signals::listen();
         let mut tick = tokio::time::interval(bell::BELL_CHECK_INTERVAL);
@@ -243,4 +230,17 @@ impl SessionState {
         self.catch_up();
         self.driver.feed_as_of(Instant::now(), input);
     }
+}
+
+/// Have the journal's bell wake the session.
+fn watch_bell(shared: &Shared) -> Option<Watch> {
+    let bell = shared.wakeups.bell.clone();
+    let watch = Watch::on(&shared.home, Some(&shared.agent), move || bell.notify_one());
+    let unwatched = |error: &_| {
+        warn!(
+            target: log::DELIVERY,
+            "cannot watch the journal's bell, so only periodic checks find new mail: {error}"
+        );
+    };
+    watch.inspect_err(unwatched).ok()
 }

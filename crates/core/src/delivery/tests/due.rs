@@ -39,31 +39,31 @@ fn each_lane_goes_or_is_held_in_each_state() {
     let two = after(
         paused(),
         &[
-            DeliveryEvent::Paused(PausedBy::Request),
-            DeliveryEvent::Paused(PausedBy::Viewer),
-            DeliveryEvent::Unpaused(PausedBy::Viewer),
+            Input::Paused(PausedBy::Request),
+            Input::Paused(PausedBy::Viewer),
+            Input::Unpaused(PausedBy::Viewer),
         ],
     );
     // Interrupts and answers pass a requested pause, but not a person at the keyboard.
     let [p, goes] = ["paused", "+"];
     check("paused by request", &two, [goes, p, p, p, goes]);
-    let both = after(two.clone(), &[DeliveryEvent::Paused(PausedBy::Interactive)]);
+    let both = after(two.clone(), &[Input::Paused(PausedBy::Interactive)]);
     check("interactive too", &both, [p; 5]);
-    let busy_then = after(two.clone(), &[DeliveryEvent::Output]);
+    let busy_then = after(two.clone(), &[Input::OutputSeen]);
     check("paused at work", &busy_then, ["key", p, p, p, goes]);
     let none = after(
         two,
         &[
-            DeliveryEvent::Unpaused(PausedBy::Request),
-            DeliveryEvent::Unpaused(PausedBy::Request),
+            Input::Unpaused(PausedBy::Request),
+            Input::Unpaused(PausedBy::Request),
         ],
     );
     check("released", &none, ["+"; 5]);
-    let clear = after(drafting(), &[DeliveryEvent::DraftEnded]);
+    let clear = after(drafting(), &[Input::KeysTyped { is_draft: false }]);
     check("draft gone", &clear, ["+"; 5]);
     check(
         "answered",
-        &after(blocked(), &[DeliveryEvent::DialogChanged(None)]),
+        &after(blocked(), &[Input::DialogChanged(None)]),
         busy,
     );
     // The interrupt key might end a program that is starting. Its question can be answered.
@@ -83,7 +83,7 @@ fn messages_that_are_due_together_share_a_turn() {
         assert_eq!(ids, want);
     };
     use Priority::{Idle, IdleFirst, Interrupt, Normal};
-    let pasting = |delivery| after(delivery, &[DeliveryEvent::PasteMode(true)]);
+    let pasting = |delivery| after(delivery, &[Input::PasteMode(true)]);
     let all = [
         mail(1, Interrupt),
         mail(2, Interrupt),
@@ -173,8 +173,8 @@ fn a_hold_has_its_beginning_evidence_and_release() {
     let back = "the person gives the keyboard back, or detaches";
     check(&paused(), &idle_mail, &[], ["paused", taken, back], 3_000);
     let mut both = paused();
-    both.on(ms(3_300), DeliveryEvent::Paused(PausedBy::Request));
-    both.on(ms(3_400), DeliveryEvent::Paused(PausedBy::Checkpoint));
+    both.on(ms(3_300), Input::Paused(PausedBy::Request));
+    both.on(ms(3_400), Input::Paused(PausedBy::Checkpoint));
     let why =
         format!("{taken}; a client asked for a pause; a checkpoint was asked for, and reached");
     let end = format!("{back}, and 'ph unpause bob'");
@@ -217,15 +217,12 @@ fn a_hold_has_its_beginning_evidence_and_release() {
         assert_eq!(hold.since, ms(3_000).wall);
     };
     slow(&delivery);
-    delivery.on(
-        ms(3_500),
-        DeliveryEvent::Recorded(vec![queue[0].message.id]),
-    );
+    delivery.recorded(ms(3_500), vec![queue[0].message.id]);
     slow(&delivery);
     assert_eq!(delivery.hold(ms(3_900), &queue[0], &queue), None);
-    delivery.on(ms(3_900), DeliveryEvent::Wrote(String::new()));
+    delivery.on(ms(3_900), Input::Typed(String::new()));
     assert_eq!(delivery.hold(ms(3_910), &queue[0], &queue), None);
-    delivery.on(ms(3_960), DeliveryEvent::Tick);
+    delivery.tick(ms(3_960));
     slow(&delivery);
 
     let mut later = mail(7, Priority::Normal);
@@ -245,18 +242,14 @@ fn a_step_of_the_wall_clock_does_not_change_a_wait() {
     let pending = [mail(1, Priority::Normal)];
     let mut delivery = idle();
     delivery.act(ms(3_000), &pending);
-    delivery.on(ms(3_001), DeliveryEvent::Recorded(vec![id(1)]));
-    delivery.on(ms(3_002), DeliveryEvent::Wrote(String::new()));
+    delivery.recorded(ms(3_001), vec![id(1)]);
+    delivery.on(ms(3_002), Input::Typed(String::new()));
     let stepped = |millis: u64, hours: i64| Moment {
         wall: ms(millis).wall + SignedDuration::from_hours(hours),
         ..ms(millis)
     };
-    assert_eq!(
-        summary(&delivery.on(stepped(3_003, 5), DeliveryEvent::Tick)),
-        ""
-    );
-    assert_eq!(
-        summary(&delivery.on(stepped(3_060, -5), DeliveryEvent::Tick)),
-        "enter"
-    );
+    let actions = delivery.tick(stepped(3_003, 5));
+    assert_eq!(summary(&delivery, &actions), "");
+    let actions = delivery.tick(stepped(3_060, -5));
+    assert_eq!(summary(&delivery, &actions), "enter");
 }

@@ -15,7 +15,7 @@ fn report(event: &str, payload: &serde_json::Value) -> Report {
     like_claude().read(event, &payload.to_string())
 }
 
-fn delivery(change: impl FnOnce(&mut crate::harness::Manifest)) -> Delivery {
+fn delivery(change: impl FnOnce(&mut crate::harness::Manifest)) -> Stage {
     let mut manifest = manifest();
     manifest.hook = like_claude();
     manifest.hook.ready.clear();
@@ -23,12 +23,12 @@ fn delivery(change: impl FnOnce(&mut crate::harness::Manifest)) -> Delivery {
     manifest.proof = vec![Proof::Hook, Proof::Transcript];
     change(&mut manifest);
     let mut delivery = resting(manifest);
-    delivery.on(ms(2_500), DeliveryEvent::PasteMode(true));
+    delivery.on(ms(2_500), Input::PasteMode(true));
     delivery
 }
 
 /// Return a delivery whose agent works since a hook at 3,000.
-fn working() -> Delivery {
+fn working() -> Stage {
     let mut delivery = delivery(|_| ());
     call(&mut delivery, 3_000, "UserPromptSubmit", &[]);
     delivery
@@ -43,26 +43,39 @@ fn rule(
     super::rule(delivery.hold(ms(at), mail, pending))
 }
 
-/// Call a hook that can take mail.
+/// Call a hook that can take mail. Return the messages that are offered to it.
 fn call(
-    delivery: &mut Delivery,
+    delivery: &mut Stage,
     at: u64,
     event: &str,
     pending: &[MessageState],
-) -> Option<HookOffer> {
+) -> Option<Vec<MessageId>> {
     call_with(delivery, at, event, &json!({}), pending)
 }
 
 fn call_with(
-    delivery: &mut Delivery,
+    delivery: &mut Stage,
     at: u64,
     event: &str,
     payload: &serde_json::Value,
     pending: &[MessageState],
-) -> Option<HookOffer> {
-    let report = report(event, payload);
-    delivery.on(ms(at), DeliveryEvent::HookCalled(Box::new(report.clone())));
-    delivery.offer_to_hook(ms(at), &report, pending)
+) -> Option<Vec<MessageId>> {
+    let called = Input::HookCalled {
+        call: HookCall(at),
+        report: Box::new(report(event, payload)),
+        takes_mail: true,
+    };
+    let mut actions = delivery.on(ms(at), called);
+    actions.extend(delivery.answer_hook(ms(at), pending));
+    let mut offers = receipts(&actions).into_iter();
+    let offer = offers.find(|(_, report)| matches!(report, OfferReport::Offering { .. }));
+    let offer = offer.map(|(ids, _)| ids.to_vec());
+    let without_mail = Action::AnswerHook {
+        call: HookCall(at),
+        mail: None,
+    };
+    assert_ne!(offer.is_some(), actions.contains(&without_mail));
+    offer
 }
 
 #[test]
@@ -73,17 +86,17 @@ fn normal_mail_waits_for_the_hook_of_a_working_agent() {
     assert_eq!(rule(&delivery, 3_100, &pending[1], &pending), "working");
     assert_eq!(delivery.act(ms(3_100), &pending), []);
     let offer = call(&mut delivery, 4_000, TOOL, &pending).unwrap();
-    assert_eq!(offer.ids, ids(&[1]));
+    assert_eq!(offer, ids(&[1]));
     // Meanwhile no other route or hook gets the message.
-    assert_eq!(call(&mut delivery, 4_200, TOOL, &pending), None);
-    assert_eq!(delivery.act(ms(4_200), &pending), []);
+    assert_eq!(call(&mut delivery, 4_050, TOOL, &pending), None);
+    assert_eq!(delivery.act(ms(4_050), &pending), []);
     play(
         delivery,
         &[
-            on(4_250, direct_recorded(1, &[1]), "send 1"),
-            on(4_260, DeliveryEvent::DirectConfirmed(1), "offered 1"),
-            on(4_270, DeliveryEvent::DirectConfirmed(1), ""),
-            on(4_280, DeliveryEvent::DirectUnconfirmed(1), ""),
+            (4_100, direct_recorded(&[1]), "send 1"),
+            on(4_260, Input::HookPassedOn(1), "offered 1"),
+            on(4_270, Input::HookPassedOn(1), ""),
+            on(4_280, Input::HookGone(1), ""),
         ],
     );
 }
@@ -142,7 +155,7 @@ fn work_after_a_question_leaves_mail_to_the_hook() {
     );
     assert_eq!(rule(&delivery, 9_200, &pending[0], &pending), "hook");
     let offer = call(&mut delivery, 9_500, TOOL, &pending).unwrap();
-    assert_eq!(offer.ids, ids(&[1]));
+    assert_eq!(offer, ids(&[1]));
 }
 
 #[test]
@@ -150,7 +163,7 @@ fn an_interrupt_does_not_wait_for_a_hook() {
     let pending = [mail(1, Priority::Interrupt), mail(2, Priority::Normal)];
     let mut delivery = working();
     let offer = call(&mut delivery, 4_000, TOOL, &pending).unwrap();
-    assert_eq!(offer.ids, ids(&[2]));
+    assert_eq!(offer, ids(&[2]));
     let due = delivery.next(ms(4_000), &pending);
     let [first, _] = ids(&[1, 2])[..] else {
         panic!("two");
@@ -163,7 +176,7 @@ fn a_working_agent_is_never_typed_into_and_an_idle_one_is() {
     let pending = [mail(1, Priority::Normal)];
     // The last hook was called long ago, and the agent still streams its answer.
     let mut delivery = working();
-    delivery.on(ms(600_000), DeliveryEvent::Tick);
+    delivery.tick(ms(600_000));
     assert_eq!(rule(&delivery, 600_000, &pending[0], &pending), "hook");
     assert!(matches!(
         delivery.next(ms(600_000), &pending),
@@ -208,7 +221,7 @@ fn a_hook_is_given_mail_only_if_its_event_and_the_rules_allow_it() {
     );
     // Delivery is paused, or a question is open.
     let mut delivery = working();
-    delivery.on(ms(3_500), DeliveryEvent::Paused(PausedBy::Request));
+    delivery.on(ms(3_500), Input::Paused(PausedBy::Request));
     assert_eq!(call(&mut delivery, 4_000, TOOL, &pending), None);
     assert_eq!(rule(&delivery, 4_000, &pending[0], &pending), "paused");
     let mut delivery = working();
@@ -228,43 +241,43 @@ fn unconfirmed_mail_is_uncertain_and_unsent_mail_is_withdrawn() {
         call(&mut delivery, 4_000, TOOL, &pending).unwrap();
         delivery
     };
-    let given = || play(begun(), &[on(4_010, direct_recorded(1, &[1]), "send 1")]);
-    play(
-        given(),
-        &[on(
-            4_020,
-            DeliveryEvent::DirectUnconfirmed(1),
-            "uncertain 1",
-        )],
-    );
+    let given = || play(begun(), &[(4_010, direct_recorded(&[1]), "send 1")]);
+    play(given(), &[on(4_020, Input::HookGone(1), "uncertain 1")]);
     let late = [
-        on(9_000, DeliveryEvent::Tick, ""),
-        on(9_010, DeliveryEvent::Tick, "uncertain 1"),
-        on(9_020, DeliveryEvent::DirectConfirmed(1), ""),
+        tick(9_000, ""),
+        tick(9_010, "uncertain 1"),
+        on(9_020, Input::HookPassedOn(1), ""),
     ];
     play(given(), &late);
-    let not = |ids| DeliveryEvent::DirectRefused {
-        number: 1,
-        ids,
-        why: "the journal took too long".to_owned(),
+    let unanswered = Input::HookUnanswered {
+        offer: 1,
+        ids: ids(&[1]),
+        why: "the disk fails".to_owned(),
     };
-    play(begun(), &[on(4_200, not(ids(&[1])), "withdraw 1")]);
-    let free = play(begun(), &[on(4_200, not(Vec::new()), "")]);
+    play(given(), &[on(4_200, unanswered, "withdraw 1")]);
+    // The journal takes longer than the hook waits.
+    let late = [
+        tick(4_119, ""),
+        tick(4_120, ""),
+        (4_130, direct_recorded(&[1]), "withdraw 1"),
+    ];
+    play(begun(), &late);
+    let free = play(begun(), &[(4_100, Call::NotRecorded("full"), "")]);
     assert_eq!(rule(&free, 4_300, &pending[0], &pending), "hook");
     // The journal has refused the offer.
-    play(begun(), &[on(4_200, direct_recorded(1, &[]), "")]);
+    play(begun(), &[(4_200, direct_recorded(&[]), "")]);
     let paused = [
-        on(4_100, DeliveryEvent::Paused(PausedBy::Request), ""),
-        on(4_200, direct_recorded(1, &[1]), "withdraw 1"),
+        on(4_100, Input::Paused(PausedBy::Request), ""),
+        (4_200, direct_recorded(&[1]), "withdraw 1"),
     ];
     play(begun(), &paused);
     // A program that has ended is given nothing.
-    let over = DeliveryEvent::Exited(crate::session::Ending::Exit(0));
+    let over = Input::Exited(crate::session::Ending::Exit(0));
     play(
         begun(),
         &[
             on(4_100, over, ""),
-            on(4_200, direct_recorded(1, &[1]), "withdraw 1"),
+            (4_200, direct_recorded(&[1]), "withdraw 1"),
         ],
     );
 }
@@ -276,7 +289,7 @@ fn the_transcript_proves_mail_that_a_hook_passed_on() {
     assert!(!delivery.needs_transcript());
     call(&mut delivery, 4_000, TOOL, &pending).unwrap();
     let shows = |text: &str| {
-        DeliveryEvent::TranscriptRead(transcript::Shown {
+        transcript_read(transcript::Shown {
             given: text.to_owned(),
             ..transcript::Shown::default()
         })
@@ -285,8 +298,8 @@ fn the_transcript_proves_mail_that_a_hook_passed_on() {
     let lines = [
         // Before the mail is passed on, the transcript proves nothing.
         on(4_005, shows(ours), ""),
-        on(4_010, direct_recorded(1, &[1]), "send 1"),
-        on(4_020, DeliveryEvent::DirectConfirmed(1), "offered 1"),
+        (4_010, direct_recorded(&[1]), "send 1"),
+        on(4_020, Input::HookPassedOn(1), "offered 1"),
         on(4_030, shows("[ph message from: bob id: 00000001] hi"), ""),
         on(
             4_040,

@@ -2,7 +2,7 @@
 
 use super::screen::{asks, holds, manifest, on, resting, seen};
 use super::*;
-use super::{Call, direct_recorded, distinct_ids as ids, distinct_mail as mail, owed, play, tell};
+use super::{Call, direct_recorded, distinct_ids as ids, distinct_mail as mail, owed, play};
 use crate::activity::tests::ms;
 use crate::harness::hook::tests::like_claude;
 use crate::harness::{Api, Proof, Route};
@@ -10,19 +10,23 @@ use crate::id::MessageId;
 use crate::priority::Priority;
 use serde_json::json;
 
-fn direct_refused(number: u64, all: &[u128]) -> DeliveryEvent {
+fn api_refused(offer: u64, all: &[u128]) -> Input {
     let (ids, why) = (ids(all), "nobody answers".to_owned());
-    DeliveryEvent::DirectRefused { number, ids, why }
+    Input::ApiRefused { offer, ids, why }
 }
 
-fn hook(delivery: &mut Delivery, at: u64, event: &str, prompt: &str) -> Vec<Effect> {
+fn hook(delivery: &mut Stage, at: u64, event: &str, prompt: &str) -> Vec<Action> {
     let payload = json!({"session_id": "s1", "prompt": prompt, "source": "startup"});
     let report = like_claude().read(event, &payload.to_string());
-    tell(delivery, at, DeliveryEvent::HookCalled(Box::new(report)))
+    delivery.tell(ms(at), hook_called(report))
+}
+
+fn conversation(delivery: &Delivery) -> Option<&str> {
+    delivery.http.conversation(&delivery.at)
 }
 
 /// Return a delivery whose agent is idle at 4,000, in a conversation that hooks have reported.
-fn delivery() -> Delivery {
+fn delivery() -> Stage {
     let mut manifest = manifest();
     manifest.hook = like_claude();
     manifest.hook.ready.clear();
@@ -31,10 +35,10 @@ fn delivery() -> Delivery {
     manifest.http.api = Some(Api::OpenCode);
     manifest.submit.while_working = false;
     let mut delivery = resting(manifest);
-    assert_eq!(delivery.conversation(), None, "no hook has reported one");
+    assert_eq!(conversation(&delivery), None, "no hook has reported one");
     hook(&mut delivery, 3_000, "UserPromptSubmit", "a person's");
     hook(&mut delivery, 4_000, "Stop", "");
-    assert_eq!(delivery.conversation(), Some("s1"));
+    assert_eq!(conversation(&delivery), Some("s1"));
     delivery
 }
 
@@ -51,24 +55,21 @@ fn a_call_is_recorded_made_and_proven() {
             (5_000, Call::Act(&pending), "offer by API 1,2"),
             // One at a time.
             (5_010, Call::Act(&pending), ""),
-            on(5_020, direct_recorded(1, &[1, 2]), "send 1,2"),
+            (5_020, direct_recorded(&[1, 2]), "send 1,2"),
         ],
     );
     let header = |id: &MessageId| format!("[ph message from: alice id: {}] hi", id.id8());
     let both: Vec<String> = ids(&[1, 2]).iter().map(header).collect();
     let proven = hook(&mut delivery, 5_030, "UserPromptSubmit", &both.join("\n"));
-    let Effect::Accepted {
-        ids: shown, route, ..
-    } = &proven[0]
-    else {
+    let [(shown, OfferReport::Accepted { route, .. })] = receipts(&proven)[..] else {
         panic!("{proven:?}");
     };
-    assert_eq!((shown, *route), (&ids(&[1, 2]), Route::Http));
-    let offered = delivery.on(ms(5_040), DeliveryEvent::DirectConfirmed(1));
-    let Effect::Offered { route, .. } = &offered[0] else {
+    assert_eq!((shown, route.as_str()), (&ids(&[1, 2])[..], "http"));
+    let offered = delivery.on(ms(5_040), Input::ApiAccepted(1));
+    let [(_, OfferReport::Offered { route, .. })] = receipts(&offered)[..] else {
         panic!("{offered:?}");
     };
-    assert_eq!(*route, Route::Http);
+    assert_eq!(route, "http");
     assert_eq!(delivery.activity().activity, Activity::Working);
 }
 
@@ -83,7 +84,7 @@ fn nothing_is_typed_while_mail_is_on_its_way_to_the_api() {
         &[
             (5_000, Call::Act(pending), "offer by API 1"),
             (5_001, Call::Remind(&owes), ""),
-            on(5_010, direct_recorded(1, &[1]), "send 1"),
+            (5_010, direct_recorded(&[1]), "send 1"),
             (5_011, Call::Remind(&owes), ""),
         ],
     );
@@ -95,8 +96,8 @@ fn a_question_holds_mail_for_the_api_and_a_draft_does_not() {
     let one = mail(1, Priority::Normal);
     let pending = std::slice::from_ref(&one);
     let mut drafted = delivery();
-    drafted.on(ms(4_500), DeliveryEvent::DraftTyped);
-    drafted.on(ms(4_500), DeliveryEvent::ScreenChanged(holds("half")));
+    drafted.on(ms(4_500), Input::KeysTyped { is_draft: true });
+    drafted.on(ms(4_500), Input::ScreenChanged(holds("half")));
     play(drafted, &[(5_000, Call::Act(pending), "offer by API 1")]);
 
     let asked = play(delivery(), &[seen(4_500, asks("Run rm?"), "")]);
@@ -107,12 +108,12 @@ fn a_question_holds_mail_for_the_api_and_a_draft_does_not() {
         &[
             (5_000, Call::Act(pending), "offer by API 1"),
             seen(5_010, asks("Run rm?"), ""),
-            on(5_020, direct_recorded(1, &[1]), "withdraw 1"),
+            (5_020, direct_recorded(&[1]), "withdraw 1"),
         ],
     );
     let paused = play(
         delivery(),
-        &[on(4_500, DeliveryEvent::Paused(PausedBy::Request), "")],
+        &[on(4_500, Input::Paused(PausedBy::Request), "")],
     );
     assert_eq!(rule(&paused, 5_000, &one), "paused");
     let raw = {
@@ -120,12 +121,9 @@ fn a_question_holds_mail_for_the_api_and_a_draft_does_not() {
         raw.message.envelope.raw = true;
         raw
     };
-    let effects = delivery().act(ms(5_000), &[raw]);
-    assert!(
-        !effects
-            .iter()
-            .any(|e| matches!(e, Effect::OfferByApi { .. }))
-    );
+    let mut delivery = delivery();
+    let actions = delivery.act(ms(5_000), &[raw]);
+    assert_ne!(summary(&delivery, &actions), "offer by API 2");
 }
 
 /// An offer that begins must not be withdrawn by a rule that held before it began: the two would
@@ -133,10 +131,10 @@ fn a_question_holds_mail_for_the_api_and_a_draft_does_not() {
 #[test]
 fn a_requested_pause_lets_an_interrupt_to_the_api_pass() {
     let urgent = [mail(1, Priority::Interrupt)];
-    let with_pause = |by| [on(4_500, DeliveryEvent::Paused(by), "")];
+    let with_pause = |by| [on(4_500, Input::Paused(by), "")];
     let offered = [
         (5_000, Call::Act(&urgent), "offer by API 1"),
-        on(5_010, direct_recorded(1, &[1]), "send 1"),
+        (5_010, direct_recorded(&[1]), "send 1"),
     ];
     play(play(delivery(), &with_pause(PausedBy::Request)), &offered);
     play(
@@ -148,8 +146,8 @@ fn a_requested_pause_lets_an_interrupt_to_the_api_pass() {
         delivery(),
         &[
             (5_000, Call::Act(&urgent), "offer by API 1"),
-            on(5_005, DeliveryEvent::Paused(PausedBy::Viewer), ""),
-            on(5_010, direct_recorded(1, &[1]), "withdraw 1"),
+            on(5_005, Input::Paused(PausedBy::Viewer), ""),
+            (5_010, direct_recorded(&[1]), "withdraw 1"),
             (5_020, Call::Act(&urgent), ""),
         ],
     );
@@ -160,7 +158,7 @@ fn a_requested_pause_lets_an_interrupt_to_the_api_pass() {
     play(
         delivery,
         &[
-            on(5_010, direct_recorded(1, &[1]), "withdraw 1"),
+            (5_010, direct_recorded(&[1]), "withdraw 1"),
             (5_020, Call::Act(&idle), ""),
         ],
     );
@@ -174,23 +172,23 @@ fn an_api_that_does_not_answer_is_not_used_for_a_while() {
         delivery(),
         &[
             (5_000, Call::Act(pending), "offer by API 1"),
-            on(5_010, direct_refused(1, &[]), ""),
+            on(5_010, api_refused(1, &[]), ""),
             (5_020, Call::Act(pending), "offer 1"),
         ],
     );
-    assert_eq!(refused.conversation(), None);
+    assert_eq!(conversation(&refused), None);
     let mut back = play(
         delivery(),
         &[
             (5_000, Call::Act(pending), "offer by API 1"),
-            on(5_010, direct_recorded(1, &[1]), "send 1"),
-            on(5_020, direct_refused(1, &[1]), "withdraw 1"),
-            on(35_000, DeliveryEvent::Tick, ""),
+            (5_010, direct_recorded(&[1]), "send 1"),
+            on(5_020, api_refused(1, &[1]), "withdraw 1"),
+            tick(35_000, ""),
         ],
     );
-    assert_eq!(back.conversation(), None);
-    back.on(ms(35_020), DeliveryEvent::Tick);
-    assert_eq!(back.conversation(), Some("s1"));
+    assert_eq!(conversation(&back), None);
+    back.tick(ms(35_020));
+    assert_eq!(conversation(&back), Some("s1"));
 }
 
 #[test]
@@ -202,32 +200,25 @@ fn mail_without_an_answer_of_the_api_is_uncertain() {
             delivery(),
             &[
                 (5_000, Call::Act(pending), "offer by API 1"),
-                on(5_010, direct_recorded(1, &[1]), "send 1"),
+                (5_010, direct_recorded(&[1]), "send 1"),
             ],
         )
     };
-    play(
-        given(),
-        &[on(
-            5_020,
-            DeliveryEvent::DirectUnconfirmed(1),
-            "uncertain 1",
-        )],
-    );
+    play(given(), &[on(5_020, Input::ApiSilent(1), "uncertain 1")]);
     play(
         given(),
         &[
-            on(10_020, DeliveryEvent::Tick, "uncertain 1"),
-            on(10_030, DeliveryEvent::DirectConfirmed(1), ""),
+            tick(10_020, "uncertain 1"),
+            on(10_030, Input::ApiAccepted(1), ""),
         ],
     );
     // By the time of the refusal, the terminal offers the message again.
     play(
         given(),
         &[
-            on(10_020, DeliveryEvent::Tick, "uncertain 1"),
+            tick(10_020, "uncertain 1"),
             (10_030, Call::Act(pending), "offer 1"),
-            on(10_040, direct_refused(1, &[1]), ""),
+            on(10_040, api_refused(1, &[1]), ""),
         ],
     );
 }
@@ -243,13 +234,14 @@ fn a_working_agent_is_given_mail_and_continues_with_it() {
         delivery,
         &[
             (5_100, Call::Act(pending), "offer by API 1"),
-            on(5_110, direct_recorded(1, &[1]), "send 1"),
-            on(5_120, DeliveryEvent::DirectConfirmed(1), "offered 1"),
+            (5_110, direct_recorded(&[1]), "send 1"),
+            on(5_120, Input::ApiAccepted(1), "offered 1"),
         ],
     );
     let over = hook(&mut delivery, 9_000, "Stop", "");
-    assert_eq!(over, [Effect::Continue]);
-    assert_eq!(hook(&mut delivery, 9_500, "Stop", ""), [], "once");
+    assert_eq!(summary(&delivery, &over), "continue");
+    let again = hook(&mut delivery, 9_500, "Stop", "");
+    assert_eq!(summary(&delivery, &again), "", "once");
 }
 
 #[test]
@@ -262,20 +254,21 @@ fn a_failed_continue_is_repeated_later() {
         delivery,
         &[
             (5_100, Call::Act(pending), "offer by API 1"),
-            on(5_110, direct_recorded(1, &[1]), "send 1"),
-            on(5_120, DeliveryEvent::DirectConfirmed(1), "offered 1"),
+            (5_110, direct_recorded(&[1]), "send 1"),
+            on(5_120, Input::ApiAccepted(1), "offered 1"),
         ],
     );
-    assert_eq!(hook(&mut delivery, 9_000, "Stop", ""), [Effect::Continue]);
+    let over = hook(&mut delivery, 9_000, "Stop", "");
+    assert_eq!(summary(&delivery, &over), "continue");
     let why = "it did not answer".to_owned();
     play(
         delivery,
         &[
-            on(9_500, DeliveryEvent::ContinueFailed { why }, ""),
+            on(9_500, Input::ApiNotContinued { why }, ""),
             // The API is not used.
-            on(39_000, DeliveryEvent::Tick, ""),
-            on(39_600, DeliveryEvent::Tick, "continue"),
-            on(80_000, DeliveryEvent::Tick, ""),
+            tick(39_000, ""),
+            tick(39_600, "continue"),
+            tick(80_000, ""),
         ],
     );
 }
@@ -291,13 +284,14 @@ fn the_agent_is_not_told_to_continue_in_a_pause() {
         delivery,
         &[
             (5_100, Call::Act(pending), "offer by API 1"),
-            on(5_110, direct_recorded(1, &[1]), "send 1"),
-            on(5_120, DeliveryEvent::DirectConfirmed(1), "offered 1"),
-            on(8_000, DeliveryEvent::Paused(PausedBy::Viewer), ""),
+            (5_110, direct_recorded(&[1]), "send 1"),
+            on(5_120, Input::ApiAccepted(1), "offered 1"),
+            on(8_000, Input::Paused(PausedBy::Viewer), ""),
         ],
     );
-    assert_eq!(hook(&mut delivery, 9_000, "Stop", ""), []);
-    let release = DeliveryEvent::Unpaused(PausedBy::Viewer);
+    let over = hook(&mut delivery, 9_000, "Stop", "");
+    assert_eq!(summary(&delivery, &over), "");
+    let release = Input::Unpaused(PausedBy::Viewer);
     play(delivery, &[on(9_500, release, "continue")]);
 }
 
@@ -309,8 +303,7 @@ fn an_interrupt_presses_no_key() {
     hook(&mut delivery, 5_000, "UserPromptSubmit", "a person's");
     let mut delivery = play(delivery, &[(5_500, Call::Act(pending), "abort")]);
     let called = hook(&mut delivery, 6_000, "Stop", "");
-    let ids = ids(&[1]);
-    assert_eq!(called, [Effect::OfferByApi { number: 1, ids }]);
+    assert_eq!(summary(&delivery, &called), "offer by API 1");
 }
 
 /// The interrupt's message makes the agent continue. A second continue would be an extra turn.
@@ -328,31 +321,28 @@ fn an_interrupt_after_mail_in_mid_turn_replaces_the_continue() {
                     Call::Act(std::slice::from_ref(&one)),
                     "offer by API 1",
                 ),
-                on(5_110, direct_recorded(1, &[1]), "send 1"),
-                on(5_120, DeliveryEvent::DirectConfirmed(1), "offered 1"),
+                (5_110, direct_recorded(&[1]), "send 1"),
+                on(5_120, Input::ApiAccepted(1), "offered 1"),
                 (6_000, Call::Act(std::slice::from_ref(&urgent)), "abort"),
             ],
         );
-        let ids = ids(&[2]);
         let called = hook(&mut delivery, 6_500, "Stop", "");
-        assert_eq!(called, [Effect::OfferByApi { number: 2, ids }]);
+        assert_eq!(summary(&delivery, &called), "offer by API 2");
         delivery
     };
     let mut taken = play(
         interrupted(),
         &[
-            on(6_510, direct_recorded(2, &[2]), "send 2"),
-            on(6_520, DeliveryEvent::DirectConfirmed(2), "offered 2"),
+            (6_510, direct_recorded(&[2]), "send 2"),
+            on(6_520, Input::ApiAccepted(3), "offered 2"),
         ],
     );
-    assert_eq!(hook(&mut taken, 9_000, "Stop", ""), []);
+    let over = hook(&mut taken, 9_000, "Stop", "");
+    assert_eq!(summary(&taken, &over), "");
     // If the interrupt was not delivered, the earlier mail still needs the continue.
     play(
         interrupted(),
-        &[
-            on(6_510, direct_refused(2, &[]), ""),
-            on(36_520, DeliveryEvent::Tick, "continue"),
-        ],
+        &[on(6_510, api_refused(3, &[]), ""), tick(36_520, "continue")],
     );
 }
 
@@ -368,7 +358,7 @@ fn a_hanging_call_is_explained() {
                 Call::Act(std::slice::from_ref(&one)),
                 "offer by API 1",
             ),
-            on(5_010, direct_recorded(1, &[1]), "send 1"),
+            (5_010, direct_recorded(&[1]), "send 1"),
         ],
     );
     let told = |mail: &MessageState| {
@@ -404,16 +394,45 @@ fn only_another_conversation_makes_a_failed_api_usable_early() {
                 Call::Act(std::slice::from_ref(&one)),
                 "offer by API 1",
             ),
-            on(5_010, direct_refused(1, &[]), ""),
+            on(5_010, api_refused(1, &[]), ""),
         ],
     );
     hook(&mut delivery, 6_000, "UserPromptSubmit", "typed");
     hook(&mut delivery, 7_000, "Stop", "");
-    assert_eq!(delivery.conversation(), None);
+    assert_eq!(conversation(&delivery), None);
     let payload = json!({"session_id": "s2", "source": "clear"});
     let report = like_claude().read("SessionStart", &payload.to_string());
-    delivery.on(ms(8_000), DeliveryEvent::HookCalled(Box::new(report)));
-    assert_eq!(delivery.conversation(), Some("s2"));
+    delivery.on(ms(8_000), hook_called(report));
+    assert_eq!(conversation(&delivery), Some("s2"));
+}
+
+/// Mail of one conversation does not make the agent continue another one.
+#[test]
+fn another_conversation_is_not_continued() {
+    let one = mail(1, Priority::Normal);
+    let mut delivery = delivery();
+    hook(&mut delivery, 5_000, "UserPromptSubmit", "a person's");
+    let mut delivery = play(
+        delivery,
+        &[
+            (
+                5_100,
+                Call::Act(std::slice::from_ref(&one)),
+                "offer by API 1",
+            ),
+            (5_110, direct_recorded(&[1]), "send 1"),
+            on(5_120, Input::ApiAccepted(1), "offered 1"),
+        ],
+    );
+    let payload = json!({"session_id": "s2", "source": "clear"});
+    let begun = hook_called(like_claude().read("SessionStart", &payload.to_string()));
+    let idle = hook_called(like_claude().read("Stop", &json!({"session_id": "s2"}).to_string()));
+    play(
+        delivery.clone(),
+        &[on(6_000, begun, ""), on(7_000, idle, "")],
+    );
+    let over = hook(&mut delivery, 7_000, "Stop", "");
+    assert_eq!(summary(&delivery, &over), "continue");
 }
 
 #[test]
@@ -424,15 +443,15 @@ fn the_reason_not_to_use_the_api_is_explained() {
         delivery(),
         &[
             (5_000, Call::Act(pending), "offer by API 1"),
-            on(5_010, direct_refused(1, &[]), ""),
-            on(5_100, DeliveryEvent::DraftTyped, ""),
+            on(5_010, api_refused(1, &[]), ""),
+            on(5_100, Input::KeysTyped { is_draft: true }, ""),
         ],
     );
     let hold = delivery.hold(ms(5_200), &one, pending).unwrap();
     assert_eq!(hold.rule, "draft");
     let says = "; not by its own HTTP API: nobody answers";
     assert!(hold.evidence.ends_with(says), "{}", hold.evidence);
-    delivery.on(ms(35_020), DeliveryEvent::Tick);
+    delivery.tick(ms(35_020));
     assert_eq!(
         delivery.hold(ms(35_030), &one, pending),
         None,

@@ -6,12 +6,12 @@ use crate::activity::tests::ms;
 use crate::priority::Priority::{Idle, Interrupt, Normal};
 use crate::session::Ending;
 
-fn delivery() -> Delivery {
+fn delivery() -> Stage {
     let config = DeliveryConfig {
         reach: Reach::Prompt,
         ..DeliveryConfig::generic(80)
     };
-    idle_at(Delivery::new(config, ms(0)))
+    idle_at(Stage::new(config, ms(0)))
 }
 
 #[test]
@@ -24,7 +24,8 @@ fn nothing_is_typed_into_a_loop() {
     }
     assert!(
         delivery
-            .nudge_refusal()
+            .at
+            .line_refusal()
             .is_some_and(|why| why.contains("loop"))
     );
     let answerable = delivery.answerable(ms(3_000));
@@ -54,7 +55,7 @@ fn mail_for_a_loop_waits_for_its_next_prompt() {
             .reason
             .contains("it interrupts the iteration")
     );
-    delivery.on(ms(3_000), DeliveryEvent::Exited(Ending::Exit(0)));
+    delivery.on(ms(3_000), Input::Exited(Ending::Exit(0)));
     assert_eq!(hold(&delivery, Normal).rule, "exited");
 }
 
@@ -64,8 +65,8 @@ fn the_reason_of_a_missing_prompt_is_named() {
     let pending = [mail.clone()];
     let check = |wait: LoopWait, at: u64, reason: &str, release: &str| {
         let mut delivery = delivery();
-        delivery.on(ms(2_500), DeliveryEvent::LoopChanged(wait.clone()));
-        delivery.on(ms(2_600), DeliveryEvent::LoopChanged(wait));
+        delivery.on(ms(2_500), Input::LoopChanged(wait.clone()));
+        delivery.on(ms(2_600), Input::LoopChanged(wait));
         let hold = delivery.hold(ms(at), &mail, &pending).expect("it is held");
         assert_eq!(hold.rule, "loop");
         assert!(hold.reason.contains(reason), "{hold:?}");

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn an_offer_is_recorded_written_entered_and_proven() {
-    use Call::{Act, On};
+    use Call::{Act, On, Tick};
     let pending = [mail(1, Priority::Normal), mail(2, Priority::Normal)];
     let next = [mail(2, Priority::Idle)];
     let delivery = play(
@@ -13,16 +13,20 @@ fn an_offer_is_recorded_written_entered_and_proven() {
             (3_000, Act(&pending), "offer 1"),
             (3_000, Act(&pending), ""),
             (3_001, recorded(&[1]), "write 1"),
-            (3_002, On(DeliveryEvent::Wrote(String::new())), ""),
-            (3_051, On(DeliveryEvent::Tick), ""),
-            (3_052, On(DeliveryEvent::Tick), "enter"),
+            (3_002, On(Input::Typed(String::new())), ""),
+            (3_051, Tick, ""),
+            (3_052, Tick, "enter"),
             (3_052, Act(&next), ""),
-            (3_053, On(DeliveryEvent::Entered), "offered 1"),
+            (
+                3_053,
+                On(Input::EnterPressed(KeyboardUser::Turn)),
+                "offered 1",
+            ),
             // The agent counts as working until it is silent.
             (3_054, Act(&next), ""),
-            (5_052, On(DeliveryEvent::Tick), ""),
+            (5_052, Tick, ""),
             (5_052, Act(&next), ""),
-            (5_053, On(DeliveryEvent::Tick), ""),
+            (5_053, Tick, ""),
             (5_053, Act(&next), "offer 2"),
         ],
     );
@@ -33,16 +37,16 @@ fn an_offer_is_recorded_written_entered_and_proven() {
 fn a_message_that_was_handled_or_held_meanwhile_is_not_written() {
     use Call::{Act, On};
     let pending = [mail(1, Priority::Normal), mail(2, Priority::Normal)];
-    let pasting = || after(idle(), &[DeliveryEvent::PasteMode(true)]);
+    let pasting = || after(idle(), &[Input::PasteMode(true)]);
     let begin = || (3_000, Act(&pending), "offer 1,2");
     play(pasting(), &[begin(), (3_001, recorded(&[2]), "write 2")]);
     play(pasting(), &[begin(), (3_001, recorded(&[]), "")]);
     // A rule forbids typing before the record is complete.
     for event in [
-        DeliveryEvent::DraftTyped,
-        DeliveryEvent::Paused(PausedBy::Viewer),
+        Input::KeysTyped { is_draft: true },
+        Input::Paused(PausedBy::Viewer),
         dialog("Run rm?"),
-        DeliveryEvent::Exited(Ending::Exit(0)),
+        Input::Exited(Ending::Exit(0)),
     ] {
         let lines = [
             begin(),
@@ -53,7 +57,7 @@ fn a_message_that_was_handled_or_held_meanwhile_is_not_written() {
     }
     let narrow = [
         begin(),
-        (3_000, On(DeliveryEvent::PasteMode(false)), ""),
+        (3_000, On(Input::PasteMode(false)), ""),
         (3_001, recorded(&[1, 2]), "withdraw 2; write 1"),
     ];
     play(pasting(), &narrow);
@@ -61,14 +65,14 @@ fn a_message_that_was_handled_or_held_meanwhile_is_not_written() {
     let answer = [raw(1)];
     let gone = [
         (3_000, Act(&answer[..]), "offer 1"),
-        (3_000, On(DeliveryEvent::DialogChanged(None)), ""),
+        (3_000, On(Input::DialogChanged(None)), ""),
         (3_001, recorded(&[1]), "withdraw 1"),
     ];
     play(after(starting(), &[dialog("Trust this folder?")]), &gone);
     // Work that begins now does not hold an offer that has begun.
     let busy = [
         begin(),
-        (3_000, On(DeliveryEvent::Output), ""),
+        (3_000, On(Input::OutputSeen), ""),
         (3_001, recorded(&[1, 2]), "write 1,2"),
     ];
     play(pasting(), &busy);
@@ -76,26 +80,23 @@ fn a_message_that_was_handled_or_held_meanwhile_is_not_written() {
 
 #[test]
 fn an_offer_that_is_cut_off_is_uncertain() {
-    use Call::{Act, On};
+    use Call::{Act, On, Tick};
     let pending = [mail(1, Priority::Normal)];
     let begin = [
         (3_000, Act(&pending), "offer 1"),
         (3_001, recorded(&[1]), "write 1"),
     ];
     let more = [
-        (3_002, On(DeliveryEvent::Wrote(String::new())), ""),
-        (3_060, On(DeliveryEvent::Tick), "enter"),
+        (3_002, On(Input::Typed(String::new())), ""),
+        (3_060, Tick, "enter"),
     ];
-    for ending in [
-        DeliveryEvent::Exited(Ending::Signal(9)),
-        DeliveryEvent::WriteFailed("EIO".into()),
-    ] {
+    for ending in [Input::Exited(Ending::Signal(9)), write_failed()] {
         for further in 0..=2 {
             let delivery = play(idle(), &begin);
             let delivery = play(delivery, &more[..further]);
             let end = [
                 (3_061, On(ending.clone()), "uncertain 1"),
-                (3_062, On(DeliveryEvent::Entered), ""),
+                (3_062, On(Input::EnterPressed(KeyboardUser::Turn)), ""),
             ];
             play(delivery, &end);
         }
@@ -104,49 +105,56 @@ fn an_offer_that_is_cut_off_is_uncertain() {
 
 #[test]
 fn enter_waits_for_drafts_and_questions() {
-    use Call::{Act, On};
+    use Call::{Act, On, Tick};
     let pending = [mail(1, Priority::Normal)];
-    let check = |bar: DeliveryEvent, rule_name: &str| {
+    let check = |bar: Input, rule_name: &str| {
         let delivery = play(
             idle(),
             &[
                 (3_000, Act(&pending), "offer 1"),
                 (3_001, recorded(&[1]), "write 1"),
-                (3_002, On(DeliveryEvent::Wrote(String::new())), ""),
+                (3_002, On(Input::Typed(String::new())), ""),
                 (3_010, On(bar), ""),
-                (3_020, On(DeliveryEvent::Paused(PausedBy::Viewer)), ""),
-                (4_000, On(DeliveryEvent::Tick), ""),
+                (3_020, On(Input::Paused(PausedBy::Viewer)), ""),
+                (4_000, Tick, ""),
             ],
         );
         let hold = delivery.hold(ms(4_000), &pending[0], &[]);
         assert_eq!(rule(hold), rule_name);
         delivery
     };
-    let drafted = check(DeliveryEvent::DraftTyped, "draft");
+    let drafted = check(Input::KeysTyped { is_draft: true }, "draft");
     assert!(drafted.is_writing());
-    play(drafted, &[(4_001, On(DeliveryEvent::DraftEnded), "enter")]);
+    play(
+        drafted,
+        &[(4_001, On(Input::KeysTyped { is_draft: false }), "enter")],
+    );
     // A person who answers needs the keyboard.
     let asked = check(dialog("Run rm?"), "blocked");
     assert!(!asked.is_writing());
     let answered = [
-        (4_001, On(DeliveryEvent::DialogChanged(None)), "resume"),
-        (4_002, On(DeliveryEvent::Resumed), ""),
-        (4_051, On(DeliveryEvent::Tick), ""),
-        (4_052, On(DeliveryEvent::Tick), "enter"),
-        (4_053, On(DeliveryEvent::Entered), "offered 1"),
+        (4_001, On(Input::DialogChanged(None)), "resume"),
+        (4_002, On(Input::KeyboardLeased(KeyboardUser::Turn)), ""),
+        (4_051, Tick, ""),
+        (4_052, Tick, "enter"),
+        (
+            4_053,
+            On(Input::EnterPressed(KeyboardUser::Turn)),
+            "offered 1",
+        ),
     ];
     play(asked, &answered);
 }
 
 #[test]
 fn nothing_is_typed_behind_unread_input() {
-    use Call::{Act, On};
+    use Call::{Act, On, Tick};
     for priority in [Priority::Normal, Priority::IdleFirst, Priority::Idle] {
         let pending = [mail(1, priority)];
         let delivery = play(
             idle(),
             &[
-                (3_000, On(DeliveryEvent::UnreadInput(true)), ""),
+                (3_000, On(Input::InputChecked { is_unread: true }), ""),
                 (3_001, Act(&pending), ""),
             ],
         );
@@ -155,7 +163,7 @@ fn nothing_is_typed_behind_unread_input() {
         play(
             delivery,
             &[
-                (3_010, On(DeliveryEvent::UnreadInput(false)), ""),
+                (3_010, On(Input::InputChecked { is_unread: false }), ""),
                 (3_011, Act(&pending), "offer 1"),
             ],
         );
@@ -164,32 +172,36 @@ fn nothing_is_typed_behind_unread_input() {
     // work to stop.
     let urgent = [mail(1, Priority::Interrupt)];
     let begin = [
-        (3_000, On(DeliveryEvent::UnreadInput(true)), ""),
+        (3_000, On(Input::InputChecked { is_unread: true }), ""),
         (3_001, Act(&urgent), "key [3]"),
-        (3_002, On(DeliveryEvent::Tick), ""),
+        (3_002, Tick, ""),
     ];
     let delivery = play(idle(), &begin);
     assert_eq!(delivery.next_wakeup(), Some(ms(8_001).mono));
     play(
         delivery,
-        &[(3_500, On(DeliveryEvent::UnreadInput(false)), "offer 1")],
+        &[(
+            3_500,
+            On(Input::InputChecked { is_unread: false }),
+            "offer 1",
+        )],
     );
     let never = [
-        (8_001, On(DeliveryEvent::Tick), "key [3]"),
-        (13_001, On(DeliveryEvent::Tick), "key [3]"),
-        (18_001, On(DeliveryEvent::Tick), "offer 1"),
+        (8_001, Tick, "key [3]"),
+        (13_001, Tick, "key [3]"),
+        (18_001, Tick, "offer 1"),
     ];
     play(play(idle(), &begin), &never);
 }
 
 #[test]
 fn a_person_who_types_first_prevents_an_offer() {
-    use Call::{Act, On};
+    use Call::{Act, On, Tick};
     let pending = [mail(1, Priority::Normal)];
     let lines = [
         (3_000, Act(&pending[..]), "offer 1"),
-        (3_001, On(DeliveryEvent::DraftTyped), ""),
-        (3_002, On(DeliveryEvent::KeyboardRefused), ""),
+        (3_001, On(Input::KeysTyped { is_draft: true }), ""),
+        (3_002, On(Input::KeyboardRefused(KeyboardUser::Turn)), ""),
         (3_003, Act(&pending), ""),
     ];
     let delivery = play(idle(), &lines);
@@ -198,28 +210,24 @@ fn a_person_who_types_first_prevents_an_offer() {
         "draft"
     );
     let again = [
-        (3_004, On(DeliveryEvent::DraftEnded), ""),
+        (3_004, On(Input::KeysTyped { is_draft: false }), ""),
         (3_004, Act(&pending[..]), "offer 1"),
         (3_005, recorded(&[1]), "write 1"),
         // Too late for this offer.
-        (3_006, On(DeliveryEvent::KeyboardRefused), ""),
-        (3_007, On(DeliveryEvent::Wrote(String::new())), ""),
-        (3_060, On(DeliveryEvent::Tick), "enter"),
+        (3_006, On(Input::KeyboardRefused(KeyboardUser::Turn)), ""),
+        (3_007, On(Input::Typed(String::new())), ""),
+        (3_060, Tick, "enter"),
     ];
     play(delivery, &again);
 }
 
 #[test]
 fn an_offer_is_retried_a_while_after_the_journal_failed() {
-    use Call::{Act, On};
+    use Call::{Act, NotRecorded, Tick};
     let pending = [mail(1, Priority::Normal)];
     let lines = [
         (3_000, Act(&pending[..]), "offer 1"),
-        (
-            3_001,
-            On(DeliveryEvent::NotRecorded("disk full".into())),
-            "",
-        ),
+        (3_001, NotRecorded("disk full"), ""),
         (3_002, Act(&pending), ""),
     ];
     let delivery = play(idle(), &lines);
@@ -229,9 +237,6 @@ fn an_offer_is_retried_a_while_after_the_journal_failed() {
         ("storage", "disk full")
     );
     assert_eq!(delivery.next_wakeup(), Some(ms(4_001).mono));
-    let again = [
-        (4_001, On(DeliveryEvent::Tick), ""),
-        (4_001, Act(&pending[..]), "offer 1"),
-    ];
+    let again = [(4_001, Tick, ""), (4_001, Act(&pending[..]), "offer 1")];
     play(delivery, &again);
 }

@@ -4,7 +4,7 @@ use super::screen::{asks, beginning, empty, holds, looked, manifest, on, resting
 use super::*;
 use super::{Call, Line, distinct_ids, play, raw, rule};
 use crate::activity::tests::ms;
-use crate::delivery::proof::MessageHeader;
+use crate::delivery::conditions::proof::MessageHeader;
 use crate::harness::hook::tests::like_claude;
 use crate::harness::{Proof, Sighting, Turn, transcript};
 use crate::mail::tests::{message, with_steps};
@@ -20,7 +20,7 @@ fn mail(n: u128, from: &str) -> MessageState {
 }
 
 fn recorded(ids: &[u128]) -> Call<'static> {
-    Call::On(DeliveryEvent::Recorded(distinct_ids(ids)))
+    Call::Recorded(distinct_ids(ids))
 }
 
 fn heads(all: &[(&str, u128)]) -> String {
@@ -28,8 +28,8 @@ fn heads(all: &[(&str, u128)]) -> String {
     all.iter().map(head).collect::<Vec<_>>().join("\n")
 }
 
-fn hook(event: &str, payload: &serde_json::Value) -> DeliveryEvent {
-    DeliveryEvent::HookCalled(Box::new(like_claude().read(event, &payload.to_string())))
+fn hook(event: &str, payload: &serde_json::Value) -> Input {
+    hook_called(like_claude().read(event, &payload.to_string()))
 }
 
 fn hooked<'a>(at: u64, event: &str, want: &'a str) -> Line<'a> {
@@ -44,19 +44,19 @@ fn submits<'a>(at: u64, text: &str, want: &'a str) -> Line<'a> {
     (at, Call::On(hook(PROMPT, &json!({"prompt": text}))), want)
 }
 
-fn with(change: impl FnOnce(&mut crate::harness::Manifest)) -> Delivery {
+fn with(change: impl FnOnce(&mut crate::harness::Manifest)) -> Stage {
     let mut manifest = manifest();
     manifest.hook = like_claude();
     manifest.hook.ready.clear();
     manifest.proof = vec![Proof::Hook];
     change(&mut manifest);
     let mut delivery = resting(manifest);
-    delivery.on(ms(2_500), DeliveryEvent::PasteMode(true));
+    delivery.on(ms(2_500), Input::PasteMode(true));
     delivery
 }
 
 /// Play an offer up to Enter, which is pressed at 3,053.
-fn entered(delivery: Delivery, pending: &[MessageState]) -> Delivery {
+fn entered(delivery: Stage, pending: &[MessageState]) -> Stage {
     play(
         delivery,
         &[
@@ -65,7 +65,7 @@ fn entered(delivery: Delivery, pending: &[MessageState]) -> Delivery {
             looked(3_001, empty(), "write 1"),
             on(3_002, wrote(), ""),
             seen(3_010, holds("text"), ""),
-            on(3_052, DeliveryEvent::Tick, "look"),
+            tick(3_052, "look"),
             looked(3_053, holds("text"), "enter"),
         ],
     )
@@ -84,7 +84,7 @@ fn a_hook_that_shows_the_header_proves_it() {
     let delivery = play(
         entered(with(|_| ()), &pending),
         &[
-            on(3_054, DeliveryEvent::Entered, ""),
+            on(3_054, Input::EnterPressed(KeyboardUser::Turn), ""),
             submits(3_060, &ours, "offered 1; accepted 1"),
             seen(3_070, holds("text"), ""),
             submits(3_300, &ours, ""),
@@ -98,7 +98,7 @@ fn a_hook_that_shows_the_header_proves_it() {
     play(
         entered(with(|_| ()), &pending),
         &[
-            on(3_054, DeliveryEvent::Entered, ""),
+            on(3_054, Input::EnterPressed(KeyboardUser::Turn), ""),
             seen(3_060, empty(), "offered 1"),
             submits(9_000, &ours, "accepted 1"),
         ],
@@ -108,18 +108,25 @@ fn a_hook_that_shows_the_header_proves_it() {
         entered(with(|_| ()), &pending),
         &[
             submits(3_054, &ours, ""),
-            on(3_055, DeliveryEvent::Entered, "offered 1; accepted 1"),
+            on(
+                3_055,
+                Input::EnterPressed(KeyboardUser::Turn),
+                "offered 1; accepted 1",
+            ),
         ],
     );
     let mut delivery = entered(with(|_| ()), &pending);
-    delivery.on(ms(3_054), DeliveryEvent::Entered);
+    delivery.on(ms(3_054), Input::EnterPressed(KeyboardUser::Turn));
     let effects = delivery.on(ms(3_060), hook(PROMPT, &json!({"prompt": ours})));
     let [
-        Effect::Offered {
-            evidence: offered, ..
-        },
-        Effect::Accepted { evidence, .. },
-    ] = &effects[..]
+        (
+            _,
+            OfferReport::Offered {
+                evidence: offered, ..
+            },
+        ),
+        (_, OfferReport::Accepted { evidence, .. }),
+    ] = receipts(&effects)[..]
     else {
         panic!("{effects:?}");
     };
@@ -130,18 +137,18 @@ fn a_hook_that_shows_the_header_proves_it() {
 #[test]
 fn no_other_text_or_event_proves_a_message() {
     let pending = [mail(1, "alice")];
-    let check = |events: &[DeliveryEvent]| {
+    let check = |events: &[Input]| {
         let mut delivery = play(
             entered(with(|_| ()), &pending),
             &[
-                on(3_054, DeliveryEvent::Entered, ""),
+                on(3_054, Input::EnterPressed(KeyboardUser::Turn), ""),
                 seen(3_060, empty(), "offered 1"),
             ],
         );
         for event in events {
             let effects = delivery.on(ms(4_000), event.clone());
-            let is_accepted = |effect: &Effect| matches!(effect, Effect::Accepted { .. });
-            assert!(!effects.iter().any(is_accepted), "{event:?}: {effects:?}");
+            let shows = summary(&delivery, &effects);
+            assert!(!shows.contains("accepted"), "{event:?}: {shows}");
         }
     };
     let prompt = |text: &str| hook(PROMPT, &json!({"prompt": text, "session_id": "a"}));
@@ -163,7 +170,7 @@ fn no_other_text_or_event_proves_a_message() {
     play(
         delivery,
         &[
-            on(3_054, DeliveryEvent::Entered, ""),
+            on(3_054, Input::EnterPressed(KeyboardUser::Turn), ""),
             submits(3_060, &ours, ""),
             seen(3_070, empty(), "offered 1"),
         ],
@@ -180,9 +187,9 @@ fn a_turn_is_proven_message_by_message() {
             (3_001, recorded(&[1, 2]), "look"),
             looked(3_001, empty(), "write 1,2"),
             on(3_002, wrote(), ""),
-            on(3_052, DeliveryEvent::Tick, "look"),
+            tick(3_052, "look"),
             looked(3_053, holds("text"), "enter"),
-            on(3_054, DeliveryEvent::Entered, ""),
+            on(3_054, Input::EnterPressed(KeyboardUser::Turn), ""),
             seen(3_060, empty(), "offered 1,2"),
         ],
     );
@@ -209,10 +216,11 @@ fn a_header_that_fits_two_messages_proves_neither() {
     let ids = pending.iter().map(|mail| mail.message.id).collect();
     let mut delivery = with(|_| ());
     delivery.act(ms(3_000), &pending);
-    delivery.on(ms(3_001), DeliveryEvent::Recorded(ids));
+    delivery.recorded(ms(3_001), ids);
     delivery.on(ms(3_002), wrote());
     let prompt = hook(PROMPT, &json!({"prompt": heads(&[("alice", 1)])}));
-    assert_eq!(delivery.on(ms(3_003), prompt), []);
+    let actions = delivery.on(ms(3_003), prompt);
+    assert_eq!(summary(&delivery, &actions), "");
 }
 
 #[test]
@@ -222,10 +230,10 @@ fn enter_is_pressed_again_only_without_proof() {
     play(
         swallowed,
         &[
-            on(3_054, DeliveryEvent::Entered, ""),
-            on(4_054, DeliveryEvent::Tick, "look"),
+            on(3_054, Input::EnterPressed(KeyboardUser::Turn), ""),
+            tick(4_054, "look"),
             looked(4_055, holds("text"), "enter"),
-            on(4_056, DeliveryEvent::Entered, ""),
+            on(4_056, Input::EnterPressed(KeyboardUser::Turn), ""),
             submits(4_060, &heads(&[("alice", 1)]), "offered 1; accepted 1"),
         ],
     );
@@ -233,8 +241,8 @@ fn enter_is_pressed_again_only_without_proof() {
     play(
         late,
         &[
-            on(3_054, DeliveryEvent::Entered, ""),
-            on(4_054, DeliveryEvent::Tick, "look"),
+            on(3_054, Input::EnterPressed(KeyboardUser::Turn), ""),
+            tick(4_054, "look"),
             submits(4_055, &heads(&[("alice", 1)]), "offered 1; accepted 1"),
             looked(4_056, holds("text"), ""),
         ],
@@ -254,7 +262,7 @@ fn a_text_that_a_person_submits_is_accepted() {
             hooked(3_020, "PermissionRequest", ""),
             // A person approves, and presses Enter.
             submits(5_000, &heads(&[("alice", 1)]), "offered 1; accepted 1"),
-            on(5_100, DeliveryEvent::Tick, ""),
+            tick(5_100, ""),
         ],
     );
     assert!(!delivery.is_writing());
@@ -301,8 +309,8 @@ fn hooks_decide_the_activity() {
     let delivery = play(
         delivery,
         &[
-            on(4_000, DeliveryEvent::Output, ""),
-            on(9_000, DeliveryEvent::Tick, ""),
+            on(4_000, Input::OutputSeen, ""),
+            tick(9_000, ""),
             hooked(9_500, "PostToolUse", ""),
         ],
     );
@@ -318,7 +326,7 @@ fn hooks_decide_the_activity() {
         &[
             hooked(10_000, "Stop", ""),
             hooked(10_040, "PostToolUse", ""),
-            on(10_050, DeliveryEvent::Output, ""),
+            on(10_050, Input::OutputSeen, ""),
         ],
     );
     check(
@@ -347,7 +355,7 @@ fn hooks_decide_the_activity() {
         "working: the interrupt key was pressed",
         None,
     );
-    play(delivery, &[on(17_000, DeliveryEvent::Tick, "offer 1")]);
+    play(delivery, &[tick(17_000, "offer 1")]);
 }
 
 #[test]
@@ -356,7 +364,7 @@ fn a_turn_that_is_over_before_its_receipt_is_over() {
     let delivery = play(
         entered(with(|_| ()), &pending),
         &[
-            on(3_054, DeliveryEvent::Entered, ""),
+            on(3_054, Input::EnterPressed(KeyboardUser::Turn), ""),
             submits(3_060, "cut short by the agent", ""),
             hooked(3_200, "Stop", ""),
             seen(3_210, empty(), "offered 1"),
@@ -379,7 +387,7 @@ fn a_question_by_hook_holds_mail() {
     assert_eq!(hold.rule, "blocked");
     assert_eq!(hold.reason, "the program waits for an answer (Bash)");
     assert_eq!(hold.evidence, "hook PermissionRequest 3 s ago");
-    let free = |delivery: Delivery, lines: &[Line<'_>]| rule(held(&play(delivery, lines), 6_000));
+    let free = |delivery: Stage, lines: &[Line<'_>]| rule(held(&play(delivery, lines), 6_000));
     // The screen shows the same question. Once it has left the screen, it is answered.
     let shown = play(asked(), &[seen(3_200, asks("permission: rm"), "")]);
     assert_eq!(
@@ -388,7 +396,7 @@ fn a_question_by_hook_holds_mail() {
     );
     assert_eq!(shown.activity().since, ms(3_000));
     let gone = seen(5_000, empty(), "");
-    let settled = on(5_100, DeliveryEvent::Tick, "");
+    let settled = tick(5_100, "");
     assert_eq!(free(shown.clone(), &[gone, settled]), "-");
     // Another question follows, which the answer to the first has not answered.
     let next = play(shown, &[seen(5_000, asks("permission: mv"), "")]);
@@ -476,8 +484,8 @@ fn a_hook_shows_that_the_agent_is_ready() {
     let mut manifest = crate::harness::Manifest::generic();
     manifest.hook = like_claude();
     let mut delivery = beginning(manifest);
-    delivery.on(ms(100), DeliveryEvent::Output);
-    delivery.on(ms(9_000), DeliveryEvent::Tick);
+    delivery.on(ms(100), Input::OutputSeen);
+    delivery.tick(ms(9_000));
     assert!(delivery.is_starting());
     delivery.on(ms(9_100), hook("SessionStart", &json!({"session_id": "a"})));
     assert!(!delivery.is_starting());
@@ -485,19 +493,19 @@ fn a_hook_shows_that_the_agent_is_ready() {
 
 /// Build the event of a transcript with texts that the model was given, and texts that were taken
 /// back.
-fn transcript_shows(given: &str, withdrawn: &str) -> DeliveryEvent {
-    DeliveryEvent::TranscriptRead(transcript::Shown {
+fn transcript_shows(given: &str, withdrawn: &str) -> Input {
+    transcript_read(transcript::Shown {
         given: given.to_owned(),
         withdrawn: withdrawn.to_owned(),
     })
 }
 
-fn by_transcript() -> Delivery {
+fn by_transcript() -> Stage {
     with(|manifest| manifest.proof = vec![Proof::Transcript])
 }
 
 /// Name the transcript, as every hook of Claude Code does.
-fn names_transcript(delivery: Delivery) -> Delivery {
+fn names_transcript(delivery: Stage) -> Stage {
     let start = hook(
         "SessionStart",
         &json!({"session_id": "a", "transcript_path": "/t"}),
@@ -515,7 +523,7 @@ fn a_submitted_text_may_be_queued_and_only_the_transcript_proves_it() {
         play(
             delivery,
             &[
-                on(3_054, DeliveryEvent::Entered, ""),
+                on(3_054, Input::EnterPressed(KeyboardUser::Turn), ""),
                 on(3_060, submitted.clone(), "offered 1"),
             ],
         )
@@ -553,7 +561,7 @@ fn a_hook_proves_that_the_model_was_given_a_message() {
     play(
         entered(delivery, &pending),
         &[
-            on(3_054, DeliveryEvent::Entered, ""),
+            on(3_054, Input::EnterPressed(KeyboardUser::Turn), ""),
             on(3_060, hook_of(&ours, PROMPT), "offered 1"),
             on(9_000, hook_of(&ours, "Given"), "accepted 1"),
         ],
@@ -561,11 +569,11 @@ fn a_hook_proves_that_the_model_was_given_a_message() {
 }
 
 /// Return a hook event that contains the text that the model was given.
-fn hook_of(prompt: &str, event: &str) -> DeliveryEvent {
+fn hook_of(prompt: &str, event: &str) -> Input {
     let mut hooks = like_claude();
     hooks.given = vec!["Given".to_owned().try_into().expect("a sign")];
     let payload = json!({"prompt": prompt});
-    DeliveryEvent::HookCalled(Box::new(hooks.read(event, &payload.to_string())))
+    hook_called(hooks.read(event, &payload.to_string()))
 }
 
 #[test]
@@ -577,7 +585,7 @@ fn why_names_a_message_that_is_too_old_to_be_proven() {
         mail
     };
     for n in 1..=257 {
-        delivery.proof.unproven.add(&MessageHeader::of(&awaits(n)));
+        delivery.at.proof.typed.add(&MessageHeader::of(&awaits(n)));
     }
     let why = delivery.lacks_proof(&awaits(1)).unwrap_or_default();
     assert!(why.contains("more than 256 later messages"), "{why}");
@@ -588,11 +596,11 @@ fn why_names_a_message_that_is_too_old_to_be_proven() {
 #[test]
 fn a_proof_is_awaited_only_while_the_agent_can_give_it() {
     let pending = [mail(1, "alice")];
-    let offered = |delivery: Delivery| {
+    let offered = |delivery: Stage| {
         let mut delivery = entered(delivery, &pending);
-        delivery.on(ms(3_054), DeliveryEvent::Entered);
-        let effects = delivery.on(ms(3_060), DeliveryEvent::ScreenChanged(empty()));
-        let [Effect::Offered { proof_awaited, .. }] = effects[..] else {
+        delivery.on(ms(3_054), Input::EnterPressed(KeyboardUser::Turn));
+        let effects = delivery.on(ms(3_060), Input::ScreenChanged(empty()));
+        let [(_, &OfferReport::Offered { proof_awaited, .. })] = receipts(&effects)[..] else {
             panic!("{effects:?}");
         };
         (delivery, proof_awaited)
@@ -614,8 +622,8 @@ fn a_proof_is_awaited_only_while_the_agent_can_give_it() {
     };
     let (mut delivery, is_awaited) = offered(given());
     assert!(is_awaited);
-    let effects = delivery.on(ms(63_060), DeliveryEvent::Tick);
-    let [Effect::Offered { proof_awaited, .. }] = effects[..] else {
+    let effects = delivery.tick(ms(63_060));
+    let [(_, &OfferReport::Offered { proof_awaited, .. })] = receipts(&effects)[..] else {
         panic!("{effects:?}");
     };
     assert!(!proof_awaited, "no hook was called");
@@ -624,12 +632,13 @@ fn a_proof_is_awaited_only_while_the_agent_can_give_it() {
         hook("PreToolUse", &payload)
     };
     let effects = delivery.on(ms(64_000), named());
-    let is_awaited =
-        |effect: &Effect| matches!(effect, Effect::Offered { proof_awaited, .. } if *proof_awaited);
-    assert!(effects.iter().any(is_awaited), "{effects:?}");
+    let is_awaited = receipts(&effects).into_iter().any(
+        |(_, report)| matches!(report, OfferReport::Offered { proof_awaited, .. } if *proof_awaited),
+    );
+    assert!(is_awaited, "{effects:?}");
     let (delivery, _) = offered(given());
     let delivery = play(delivery, &[on(3_500, named(), "")]);
-    play(delivery, &[on(63_060, DeliveryEvent::Tick, "")]);
+    play(delivery, &[tick(63_060, "")]);
     // A harness without proofs awaits none.
     assert!(!offered(with(|manifest| manifest.proof.clear())).1);
 }

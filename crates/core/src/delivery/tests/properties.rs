@@ -2,7 +2,6 @@
 //! has a reason.
 
 use super::*;
-use crate::delivery::terminal::State;
 use proptest::prelude::*;
 
 fn priorities() -> impl Strategy<Value = Vec<Priority>> {
@@ -21,20 +20,22 @@ fn in_order(priorities: &[Priority]) -> Vec<MessageState> {
     messages.collect()
 }
 
-fn random_event() -> impl Strategy<Value = Option<DeliveryEvent>> {
+fn random_call() -> impl Strategy<Value = Option<Call<'static>>> {
     let who = proptest::sample::select(&[PausedBy::Viewer, PausedBy::Request][..]);
+    let dialog = proptest::option::of(Just("Run rm?".to_owned()));
+    let on = |input| Just(Some(Call::On(input)));
     prop_oneof![
         6 => Just(None),
-        3 => Just(Some(DeliveryEvent::Tick)),
-        3 => Just(Some(DeliveryEvent::Output)),
-        1 => proptest::option::of(Just("Run rm?".to_owned())).prop_map(|d| Some(DeliveryEvent::DialogChanged(d))),
-        1 => who.clone().prop_map(|by| Some(DeliveryEvent::Paused(by))),
-        1 => who.prop_map(|by| Some(DeliveryEvent::Unpaused(by))),
-        1 => Just(Some(DeliveryEvent::DraftTyped)),
-        1 => Just(Some(DeliveryEvent::DraftEnded)),
-        1 => any::<bool>().prop_map(|on| Some(DeliveryEvent::PasteMode(on))),
-        1 => Just(Some(DeliveryEvent::WriteFailed("EIO".into()))),
-        1 => Just(Some(DeliveryEvent::NotRecorded("full".into()))),
+        3 => Just(Some(Call::Tick)),
+        3 => on(Input::OutputSeen),
+        1 => dialog.prop_map(|what| Some(Call::On(Input::DialogChanged(what)))),
+        1 => who.clone().prop_map(|by| Some(Call::On(Input::Paused(by)))),
+        1 => who.prop_map(|by| Some(Call::On(Input::Unpaused(by)))),
+        1 => on(Input::KeysTyped { is_draft: true }),
+        1 => on(Input::KeysTyped { is_draft: false }),
+        1 => any::<bool>().prop_map(|on| Some(Call::On(Input::PasteMode(on)))),
+        1 => on(write_failed()),
+        1 => Just(Some(Call::NotRecorded("full"))),
     ]
 }
 
@@ -43,7 +44,7 @@ proptest! {
     fn an_idle_agent_gets_everything_in_order(priorities in priorities(), paste: bool) {
         let mut pending = in_order(&priorities);
         let want: Vec<_> = pending.iter().map(|mail| mail.message.id).collect();
-        let delivery = after(idle(), &[DeliveryEvent::PasteMode(paste)]);
+        let delivery = after(idle(), &[Input::PasteMode(paste)]);
         let mut got = Vec::new();
         while let Decision::Offer { ids, interrupt } = delivery.next(ms(3_000), &pending) {
             prop_assert!(!interrupt, "an idle agent gets no key");
@@ -61,20 +62,19 @@ proptest! {
     #[test]
     fn no_offer_is_lost_doubled_or_made_at_a_forbidden_moment(
         priorities in priorities(),
-        events in proptest::collection::vec((random_event(), 0..3_000_u64), 1..120),
+        calls in proptest::collection::vec((random_call(), 0..3_000_u64), 1..120),
     ) {
         let mut delivery = idle();
         let mut watch = Watch { pending: in_order(&priorities), ..Watch::default() };
         let mut now = 2_000;
-        for (event, pass) in events {
+        for (call, pass) in calls {
             now += pass;
-            let event = watch.comes(event);
-            let mut effects = delivery.on(ms(now), event);
-            effects.extend(delivery.act(ms(now), &watch.pending));
-            for effect in effects {
-                watch.judge(effect)?;
-            }
-            if let State::Backoff(_) = delivery.terminal.state {
+            let call = watch.comes(call);
+            let actions = delivery.call(ms(now), &call);
+            watch.judge_all(&delivery, actions)?;
+            let actions = delivery.act(ms(now), &watch.pending);
+            watch.judge_all(&delivery, actions)?;
+            if delivery.at.backoff.is_some() {
                 watch.is_over();
             }
             every_wait_has_a_reason(&delivery, now, &watch.pending)?;
@@ -103,8 +103,8 @@ pub(in crate::delivery) fn every_wait_has_a_reason(
 struct Watch {
     pending: Vec<MessageState>,
     under_way: Vec<MessageId>,
-    /// The result of the last effect, which is still to be reported.
-    todo: Option<DeliveryEvent>,
+    /// The result of the last action, which is still to be reported.
+    todo: Option<Call<'static>>,
     is_written: bool,
     is_urgent: bool,
     has_draft: bool,
@@ -113,63 +113,78 @@ struct Watch {
 }
 
 impl Watch {
-    /// Return the next event. Without an event, report the result of the last effect.
-    fn comes(&mut self, event: Option<DeliveryEvent>) -> DeliveryEvent {
-        let event = event
-            .or_else(|| self.todo.take())
-            .unwrap_or(DeliveryEvent::Tick);
-        match &event {
-            DeliveryEvent::DraftTyped => self.has_draft = true,
-            DeliveryEvent::DraftEnded => self.has_draft = false,
-            DeliveryEvent::DialogChanged(what) => self.is_asked = what.is_some(),
-            DeliveryEvent::Paused(by) => self.paused.push(*by),
-            DeliveryEvent::Unpaused(by) => self.paused.retain(|p| p != by),
+    /// Return what happens next. By default, that is the result of the last action.
+    fn comes(&mut self, call: Option<Call<'static>>) -> Call<'static> {
+        let call = call.or_else(|| self.todo.take()).unwrap_or(Call::Tick);
+        match &call {
+            Call::On(Input::KeysTyped { is_draft }) => self.has_draft = *is_draft,
+            Call::On(Input::DialogChanged(what)) => self.is_asked = what.is_some(),
+            Call::On(Input::Paused(by)) => self.paused.push(*by),
+            Call::On(Input::Unpaused(by)) => self.paused.retain(|p| p != by),
             _ => {}
         }
-        event
+        call
     }
 
-    fn judge(&mut self, effect: Effect) -> Judged {
-        match effect {
-            Effect::Key(_) => {
+    fn judge_all(&mut self, delivery: &Delivery, actions: Vec<Action>) -> Judged {
+        for action in actions {
+            self.judge(delivery, action)?;
+        }
+        Ok(())
+    }
+
+    fn judge(&mut self, delivery: &Delivery, action: Action) -> Judged {
+        let by = KeyboardUser::Turn;
+        match action {
+            Action::PressKeys(_) | Action::ClearBox(_) => {
                 let is_taken = self.paused.contains(&PausedBy::Viewer);
                 prop_assert!(!self.has_draft && !is_taken);
             }
-            Effect::Offer { ids } => self.is_offered(ids)?,
-            Effect::Write { ids } => {
+            Action::LeaseKeyboard(_) => {
+                let turn = delivery.turn_in_flight().expect("a turn");
+                match turn.enters {
+                    None => self.is_offered(turn.ids)?,
+                    Some(_) => self.todo = Some(Call::On(Input::KeyboardLeased(by))),
+                }
+            }
+            Action::Type { turn, .. } => {
                 prop_assert!(!self.is_barred() && !self.is_paused());
+                let ids: Vec<_> = turn.messages().iter().map(|m| m.message.id).collect();
                 prop_assert_eq!(&ids, &self.under_way);
                 self.is_written = true;
-                self.todo = Some(DeliveryEvent::Wrote(String::new()));
+                self.todo = Some(Call::On(Input::Typed(String::new())));
             }
-            Effect::Enter => {
+            Action::PressEnter { .. } => {
                 prop_assert!(!self.is_barred());
-                self.todo = Some(DeliveryEvent::Entered);
+                self.todo = Some(Call::On(Input::EnterPressed(by)));
             }
-            Effect::Resume => self.todo = Some(DeliveryEvent::Resumed),
-            Effect::Offered { ids, .. } => {
-                prop_assert_eq!(&ids, &self.under_way);
+            Action::Commit { .. } => {
+                for (ids, report) in receipts(&[action]) {
+                    self.judge_receipt(ids, report)?;
+                }
+            }
+            Action::ReleaseKeyboard(_) | Action::SkipTranscripts => {}
+            other => prop_assert!(false, "{other:?}"),
+        }
+        Ok(())
+    }
+
+    fn judge_receipt(&mut self, ids: &[MessageId], report: &OfferReport) -> Judged {
+        match report {
+            OfferReport::Offering { .. } => {}
+            OfferReport::Offered { .. } => {
+                prop_assert_eq!(ids, &self.under_way[..]);
                 self.is_over();
             }
-            Effect::Withdraw { ids, .. } => {
+            OfferReport::Withdrawn { .. } => {
                 prop_assert!(!self.is_written, "nothing of it was written");
-                self.breaks_off(&ids)?;
+                self.breaks_off(ids)?;
             }
-            Effect::Uncertain { ids, .. } => {
+            OfferReport::Uncertain { .. } => {
                 prop_assert!(self.is_written, "otherwise it is withdrawn");
-                self.breaks_off(&ids)?;
+                self.breaks_off(ids)?;
             }
-            Effect::Accepted { .. } => prop_assert!(false, "nothing proves it"),
-            Effect::Abort | Effect::Continue | Effect::OfferByApi { .. } => {
-                prop_assert!(false, "it has no API");
-            }
-            Effect::Look => {
-                prop_assert!(false, "the harness cannot read the screen");
-            }
-            effect @ (Effect::Remind { .. }
-            | Effect::SendDirect { .. }
-            | Effect::WriteReminder { .. }
-            | Effect::Fail { .. }) => panic!("{effect:?}"),
+            other => prop_assert!(false, "{other:?}"),
         }
         Ok(())
     }
@@ -181,7 +196,7 @@ impl Watch {
         self.is_urgent = first.is_some_and(urgent);
         prop_assert!(!self.is_barred() && !self.is_paused());
         self.is_written = false;
-        self.todo = Some(DeliveryEvent::Recorded(ids.clone()));
+        self.todo = Some(Call::Recorded(ids.clone()));
         self.pending.retain(|mail| !ids.contains(&mail.message.id));
         self.under_way = ids;
         Ok(())

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn an_agent_is_reminded_each_time_it_becomes_idle_again() {
-    use Call::{Act, On, Remind};
+    use Call::{Act, On, Remind, Tick};
     let owes = [owed(1, 0), owed(2, 9), owed(3, 10)];
     let mail = [mail(4, Priority::Normal)];
     let delivery = play(
@@ -14,16 +14,16 @@ fn an_agent_is_reminded_each_time_it_becomes_idle_again() {
             (3_000, Remind(&owes), ""),
             (3_000, Act(&mail), ""),
             (3_001, recorded(&[1, 2]), "write reminder 1,2"),
-            (3_002, On(DeliveryEvent::Wrote(String::new())), ""),
-            (3_052, On(DeliveryEvent::Tick), "enter"),
-            (3_053, On(DeliveryEvent::Entered), ""),
+            (3_002, On(Input::Typed(String::new())), ""),
+            (3_052, Tick, "enter"),
+            (3_053, On(Input::EnterPressed(KeyboardUser::Turn)), ""),
             // The agent counts as working; then it is idle again.
             (3_054, Remind(&owes), ""),
-            (5_053, On(DeliveryEvent::Tick), ""),
+            (5_053, Tick, ""),
             // The end of a reminder is no reason for another.
             (5_053, Remind(&owes[..1]), ""),
             (63_052, Remind(&owes[..1]), ""),
-            (63_053, On(DeliveryEvent::Tick), ""),
+            (63_053, Tick, ""),
             (63_053, Remind(&owes[..1]), "remind 1"),
             // The agent has replied meanwhile.
             (63_054, recorded(&[]), ""),
@@ -44,8 +44,8 @@ fn an_agent_is_reminded_each_time_it_becomes_idle_again() {
     }
     // An event between the record and the first byte prevents the reminder.
     for event in [
-        DeliveryEvent::DraftTyped,
-        DeliveryEvent::Paused(PausedBy::Request),
+        Input::KeysTyped { is_draft: true },
+        Input::Paused(PausedBy::Request),
         dialog("Run rm?"),
     ] {
         let lines = [
@@ -59,7 +59,7 @@ fn an_agent_is_reminded_each_time_it_becomes_idle_again() {
     let cut = [
         (3_000, Remind(&owes), "remind 1,2"),
         (3_001, recorded(&[1, 2]), "write reminder 1,2"),
-        (3_002, On(DeliveryEvent::WriteFailed("EIO".into())), ""),
+        (3_002, On(write_failed()), ""),
     ];
     assert!(!play(idle(), &cut).is_writing());
 }
@@ -87,7 +87,7 @@ fn a_reminder_does_not_count_as_the_message_on_its_way() {
     let delivery = play(
         delivery,
         &[
-            (3_002, Call::On(DeliveryEvent::Wrote(String::new())), ""),
+            (3_002, Call::On(Input::Typed(String::new())), ""),
             (3_010, Call::On(dialog("Run rm?")), ""),
         ],
     );
@@ -100,17 +100,14 @@ fn reminders_in_a_row_come_further_and_further_apart() {
     let owes = [owed(1, 0)];
     let mail = [mail(4, Priority::Normal)];
     // Play a turn from this time, and check that no reminder follows at once.
-    let turn = |delivery: &mut Delivery, from: u64, effects: Vec<Effect>| {
-        assert_eq!(effects.len(), 1, "at {from}");
-        let ids = match &effects[0] {
-            Effect::Remind { ids } | Effect::Offer { ids } => ids.clone(),
-            other => panic!("{other:?}"),
-        };
-        delivery.on(ms(from), DeliveryEvent::Recorded(ids));
-        delivery.on(ms(from), DeliveryEvent::Wrote(String::new()));
-        delivery.on(ms(from + 50), DeliveryEvent::Tick);
-        delivery.on(ms(from + 50), DeliveryEvent::Entered);
-        delivery.on(ms(from + 2_050), DeliveryEvent::Tick);
+    let turn = |delivery: &mut Stage, from: u64, effects: Vec<Action>| {
+        let ids = delivery.turn_in_flight().map(|turn| turn.ids);
+        assert!(!effects.is_empty(), "at {from}");
+        delivery.recorded(ms(from), ids.expect("a turn"));
+        delivery.on(ms(from), Input::Typed(String::new()));
+        delivery.tick(ms(from + 50));
+        delivery.on(ms(from + 50), Input::EnterPressed(KeyboardUser::Turn));
+        delivery.tick(ms(from + 2_050));
         assert!(
             delivery.remind(ms(from + 2_050), &owes).is_empty(),
             "at {from}"
@@ -124,18 +121,19 @@ fn reminders_in_a_row_come_further_and_further_apart() {
         now += 50 + minutes * 60_000;
         assert_eq!(delivery.next_wakeup(), Some(ms(now).mono), "nothing sooner");
         assert!(delivery.remind(ms(now - 1), &owes).is_empty());
-        delivery.on(ms(now), DeliveryEvent::Tick);
+        delivery.tick(ms(now));
     }
     let effects = delivery.remind(ms(now), &owes);
     turn(&mut delivery, now, effects);
     // A turn of messages is a reason for a reminder.
     now += 3_000;
     let effects = delivery.act(ms(now), &mail);
-    assert_eq!(effects.len(), 1);
-    delivery.on(ms(now), DeliveryEvent::Recorded(vec![id(4)]));
-    delivery.on(ms(now), DeliveryEvent::Wrote(String::new()));
-    delivery.on(ms(now + 50), DeliveryEvent::Tick);
-    delivery.on(ms(now + 50), DeliveryEvent::Entered);
-    delivery.on(ms(now + 2_050), DeliveryEvent::Tick);
-    assert_eq!(delivery.remind(ms(now + 2_050), &owes).len(), 1);
+    assert_eq!(summary(&delivery, &effects), "offer 4");
+    delivery.recorded(ms(now), vec![id(4)]);
+    delivery.on(ms(now), Input::Typed(String::new()));
+    delivery.tick(ms(now + 50));
+    delivery.on(ms(now + 50), Input::EnterPressed(KeyboardUser::Turn));
+    delivery.tick(ms(now + 2_050));
+    let effects = delivery.remind(ms(now + 2_050), &owes);
+    assert_eq!(summary(&delivery, &effects), "remind 1");
 }

@@ -61,30 +61,30 @@ pub(super) fn clearing(manifest: &mut Manifest) {
     input_box.clear = Some(keys("ctrl+u"));
 }
 
-pub(super) fn with(change: impl FnOnce(&mut Manifest)) -> Delivery {
+pub(super) fn with(change: impl FnOnce(&mut Manifest)) -> Stage {
     let mut manifest = manifest();
     change(&mut manifest);
     resting(manifest)
 }
 
 /// Return a delivery that is idle since 2 s, with a steady empty box.
-pub(super) fn resting(manifest: Manifest) -> Delivery {
+pub(super) fn resting(manifest: Manifest) -> Stage {
     manifest.check().unwrap();
     let mut delivery = idle_at(beginning(manifest));
-    delivery.on(ms(2_400), DeliveryEvent::ScreenChanged(empty()));
-    delivery.on(ms(2_500), DeliveryEvent::Tick);
+    delivery.on(ms(2_400), Input::ScreenChanged(empty()));
+    delivery.tick(ms(2_500));
     delivery
 }
 
 /// Return a delivery whose program has just started.
-pub(super) fn beginning(manifest: Manifest) -> Delivery {
+pub(super) fn beginning(manifest: Manifest) -> Stage {
     let config = DeliveryConfig {
         has_hooks: manifest.start.hooks,
         harness: Arc::new(manifest),
         path_bytes: 80,
         reach: Reach::Terminal,
     };
-    Delivery::new(config, ms(0))
+    Stage::new(config, ms(0))
 }
 
 pub(super) fn keys(said: &str) -> crate::harness::Keys {
@@ -120,8 +120,8 @@ pub(super) fn after_output(output: u64, sighting: Sighting) -> Sighting {
     Sighting { output, ..sighting }
 }
 
-pub(super) fn wrote() -> DeliveryEvent {
-    DeliveryEvent::Wrote("text".to_owned())
+pub(super) fn wrote() -> Input {
+    Input::Typed("text".to_owned())
 }
 
 pub(super) fn asks(what: &str) -> Sighting {
@@ -144,19 +144,19 @@ pub(super) fn claims(says: Says) -> Sighting {
 }
 
 pub(super) fn seen<'a>(at: u64, sighting: Sighting, want: &'a str) -> Line<'a> {
-    (at, Call::On(DeliveryEvent::ScreenChanged(sighting)), want)
+    (at, Call::On(Input::ScreenChanged(sighting)), want)
 }
 
 pub(super) fn looked<'a>(at: u64, sighting: Sighting, want: &'a str) -> Line<'a> {
-    (at, Call::On(DeliveryEvent::Looked(sighting)), want)
+    (at, Call::On(looked_at(sighting)), want)
 }
 
-pub(super) fn on<'a>(at: u64, event: DeliveryEvent, want: &'a str) -> Line<'a> {
+pub(super) fn on<'a>(at: u64, event: Input, want: &'a str) -> Line<'a> {
     (at, Call::On(event), want)
 }
 
 /// Play an offer up to the look before Enter.
-pub(super) fn written(delivery: Delivery, pending: &[MessageState]) -> Delivery {
+pub(super) fn written(delivery: Stage, pending: &[MessageState]) -> Stage {
     play(
         delivery,
         &[
@@ -165,14 +165,14 @@ pub(super) fn written(delivery: Delivery, pending: &[MessageState]) -> Delivery 
             looked(3_001, empty(), "write 1"),
             on(3_002, wrote(), ""),
             seen(3_010, holds("text"), ""),
-            on(3_052, DeliveryEvent::Tick, "look"),
+            tick(3_052, "look"),
         ],
     )
 }
 
-pub(super) fn evidence(effects: &[Effect]) -> &str {
-    match effects {
-        [Effect::Offered { evidence, .. }] => evidence,
-        other => panic!("{other:?}"),
+pub(super) fn evidence(actions: &[Action]) -> String {
+    match receipts(actions)[..] {
+        [(_, OfferReport::Offered { evidence, .. })] => evidence.clone(),
+        _ => panic!("{actions:?}"),
     }
 }

@@ -1,7 +1,6 @@
 //! Faults that change an action, or add one.
 
 use super::{Fault, FaultyDriver, Stage};
-use crate::delivery::Effect;
 use crate::driver::{
     Action, HookMail, Input, JournalOperation, KeyboardUser, NudgeOutcome, Observer, TurnContent,
 };
@@ -23,7 +22,7 @@ impl FaultyDriver {
     ) {
         let stage = self.stage;
         self.note_action(&action);
-        let mut effect = None;
+        let mut is_told = false;
         match (fault, &mut action) {
             (Fault::WrittenFirst, Action::Commit { commit, operation }) => {
                 if let JournalOperation::RecordStep {
@@ -74,12 +73,12 @@ impl FaultyDriver {
                     .for_each(|message| unmark(&mut message.state));
             }
             (Fault::ApiMailDoubled, Action::PutMail { .. }) => {
-                self.added.push_back((None, action.clone()));
+                self.added.push_back((false, action.clone()));
             }
             (Fault::NotContinued, Action::ApiContinue { .. }) => return,
             (Fault::ContinuedTwice, Action::ApiContinue { .. }) => {
-                self.added.push_back((None, action.clone()));
-                effect = Some(Effect::Continue);
+                self.added.push_back((false, action.clone()));
+                is_told = true;
             }
             (Fault::OfferedTooEarly, Action::Type { .. })
             | (Fault::ApiOfferedTooEarly, Action::PutMail { .. })
@@ -89,13 +88,13 @@ impl FaultyDriver {
             (Fault::EnterIntoQuestion, Action::ReleaseKeyboard(KeyboardUser::Turn))
                 if stage == Stage::Typed && self.asks_beside_a_message() =>
             {
-                (effect, action) = press_enter();
+                (is_told, action) = (true, press_enter());
             }
             (Fault::NudgedTooEarly, Action::EndNudge { outcome, .. }) if self.line.is_some() => {
                 *outcome = NudgeOutcome::Typed;
             }
             (Fault::EnterUnlooked, Action::Look(KeyboardUser::Turn)) if stage == Stage::Typed => {
-                (effect, action) = press_enter();
+                (is_told, action) = (true, press_enter());
             }
             (
                 Fault::RetypedOnRetry,
@@ -105,14 +104,14 @@ impl FaultyDriver {
                 },
             ) if stage == Stage::Entered => {
                 if let Some(typing) = self.typing.clone().filter(|typing| !is_raw(typing)) {
-                    effect = Some(Effect::Write { ids: ids(&typing) });
-                    action = typing;
+                    (is_told, action) = (true, typing);
                 }
             }
             (_, _) => {}
         }
-        self.added.push_back((effect, action));
+        self.added.push_back((is_told, action));
     }
+
     pub(super) fn asks_beside_a_message(&self) -> bool {
         let is_message = self.typing.as_ref().is_some_and(|typing| !is_raw(typing));
         is_message && self.delivery().open_question().is_some()
@@ -124,12 +123,6 @@ impl FaultyDriver {
         let Some(commit) = self.offer else {
             return;
         };
-        let effect = Effect::Offered {
-            ids: ids.clone(),
-            evidence: "sent".to_owned(),
-            route: Route::Terminal,
-            proof_awaited: false,
-        };
         let report = OfferReport::Offered {
             route: Route::Terminal.as_str().to_owned(),
             evidence: "sent".to_owned(),
@@ -137,7 +130,7 @@ impl FaultyDriver {
         };
         let operation = JournalOperation::RecordStep { ids, report };
         self.added
-            .push_back((Some(effect), Action::Commit { commit, operation }));
+            .push_back((true, Action::Commit { commit, operation }));
     }
 }
 
@@ -165,9 +158,9 @@ fn change_receipt(fault: Fault, operation: &mut JournalOperation) {
     }
 }
 
-fn press_enter() -> (Option<Effect>, Action) {
+pub(super) fn press_enter() -> Action {
     let (by, keys) = (KeyboardUser::Turn, vec![b'\r']);
-    (Some(Effect::Enter), Action::PressEnter { by, keys })
+    Action::PressEnter { by, keys }
 }
 
 /// Make a repeat look like a message that was never offered.

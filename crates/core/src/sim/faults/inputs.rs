@@ -1,10 +1,9 @@
 //! Faults that change an input, or drop it.
 
-use super::actions::{ids, is_raw};
+use super::actions::is_raw;
 use super::truthful::tell_alone;
 use super::{Fault, FaultyDriver, Stage};
 use crate::activity::Activity;
-use crate::delivery::{DeliveryEvent, Effect};
 use crate::driver::{Action, Input, KeyboardUser, NudgeRequest, Observer};
 use crate::harness::{BoxState, Held, Report, Sighting};
 use crate::mail::MessageState;
@@ -13,7 +12,7 @@ use crate::priority::Priority;
 use crate::promotion;
 
 impl FaultyDriver {
-    /// Change an input, or drop it. Also return the event to report to the observer, if delivery
+    /// Change an input, or drop it. Also return the input to report to the observer, if delivery
     /// gets a different one.
     pub(super) fn change_input(
         &mut self,
@@ -21,14 +20,11 @@ impl FaultyDriver {
         now: Moment,
         input: Input,
         observer: &mut impl Observer,
-    ) -> Option<(Input, Option<DeliveryEvent>)> {
+    ) -> Option<(Input, Option<Input>)> {
         match (fault, input) {
-            (Fault::DraftIgnored, Input::KeysTyped { is_draft: true }) => {
-                tell_alone(observer, now, &DeliveryEvent::DraftTyped);
-                None
-            }
-            (Fault::PauseIgnored, Input::Paused(by)) => {
-                tell_alone(observer, now, &DeliveryEvent::Paused(by));
+            (Fault::DraftIgnored, input @ Input::KeysTyped { is_draft: true })
+            | (Fault::PauseIgnored, input @ Input::Paused(_)) => {
+                tell_alone(observer, now, &input);
                 None
             }
             (Fault::CheckpointMissed, Input::CheckpointRequested) => None,
@@ -46,8 +42,7 @@ impl FaultyDriver {
                 },
             ) => match &self.typing {
                 Some(typing) if !is_raw(typing) => {
-                    let write = Effect::Write { ids: ids(typing) };
-                    self.added.push_back((Some(write), typing.clone()));
+                    self.added.push_back((true, typing.clone()));
                     None
                 }
                 _ => Some((Input::TerminalFailed { by, why }, None)),
@@ -66,13 +61,9 @@ impl FaultyDriver {
             }
             (Fault::TypedWhileStarting, Input::MailRead(view)) => {
                 let is_starting = self.delivery().activity().activity == Activity::Starting;
-                if let Some(first) = view.pending.first().filter(|_| is_starting) {
-                    let ids = vec![first.message.id];
-                    let lease = (
-                        Some(Effect::Offer { ids }),
-                        Action::LeaseKeyboard(KeyboardUser::Turn),
-                    );
-                    self.added.push_back(lease);
+                if is_starting && !view.pending.is_empty() {
+                    let lease = Action::LeaseKeyboard(KeyboardUser::Turn);
+                    self.added.push_back((true, lease));
                 }
                 Some((Input::MailRead(view), None))
             }
@@ -81,10 +72,8 @@ impl FaultyDriver {
             }
             (_, Input::ScreenChanged(seen)) => {
                 let changed = self.change_look(fault, false, seen.clone());
-                Some((
-                    Input::ScreenChanged(changed),
-                    Some(DeliveryEvent::ScreenChanged(seen)),
-                ))
+                let truth = Input::ScreenChanged(seen);
+                Some((Input::ScreenChanged(changed), Some(truth)))
             }
             (
                 _,
@@ -95,7 +84,8 @@ impl FaultyDriver {
             ) => {
                 let sighting = self.change_look(fault, true, seen.clone());
                 let changed = Input::Looked { by, sighting };
-                Some((changed, Some(DeliveryEvent::Looked(seen))))
+                let sighting = seen;
+                Some((changed, Some(Input::Looked { by, sighting })))
             }
             (
                 Fault::WithdrawnAccepted | Fault::WithdrawnIgnored,
@@ -156,10 +146,9 @@ impl FaultyDriver {
                     output: self.last_look.output,
                     ..seen.clone()
                 };
-                Some((
-                    Input::Looked { by, sighting },
-                    Some(DeliveryEvent::ScreenChanged(seen)),
-                ))
+                let changed = Input::Looked { by, sighting };
+                let sighting = seen;
+                Some((changed, Some(Input::Looked { by, sighting })))
             }
             (_, Input::Typed(text)) => {
                 self.text.clone_from(&text);
@@ -173,11 +162,11 @@ impl FaultyDriver {
         &mut self,
         fault: Fault,
         mut input: Input,
-    ) -> (Input, Option<DeliveryEvent>) {
+    ) -> (Input, Option<Input>) {
+        let truth = input.clone();
         let Input::HookCalled { report, .. } = &mut input else {
             return (input, None);
         };
-        let truth = DeliveryEvent::HookCalled(report.clone());
         let Report {
             session,
             turn,

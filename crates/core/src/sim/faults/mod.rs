@@ -11,7 +11,6 @@ mod inputs;
 mod truthful;
 
 use crate::activity::Activity;
-use crate::delivery::Effect;
 use crate::driver::{
     Action, CommitId, Input, JournalOperation, KeyboardUser, Observer, SessionDriver,
 };
@@ -139,8 +138,8 @@ pub(crate) struct FaultyDriver {
     api_mail: Vec<MessageId>,
     /// The program's own session id, which its hooks name.
     session: Option<String>,
-    /// Actions that the fault adds, each with the effect to report to the observer first.
-    added: VecDeque<(Option<Effect>, Action)>,
+    /// Actions that the fault adds, and whether the observer is told of them first.
+    added: VecDeque<(bool, Action)>,
 }
 
 impl Deref for FaultyDriver {
@@ -208,9 +207,9 @@ impl FaultyDriver {
         observer: &mut impl Observer,
     ) -> Option<Action> {
         loop {
-            if let Some((effect, action)) = self.added.pop_front() {
-                if let Some(effect) = effect {
-                    observer.on_effect(now, self.driver.delivery(), &effect);
+            if let Some((is_told, action)) = self.added.pop_front() {
+                if is_told {
+                    observer.on_action(now, self.driver.delivery(), &action);
                 }
                 return Some(action);
             }

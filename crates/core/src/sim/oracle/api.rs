@@ -48,12 +48,9 @@ impl Oracle {
         })
     }
 
-    pub(super) fn check_api_offer(
-        &self,
-        now: Moment,
-        delivery: &Delivery,
-        ids: &[MessageId],
-    ) -> Checked {
+    /// Check that the messages that were chosen last may be offered to the API.
+    pub(super) fn check_api_offer(&self, now: Moment, delivery: &Delivery) -> Checked {
+        let ids = &self.record.api.chosen;
         let is_raw = ids.iter().any(|id| self.is_raw(*id));
         Law::CannotAct.holds(!is_raw, || "an API is given an answer")?;
         self.check_api_is_usable(now, delivery)?;

@@ -1,10 +1,11 @@
 //! The record of the route through the program's API: when it can be used, the call under way, and
 //! whether the agent must be told to continue.
 
-use crate::delivery::{DeliveryEvent, Effect};
+use crate::driver::{Action, Input, JournalOperation};
 use crate::harness::Route;
 use crate::id::MessageId;
 use crate::moment::Moment;
+use crate::offer::OfferReport;
 use crate::sim::world::hook_calls::SIDE_SESSION;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -27,6 +28,8 @@ pub(crate) struct ApiRecord {
     /// Whether a hook of the program has named its conversation.
     is_conversation_known: bool,
     fails_until: Option<Duration>,
+    /// The messages that were chosen last.
+    pub(crate) chosen: Vec<MessageId>,
     call: Option<Call>,
     /// Whether mail was taken in the middle of a turn, and the agent was not told to continue since.
     pub(crate) needs_continue: bool,
@@ -79,33 +82,37 @@ impl ApiRecord {
         self.call.take_if(|call| call.number == number)
     }
 
-    /// Record an event that delivery is about to handle.
-    pub(crate) fn record_event(&mut self, now: Moment, event: &DeliveryEvent) {
-        match event {
-            DeliveryEvent::HookCalled(report) => {
+    /// Record an input that delivery is about to handle.
+    pub(crate) fn record_input(&mut self, now: Moment, input: &Input) {
+        match input {
+            Input::HookCalled { report, .. } => {
                 let session = report.session.as_deref();
                 self.is_conversation_known |= session.is_some_and(|id| id != SIDE_SESSION);
             }
-            DeliveryEvent::DirectRecorded { number, .. } => {
-                if let Some(call) = self.call.as_mut().filter(|call| call.number == *number) {
+            Input::Committed { commit, ids, .. } => {
+                if let Some(call) = self.call.as_mut().filter(|call| call.number == commit.0) {
                     call.is_recorded = true;
+                    call.ids.retain(|id| ids.contains(id));
                 }
             }
-            DeliveryEvent::DirectRefused { number, .. } => {
-                self.take_call(*number);
+            Input::NotCommitted { commit, .. } => {
+                self.take_call(commit.0);
+            }
+            Input::ApiRefused { offer, .. } => {
+                self.take_call(*offer);
                 self.fail(now);
             }
-            DeliveryEvent::DirectUnconfirmed(number) => {
-                if self.take_call(*number).is_some() {
+            Input::ApiSilent(offer) => {
+                if self.take_call(*offer).is_some() {
                     self.fail(now);
                 }
             }
-            DeliveryEvent::DirectConfirmed(number) => {
-                if let Some(call) = self.take_call(*number) {
+            Input::ApiAccepted(offer) => {
+                if let Some(call) = self.take_call(*offer) {
                     self.needs_continue = call.sent == Some(true);
                 }
             }
-            DeliveryEvent::ContinueFailed { .. } => {
+            Input::ApiNotContinued { .. } => {
                 self.needs_continue = true;
                 self.fail(now);
             }
@@ -114,42 +121,51 @@ impl ApiRecord {
     }
 
     /// End a call that was recorded and not sent.
-    pub(crate) fn after_event(&mut self) {
+    pub(crate) fn after_input(&mut self) {
         self.call
             .take_if(|call| call.is_recorded && call.sent.is_none());
     }
 
-    /// Record an effect that delivery requests.
-    pub(crate) fn record_effect(&mut self, now: Moment, effect: &Effect, is_working: bool) {
-        match effect {
-            Effect::OfferByApi { number, ids } => {
+    /// Record an action that delivery requests.
+    pub(crate) fn record_action(&mut self, now: Moment, action: &Action, is_working: bool) {
+        match action {
+            Action::CheckApi { offer, .. } => {
                 self.call = Some(Call {
-                    number: *number,
-                    ids: ids.clone(),
+                    number: *offer,
+                    ids: self.chosen.clone(),
                     is_recorded: false,
                     sent: None,
                 });
             }
-            Effect::SendDirect { number, ids } => {
-                if let Some(call) = self.call.as_mut().filter(|call| call.number == *number) {
+            Action::PutMail { offer, .. } => {
+                if let Some(call) = self.call.as_mut().filter(|call| call.number == *offer) {
                     call.sent = Some(is_working);
-                    call.ids.clone_from(ids);
                 }
             }
-            Effect::Offered {
-                ids,
-                route: Route::Http,
+            Action::Commit {
+                operation: JournalOperation::RecordStep { ids, report },
                 ..
-            } if self.needs_continue => self.taken_in_turn.extend(ids),
+            } => self.record_step(now, ids, report),
+            Action::ApiContinue { .. } => {
+                self.needs_continue = false;
+                self.continued_at = Some(now.mono);
+            }
+            _ => {}
+        }
+    }
+
+    fn record_step(&mut self, now: Moment, ids: &[MessageId], report: &OfferReport) {
+        match report {
+            OfferReport::Offered { route, .. }
+                if route == Route::Http.as_str() && self.needs_continue =>
+            {
+                self.taken_in_turn.extend(ids);
+            }
             // The API did not answer in time.
-            Effect::Uncertain { ids, .. } => {
+            OfferReport::Uncertain { .. } => {
                 if self.call.take_if(|call| call.ids == *ids).is_some() {
                     self.fail(now);
                 }
-            }
-            Effect::Continue => {
-                self.needs_continue = false;
-                self.continued_at = Some(now.mono);
             }
             _ => {}
         }

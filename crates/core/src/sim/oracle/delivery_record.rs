@@ -1,7 +1,8 @@
 //! The record of delivery's inputs and of the actions that it has begun. Kept independently of
 //! delivery, so that the oracle can check delivery against it.
 
-use crate::delivery::{DeliveryEvent, PausedBy};
+use crate::delivery::PausedBy;
+use crate::driver::{Input, KeyboardUser};
 use crate::harness::{BoxState, Report, Says, Sighting, Turn};
 use crate::id::MessageId;
 use crate::moment::Moment;
@@ -68,39 +69,41 @@ impl DeliveryRecord {
         }
     }
 
-    /// Record an event that delivery is about to handle.
-    pub(crate) fn record(&mut self, now: Moment, event: &DeliveryEvent) {
+    /// Record an input that delivery is about to handle.
+    pub(crate) fn record(&mut self, now: Moment, input: &Input) {
         self.current_look = None;
         self.now = Some(now);
-        self.api.record_event(now, event);
-        match event {
-            DeliveryEvent::DraftTyped => {
+        self.api.record_input(now, input);
+        match input {
+            Input::KeysTyped { is_draft: true } => {
                 self.typed_draft_since = self.typed_draft_since.or(Some(now));
             }
-            DeliveryEvent::DraftEnded => {
+            Input::KeysTyped { is_draft: false } => {
                 self.typed_draft_since = None;
                 self.has_cleared = true;
             }
-            DeliveryEvent::DialogChanged(words) => self.record_question(now, words.as_ref()),
-            DeliveryEvent::ScreenChanged(sighting) => self.record_screen(now, sighting),
-            DeliveryEvent::Looked(sighting) => {
+            Input::DialogChanged(words) => self.record_question(now, words.as_ref()),
+            Input::ScreenChanged(sighting) => self.record_screen(now, sighting),
+            Input::Looked { by, sighting } => {
                 self.record_screen(now, sighting);
-                self.current_look = Some(sighting.clone());
+                self.current_look = (*by == KeyboardUser::Turn).then(|| sighting.clone());
             }
-            DeliveryEvent::Paused(by) => {
+            Input::Paused(by) => {
                 self.is_checkpoint_wanted &= *by != PausedBy::Checkpoint;
                 if self.pauses.iter().all(|(other, _)| other != by) {
                     self.pauses.push((*by, now));
                 }
             }
-            DeliveryEvent::Unpaused(by) => {
+            Input::Unpaused(by) => {
                 self.is_checkpoint_wanted &= *by != PausedBy::Checkpoint;
                 self.pauses.retain(|(other, _)| other != by);
             }
-            DeliveryEvent::UnreadInput(true) => self.unread_since = self.unread_since.or(Some(now)),
-            DeliveryEvent::UnreadInput(false) => self.unread_since = None,
+            Input::InputChecked { is_unread: true } => {
+                self.unread_since = self.unread_since.or(Some(now));
+            }
+            Input::InputChecked { is_unread: false } => self.unread_since = None,
             // A person has typed. The keys are reported later.
-            DeliveryEvent::KeyboardRefused => {
+            Input::KeyboardRefused(KeyboardUser::Turn) => {
                 if std::mem::take(&mut self.is_resuming) {
                     self.typed_draft_since = self
                         .typed_draft_since
@@ -108,27 +111,12 @@ impl DeliveryRecord {
                     self.is_waiting_for_enter = true;
                 }
             }
-            DeliveryEvent::KeysDropped => {
+            Input::KeysDropped => {
                 self.interrupt_keys = self.interrupt_keys.saturating_sub(1);
             }
-            DeliveryEvent::Resumed => self.is_resuming = false,
-            DeliveryEvent::HookCalled(report) => self.record_hook(report),
-            DeliveryEvent::Tick
-            | DeliveryEvent::Output
-            | DeliveryEvent::Exited(_)
-            | DeliveryEvent::PasteMode(_)
-            | DeliveryEvent::Recorded(_)
-            | DeliveryEvent::NotRecorded(_)
-            | DeliveryEvent::Wrote(_)
-            | DeliveryEvent::Entered
-            | DeliveryEvent::DirectRecorded { .. }
-            | DeliveryEvent::DirectRefused { .. }
-            | DeliveryEvent::ContinueFailed { .. }
-            | DeliveryEvent::DirectConfirmed(_)
-            | DeliveryEvent::DirectUnconfirmed(_)
-            | DeliveryEvent::TranscriptRead(_)
-            | DeliveryEvent::WriteFailed(_)
-            | DeliveryEvent::LoopChanged(_) => {}
+            Input::KeyboardLeased(KeyboardUser::Turn) => self.is_resuming = false,
+            Input::HookCalled { report, .. } => self.record_hook(report),
+            _ => {}
         }
     }
 

@@ -2,7 +2,7 @@
 //! changes nothing before the next wakeup.
 
 use crate::activity::Activity;
-use crate::delivery::{Decision, Delivery, DeliveryEvent};
+use crate::delivery::{Decision, Delivery};
 use crate::harness::BoxState;
 use crate::inject;
 use crate::mail::MessageState;
@@ -146,7 +146,8 @@ fn goes_by_api(
     let id = message_state.message.id;
     let is_waiting = match message_state.status.proven {
         Proven::Stored | Proven::Uncertain => {
-            !session.is_busy_with(id) && !session.delivery().turn().0.contains(&id)
+            let turn = session.delivery().turn_in_flight();
+            !session.is_busy_with(id) && !turn.is_some_and(|turn| turn.ids.contains(&id))
         }
         Proven::Offering | Proven::Offered | Proven::Unproven | Proven::Accepted => false,
     };
@@ -184,16 +185,16 @@ pub(crate) fn check_wakeups(now: Moment, driver: &FaultyDriver) -> Checked {
         ..now
     };
     let mut later = delivery.clone();
-    let effects = later.on(then, DeliveryEvent::Tick);
+    let actions = later.tick(then);
     let due = |delivery: &Delivery, at: Moment| match delivery.next(at, view) {
         Decision::Offer { ids, interrupt } => Some((ids, interrupt)),
         Decision::Wait { .. } => None,
     };
     let (now_due, then_due) = (due(delivery, now), due(&later, then));
-    Law::WakeupsAreTrue.holds(effects.is_empty() && now_due == then_due, || {
+    Law::WakeupsAreTrue.holds(actions.is_empty() && now_due == then_due, || {
         format!(
             "the next wakeup is {next:?}; before it, the clock alone changes {now_due:?} to \
-             {then_due:?}, with the effects {effects:?}"
+             {then_due:?}, with the actions {actions:?}"
         )
     })
 }

@@ -1,6 +1,6 @@
 //! The oracle: observes a run and reports the first broken law.
 //!
-//! Sees delivery's inputs and effects, and checks them by rules of its own, which are as simple as
+//! Sees delivery's inputs and actions, and checks them by rules of its own, which are as simple as
 //! the design states them.
 
 pub(crate) mod answer_targets;
@@ -15,10 +15,12 @@ mod turn_choice;
 mod typing;
 
 use crate::activity::Activity;
-use crate::delivery::{Delivery, Effect};
+use crate::delivery::Delivery;
+use crate::driver::{Action, HookMail, JournalOperation, KeyboardUser, TurnContent, TurnMessage};
 use crate::id::MessageId;
 use crate::mail::MessageState;
 use crate::moment::Moment;
+use crate::offer::OfferReport;
 use crate::sim::oracle::answer_targets::AnswerTargets;
 use crate::sim::oracle::delivery_record::DeliveryRecord;
 use crate::sim::oracle::law::{Checked, Law};
@@ -26,7 +28,6 @@ use crate::sim::oracle::ledger::Ledger;
 use crate::sim::oracle::ledger::known_message::KnownMessage;
 use crate::sim::script::ProgramProfile;
 use crate::sim::session::Turn;
-use crate::sim::world::manifest;
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
@@ -63,32 +64,98 @@ impl Oracle {
         self.acknowledged.iter().copied()
     }
 
-    /// Check an effect that delivery requests. `turn` is the current turn.
-    pub(crate) fn check_effect(
+    /// Check an action that delivery requests. `turn` is the current turn.
+    pub(crate) fn check_action(
         &mut self,
         now: Moment,
         delivery: &Delivery,
-        effect: &Effect,
+        action: &Action,
         turn: &Turn,
     ) -> Checked {
         let is_working = delivery.activity().activity == Activity::Working;
-        let checked = self.check_effect_now(now, delivery, effect, turn);
-        self.record.api.record_effect(now, effect, is_working);
+        let checked = self.check_action_now(now, delivery, action, turn);
+        self.record.api.record_action(now, action, is_working);
         checked
     }
 
-    fn check_effect_now(
+    fn check_action_now(
         &mut self,
         now: Moment,
         delivery: &Delivery,
-        effect: &Effect,
+        action: &Action,
         turn: &Turn,
     ) -> Checked {
-        match effect {
-            Effect::Key(keys) if keys == manifest::clear_keys().bytes() => self.check_clear_keys(),
-            Effect::Key(_) => self.check_interrupt_key(),
-            Effect::Offer { ids } => {
-                let is_raw = ids.iter().all(|id| self.is_raw(*id));
+        match action {
+            Action::ClearBox(_) => self.check_clear_keys(),
+            Action::PressKeys(_) => self.check_interrupt_key(),
+            Action::LeaseKeyboard(KeyboardUser::Turn) => self.check_lease(now, delivery),
+            Action::ReleaseKeyboard(KeyboardUser::Turn) => self.check_keyboard_release(turn),
+            Action::Type {
+                turn: content @ TurnContent::Messages(_),
+                ..
+            } => self.check_text_begin(delivery, &ids(&content.messages()), turn),
+            Action::Type {
+                turn: TurnContent::Reminder(_),
+                ..
+            } => {
+                self.record.reminders_typed += 1;
+                let many = self.record.reminders_typed;
+                Law::RemindersAreFew.holds(many == 1, || "a reminder is typed twice")?;
+                self.check_box(false, "a reminder")?;
+                self.check_box_is_free(false, "a reminder")?;
+                self.check_may_write(delivery, false, false)
+            }
+            Action::PressEnter {
+                by: KeyboardUser::Turn,
+                ..
+            } => self.check_enter(delivery, turn),
+            Action::Commit {
+                operation: JournalOperation::RecordStep { ids, report },
+                ..
+            } => {
+                match report {
+                    OfferReport::Offered { .. } => self.note_offered(ids, turn),
+                    // The keys of an unapplied answer do not count as a partly typed text.
+                    OfferReport::Failed { .. } => {
+                        self.is_half_typed &= !ids.iter().any(|id| turn.ids.contains(id));
+                    }
+                    // The following facts are checked instead.
+                    OfferReport::Offering { .. }
+                    | OfferReport::Reminded { .. }
+                    | OfferReport::Accepted { .. }
+                    | OfferReport::Withdrawn { .. }
+                    | OfferReport::Uncertain { .. } => {}
+                }
+                Ok(())
+            }
+            Action::AnswerHook {
+                mail: Some(HookMail { messages, .. }),
+                ..
+            }
+            | Action::PutMail { messages, .. } => {
+                let ids = sent_ids(messages);
+                let is_raw = ids.iter().any(|id| self.is_raw(*id));
+                Law::CannotAct.holds(!is_raw, || "a hook or an API is given an answer")?;
+                self.check_may_write(delivery, false, self.is_urgent(&ids))
+            }
+            Action::CheckApi { .. } => self.check_api_offer(now, delivery),
+            Action::ApiInterrupt { .. } => self.check_api_interrupt(now, delivery),
+            Action::ApiContinue { .. } => self.check_continue(now, delivery),
+            _ => Ok(()),
+        }
+    }
+
+    /// Check a request for the keyboard.
+    fn check_lease(&mut self, now: Moment, delivery: &Delivery) -> Checked {
+        match delivery.turn_in_flight() {
+            None => self.check_may_write(delivery, false, false),
+            Some(turn) if turn.enters.is_some() => {
+                self.record.note_resumed();
+                Ok(())
+            }
+            Some(turn) if turn.is_reminder => self.check_reminder(delivery),
+            Some(turn) => {
+                let is_raw = turn.ids.iter().all(|id| self.is_raw(*id));
                 if is_raw {
                     self.record.answered_question = self.record.question_number();
                 }
@@ -97,56 +164,22 @@ impl Oracle {
                     || "mail is typed although the agent's API can be used",
                 )?;
                 self.check_no_draft(is_raw, "it is offered")?;
-                self.check_may_write(delivery, is_raw, self.is_urgent(ids))
+                self.check_may_write(delivery, is_raw, self.is_urgent(&turn.ids))
             }
-            Effect::Write { ids } => {
-                let is_raw = ids.iter().all(|id| self.is_raw(*id));
-                let is_new = !ids.iter().any(|id| self.ledger.is_partly_written(*id));
-                // An answer without effect is typed once more.
-                let is_retry = is_raw && turn.attempts < MAX_ANSWER_ATTEMPTS;
-                Law::NothingDoubled.holds(is_new || is_retry, || "a text is typed again")?;
-                self.check_box(is_raw, "text")?;
-                self.check_box_is_free(is_raw, "text")?;
-                self.check_may_write(delivery, is_raw, self.is_urgent(ids))?;
-                self.check_question(is_raw)
-            }
-            Effect::Remind { .. } => self.check_reminder(delivery),
-            Effect::WriteReminder { .. } => {
-                self.record.reminders_typed += 1;
-                let many = self.record.reminders_typed;
-                Law::RemindersAreFew.holds(many == 1, || "a reminder is typed twice")?;
-                self.check_box(false, "a reminder")?;
-                self.check_box_is_free(false, "a reminder")?;
-                self.check_may_write(delivery, false, false)
-            }
-            Effect::Enter => self.check_enter(delivery, turn),
-            Effect::Resume => {
-                self.record.note_resumed();
-                Ok(())
-            }
-            Effect::Offered { ids, .. } => {
-                self.note_offered(ids, turn);
-                Ok(())
-            }
-            // The following facts are checked instead.
-            Effect::SendDirect { ids, .. } => {
-                let is_raw = ids.iter().any(|id| self.is_raw(*id));
-                Law::CannotAct.holds(!is_raw, || "a hook or an API is given an answer")?;
-                self.check_may_write(delivery, false, self.is_urgent(ids))
-            }
-            Effect::OfferByApi { ids, .. } => self.check_api_offer(now, delivery, ids),
-            Effect::Abort => self.check_api_interrupt(now, delivery),
-            Effect::Continue => self.check_continue(now, delivery),
-            Effect::Fail { ids, .. } => {
-                // The keys of an unapplied answer do not count as a partly typed text.
-                self.is_half_typed &= !ids.iter().any(|id| turn.ids.contains(id));
-                Ok(())
-            }
-            Effect::Look
-            | Effect::Accepted { .. }
-            | Effect::Withdraw { .. }
-            | Effect::Uncertain { .. } => Ok(()),
         }
+    }
+
+    /// Check that the text of messages may be typed now.
+    fn check_text_begin(&self, delivery: &Delivery, ids: &[MessageId], turn: &Turn) -> Checked {
+        let is_raw = ids.iter().all(|id| self.is_raw(*id));
+        let is_new = !ids.iter().any(|id| self.ledger.is_partly_written(*id));
+        // An answer without effect is typed once more.
+        let is_retry = is_raw && turn.attempts < MAX_ANSWER_ATTEMPTS;
+        Law::NothingDoubled.holds(is_new || is_retry, || "a text is typed again")?;
+        self.check_box(is_raw, "text")?;
+        self.check_box_is_free(is_raw, "text")?;
+        self.check_may_write(delivery, is_raw, self.is_urgent(ids))?;
+        self.check_question(is_raw)
     }
 
     fn note_offered(&mut self, ids: &[MessageId], turn: &Turn) {
@@ -226,4 +259,13 @@ impl Oracle {
         }
         Ok(())
     }
+}
+
+fn ids(messages: &[MessageState]) -> Vec<MessageId> {
+    messages.iter().map(|state| state.message.id).collect()
+}
+
+fn sent_ids(messages: &[TurnMessage]) -> Vec<MessageId> {
+    let ids = messages.iter().map(|message| message.state.message.id);
+    ids.collect()
 }

@@ -1,11 +1,14 @@
-//! The observer of a simulated driver: lets the oracle check every event, choice and effect, and
+//! The observer of a simulated driver: lets the oracle check every input, choice and action, and
 //! keeps track of the current turn.
 
-use crate::delivery::{Decision, Delivery, DeliveryEvent, Effect};
-use crate::driver::{DecisionLines, JournalOperation, LogLine, NudgeOutcome, Observer};
+use crate::delivery::{Decision, Delivery};
+use crate::driver::{
+    Action, DecisionLines, Input, JournalOperation, KeyboardUser, LogLine, Observer, TurnContent,
+};
 use crate::id::MessageId;
 use crate::mail::MessageState;
 use crate::moment::Moment;
+use crate::offer::OfferReport;
 use crate::sim::oracle::law::Checked;
 use crate::sim::session::actions::clock;
 use crate::sim::session::{Turn, TurnKind, World};
@@ -48,10 +51,29 @@ impl OracleObserver<'_, '_> {
         }
     }
 
-    fn write(&mut self, ids: &[MessageId]) {
+    fn write(&mut self, turn: &TurnContent) {
+        let ids = turn.messages().into_iter().map(|mail| mail.message.id);
         self.turn.is_open = true;
         self.turn.attempts += 1;
-        self.turn.ids = ids.to_vec();
+        self.turn.ids = ids.collect();
+    }
+
+    /// Note a step in the delivery of these messages.
+    fn step(&mut self, ids: &[MessageId], report: &OfferReport) {
+        match report {
+            OfferReport::Offering { .. } | OfferReport::Reminded { .. } => {}
+            OfferReport::Uncertain { .. } => {
+                let has_one = |hook: &&mut HookWithMail| hook.ids.iter().any(|id| ids.contains(id));
+                for hook in self.hooks.iter_mut().filter(has_one) {
+                    hook.is_given_up = true;
+                }
+                self.end(ids);
+            }
+            OfferReport::Offered { .. }
+            | OfferReport::Accepted { .. }
+            | OfferReport::Withdrawn { .. }
+            | OfferReport::Failed { .. } => self.end(ids),
+        }
     }
 
     /// Note the end of an offer of these messages.
@@ -65,19 +87,19 @@ impl OracleObserver<'_, '_> {
 }
 
 impl Observer for OracleObserver<'_, '_> {
-    fn on_event(&mut self, now: Moment, event: &DeliveryEvent) {
+    fn on_input(&mut self, now: Moment, input: &Input) {
         let trace = &mut self.world.trace;
-        trace.note(|| format!("  {} delivery receives {event:?}", clock(now.mono)));
+        trace.note(|| format!("  {} delivery receives {input:?}", clock(now.mono)));
         if trace.is_kept() {
-            let line = self.decisions.on_event(event);
+            let line = self.decisions.on_input(input);
             self.log(line);
         }
-        self.world.oracle.record.record(now, event);
+        self.world.oracle.record.record(now, input);
     }
 
-    fn after_event(&mut self) {
+    fn after_input(&mut self) {
         self.world.oracle.record.current_look = None;
-        self.world.oracle.record.api.after_event();
+        self.world.oracle.record.api.after_input();
     }
 
     fn on_decision(
@@ -100,49 +122,34 @@ impl Observer for OracleObserver<'_, '_> {
         self.check(checked);
     }
 
-    fn on_effect(&mut self, now: Moment, delivery: &Delivery, effect: &Effect) {
+    fn on_action(&mut self, now: Moment, delivery: &Delivery, action: &Action) {
         let trace = &mut self.world.trace;
-        trace.note(|| format!("  {} delivery requests {effect:?}", clock(now.mono)));
+        trace.note(|| format!("  {} delivery requests {action:?}", clock(now.mono)));
         if trace.is_kept() {
-            let line = self.decisions.on_effect(delivery, effect);
+            let line = self.decisions.on_action(delivery, action);
             self.log(line);
         }
         let oracle = &mut self.world.oracle;
-        let checked = oracle.check_effect(now, delivery, effect, self.turn);
+        let checked = oracle.check_action(now, delivery, action, self.turn);
         self.check(checked);
-        match effect {
-            Effect::Offer { ids } => self.begin_turn(TurnKind::Messages, ids),
-            Effect::Remind { ids } => self.begin_turn(TurnKind::Reminder, ids),
-            Effect::Resume => {
-                if let Some(waiting) = self.waiting.take() {
-                    *self.turn = waiting;
+        match action {
+            Action::LeaseKeyboard(KeyboardUser::Turn) => match delivery.turn_in_flight() {
+                Some(turn) if turn.enters.is_some() => {
+                    if let Some(waiting) = self.waiting.take() {
+                        *self.turn = waiting;
+                    }
                 }
-            }
-            Effect::Write { ids } | Effect::WriteReminder { ids } => self.write(ids),
-            Effect::Uncertain { ids, .. } => {
-                let has_one = |hook: &&mut HookWithMail| hook.ids.iter().any(|id| ids.contains(id));
-                for hook in self.hooks.iter_mut().filter(has_one) {
-                    hook.is_given_up = true;
-                }
-                self.end(ids);
-            }
-            Effect::Offered { ids, .. }
-            | Effect::Accepted { ids, .. }
-            | Effect::Withdraw { ids, .. }
-            | Effect::Fail { ids, .. } => self.end(ids),
-            Effect::Key(_)
-            | Effect::Abort
-            | Effect::Continue
-            | Effect::OfferByApi { .. }
-            | Effect::Enter
-            | Effect::Look
-            | Effect::SendDirect { .. } => {}
+                Some(turn) if turn.is_reminder => self.begin_turn(TurnKind::Reminder, &turn.ids),
+                Some(turn) => self.begin_turn(TurnKind::Messages, &turn.ids),
+                None => {}
+            },
+            Action::Type { turn, .. } => self.write(turn),
+            Action::Commit {
+                operation: JournalOperation::RecordStep { ids, report },
+                ..
+            } => self.step(ids, report),
+            _ => {}
         }
-    }
-
-    fn on_keyboard_released(&mut self) {
-        let checked = self.world.oracle.check_keyboard_release(self.turn);
-        self.check(checked);
     }
 
     fn on_commit_retry(&mut self, operation: &JournalOperation, why: &str) {
@@ -154,19 +161,10 @@ impl Observer for OracleObserver<'_, '_> {
         let line = self.decisions.on_commit_lost(operation, why);
         self.log(Some(line));
         match operation {
+            operation if operation.begins_offer() => {}
             JournalOperation::RecordStep { ids, .. } => self.given_up.extend(ids),
             JournalOperation::CloseAsk { .. } => *self.has_lost_ask = true,
             _ => {}
         }
-    }
-
-    fn on_nudge_end(&mut self, outcome: &NudgeOutcome) {
-        let line = self.decisions.on_nudge_end(outcome);
-        self.log(Some(line));
-    }
-
-    fn on_answer_refused(&mut self, reason: &str) {
-        let line = self.decisions.on_answer_refused(reason);
-        self.log(Some(line));
     }
 }

@@ -101,6 +101,7 @@ impl Oracle {
             return Ok(());
         };
         self.record.interrupt_keys = 0;
+        self.record.api.chosen.clone_from(ids);
         let is_idle = delivery.activity().activity == Activity::Idle;
         let is_paused = self.record.is_checkpoint_wanted && is_idle;
         Law::TheRightMoment.holds(

@@ -166,7 +166,7 @@ impl Simulation {
         let is_stuck = !record.is_waiting_for_enter
             || !delivery_record::holds(&record.input_box, &waiting.text());
         // An interrupt that is under way may still empty the box itself.
-        let is_turn = !session.delivery().turn().0.is_empty();
+        let is_turn = session.delivery().turn_in_flight().is_some();
         let is_held = !session.delivery().is_at_rest();
         let is_ours = match delivery_record::holds(&record.input_box, &waiting.text()) {
             true => is_held && !record.is_waiting_for_enter,

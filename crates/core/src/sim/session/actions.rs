@@ -13,7 +13,6 @@ use crate::sim::session::keyboard_work::{KeyboardWork, LeaseState, LookState, Ty
 use crate::sim::session::{Commit, MailReadState, Session, SessionStep, TurnKind, World};
 use crate::sim::world::api::ApiRequest;
 use crate::sim::world::hook_calls::WrittenText;
-use crate::sim::world::manifest;
 use crate::sim::world::terminal::{KeyboardRequest, Piece};
 use crate::sim::world::transcript::{TranscriptRead, given};
 use crate::turn;
@@ -172,17 +171,16 @@ impl Session {
                 }
                 self.work_of(by).typing = Some(TypingState::Enter);
             }
-            Action::PressKeys(keys) => {
-                let is_erase = keys == manifest::clear_keys().bytes();
-                let piece = if is_erase {
-                    Piece::ClearBox
-                } else {
-                    Piece::Interrupt
-                };
-                if self.terminal.queue.len() >= MAX_KEYS {
-                    return self.tell_next(Input::KeysDropped, world);
-                }
-                self.terminal.queue.push_back(KeyboardRequest::Piece(piece));
+            Action::PressKeys(_) | Action::ClearBox(_) if self.terminal.queue.len() >= MAX_KEYS => {
+                return self.tell_next(Input::KeysDropped, world);
+            }
+            Action::PressKeys(_) => {
+                let press = KeyboardRequest::Piece(Piece::Interrupt);
+                self.terminal.queue.push_back(press);
+            }
+            Action::ClearBox(_) => {
+                let clear = KeyboardRequest::ClearBox(self.terminal.keys);
+                self.terminal.queue.push_back(clear);
             }
             Action::Look(user) => self.work_of(user).look = Some(LookState::Requested),
             Action::EndNudge { token, outcome } => return self.end_nudge(token, &outcome),

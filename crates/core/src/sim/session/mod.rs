@@ -249,7 +249,6 @@ impl Session {
             reach: Reach::Terminal,
             has_hooks: profile.hooks_report,
         };
-        let decisions = DecisionLines::new(delivery.harness.clone());
         let start = DriverConfig {
             delivery,
             run: RunIdentity {
@@ -274,7 +273,7 @@ impl Session {
             turn: Turn::new(TurnKind::Messages, Vec::new()),
             waiting: None,
             nudges: Nudges::default(),
-            decisions,
+            decisions: DecisionLines::default(),
             holds: HoldLog::default(),
             api: ApiCalls::default(),
             hooks: Vec::new(),

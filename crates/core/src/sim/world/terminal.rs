@@ -47,6 +47,8 @@ impl Piece {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyboardRequest {
     Piece(Piece),
+    /// The session clears the input box, unless a person has pressed more than this many keys.
+    ClearBox(u32),
     /// The session requests the keyboard for a turn or a nudge.
     Lease(KeyboardUser),
     /// This many keys have left no trace on the screen, so they are not a draft.
@@ -92,7 +94,7 @@ impl Terminal {
     pub(crate) fn can_type(&self) -> bool {
         !self.is_leased
             && self.queue.front().is_some_and(|next| match next {
-                KeyboardRequest::Piece(_) => self.has_room(),
+                KeyboardRequest::Piece(_) | KeyboardRequest::ClearBox(_) => self.has_room(),
                 KeyboardRequest::Lease(_) | KeyboardRequest::Forget(_) => true,
             })
     }
@@ -110,6 +112,10 @@ impl Terminal {
                 self.has_draft &= keys != self.keys;
                 None
             }
+            KeyboardRequest::ClearBox(keys) => (keys == self.keys).then(|| {
+                self.write(Piece::ClearBox);
+                KeyboardResult::Wrote(Piece::ClearBox)
+            }),
             KeyboardRequest::Piece(piece) => {
                 let had_draft = self.has_draft;
                 match piece {

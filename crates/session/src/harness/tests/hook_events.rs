@@ -2,7 +2,7 @@
 
 use super::{SIZES, at, delivery, manifest, screen};
 use crate::pty::screen_watch::read_screen;
-use posthaste_core::delivery::DeliveryEvent;
+use posthaste_core::driver::{HookCall, Input};
 use posthaste_core::harness::Sighting;
 
 /// Feed recorded hook events of the real programs, and check the activity after the last one.
@@ -13,16 +13,21 @@ fn hooks_alone_determine_the_activity() {
         let mut delivery = delivery(&harness);
         let idle = screen(&harness, agent, SIZES[1], "idle");
         let sighting = read_screen(&harness, &idle, 0);
-        delivery.on(at(1), DeliveryEvent::Output);
+        delivery.on(at(1), &Input::OutputSeen);
         // The program is ready. From here on, only hooks report its activity.
         let claims = Vec::new();
         delivery.on(
             at(2),
-            DeliveryEvent::ScreenChanged(Sighting { claims, ..sighting }),
+            &Input::ScreenChanged(Sighting { claims, ..sighting }),
         );
         for (n, (event, payload)) in (1..).zip(events) {
             let report = harness.hook.read(event, payload);
-            delivery.on(at(n * 1_000), DeliveryEvent::HookCalled(Box::new(report)));
+            let called = Input::HookCalled {
+                call: HookCall(n),
+                report: Box::new(report),
+                takes_mail: false,
+            };
+            delivery.on(at(n * 1_000), &called);
         }
         let judged = delivery.activity();
         let got = format!("{}: {}", judged.activity, judged.evidence);

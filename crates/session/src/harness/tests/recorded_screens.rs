@@ -4,7 +4,7 @@
 use super::{FOLDERS, SIZES, at, delivery, manifest, screen, states};
 use crate::pty::screen_watch::read_screen;
 use posthaste_core::activity::Activity;
-use posthaste_core::delivery::DeliveryEvent;
+use posthaste_core::driver::Input;
 use posthaste_core::harness::{BoxState, Glance, Manifest, Says, Sighting};
 use posthaste_core::text;
 use posthaste_lab::agents::{Agent, BoxKind};
@@ -14,8 +14,8 @@ use std::sync::Arc;
 fn judged(harness: &Arc<Manifest>, sightings: impl IntoIterator<Item = Sighting>) -> String {
     let mut delivery = delivery(harness);
     for (n, sighting) in (1..).zip(sightings) {
-        delivery.on(at(n), DeliveryEvent::Output);
-        delivery.on(at(n), DeliveryEvent::ScreenChanged(sighting));
+        delivery.on(at(n), &Input::OutputSeen);
+        delivery.on(at(n), &Input::ScreenChanged(sighting));
     }
     let judgement = delivery.activity();
     match judgement.activity {

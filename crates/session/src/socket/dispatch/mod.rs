@@ -17,6 +17,7 @@ use crate::pty::keyboard::KeyboardInput;
 use crate::socket::output::outbox::Outbox;
 use crate::socket::peer::Peer;
 use crate::state::StateRequest;
+use posthaste_core::driver::Input;
 use posthaste_core::{IdPrefix, MessageState, Order};
 use posthaste_store::operation::ApplyOrder;
 use posthaste_store::{Error, Journal, Listing, Operation, files, times};
@@ -136,7 +137,7 @@ async fn carry_out(
         }
         Call::HookEvent(hook) => hook_event(outbox.clone(), hook, sink),
         Call::HookTaken(taken) => match confirm_hook_offer(outbox, &taken, sink) {
-            Some(offer) => StateRequest::HookPassedOn(offer),
+            Some(offer) => StateRequest::Input(Input::HookPassedOn(offer)),
             None => return,
         },
     };
@@ -233,7 +234,8 @@ pub(crate) async fn disconnected(shared: &Shared, outbox: &Outbox) {
             .await;
     }
     if let Some(offer) = outbox.take_hook_offer() {
-        shared.request(StateRequest::HookGone(offer)).await;
+        let gone = Input::HookGone(offer);
+        shared.request(StateRequest::Input(gone)).await;
     }
 }
 

@@ -4,14 +4,12 @@ pub(super) mod task_queue;
 pub(crate) mod tasks;
 
 use super::SessionState;
-use super::requests::pending_replies::Reply;
 use crate::host::log;
-use crate::pty::keyboard::KeyboardInput;
+use crate::pty::keyboard::{KeyboardInput, Lease};
 use crate::routes::http;
 use crate::routes::transcript;
-use posthaste_core::driver::{Action, Input, KeyboardUser, NudgeOutcome};
+use posthaste_core::driver::{Action, Input, KeyboardUser};
 use posthaste_wire::RunStatus;
-use posthaste_wire::method::{self, Nudged};
 use tasks::TaskReport;
 use tracing::info;
 
@@ -25,41 +23,27 @@ impl SessionState {
             }
             Action::LeaseKeyboard(user) => self.tasks.spawn(tasks::lease(shared, user)),
             Action::ReleaseKeyboard(user) => *self.leases.of(user) = None,
-            Action::Type { turn, mode } => match self.leases.of(KeyboardUser::Turn).clone() {
-                Some(lease) => self
-                    .tasks
-                    .spawn(tasks::type_turn(shared, lease, turn, mode)),
-                None => self.feed(tasks::terminal_gone(KeyboardUser::Turn)),
-            },
-            Action::TypeLine(line) => match self.leases.of(KeyboardUser::Nudge).clone() {
-                Some(lease) => self.tasks.spawn(tasks::type_line(lease, line)),
-                None => self.feed(tasks::terminal_gone(KeyboardUser::Nudge)),
-            },
-            Action::PressEnter { by, keys } => match self.leases.of(by).clone() {
-                Some(lease) => self.tasks.spawn(tasks::press_enter(lease, by, keys)),
-                None => self.feed(tasks::terminal_gone(by)),
-            },
-            Action::PressKeys(keys) => {
-                if !self
-                    .setup
-                    .shared
-                    .keyboard
-                    .try_type_in(KeyboardInput::Bytes(keys))
-                {
-                    self.feed(Input::KeysDropped);
-                }
+            Action::Type { turn, mode } => self.write(KeyboardUser::Turn, |lease| {
+                tasks::type_turn(shared, lease, turn, mode)
+            }),
+            Action::TypeLine(line) => {
+                self.write(KeyboardUser::Nudge, |lease| tasks::type_line(lease, line));
             }
+            Action::PressEnter { by, keys } => {
+                self.write(by, |lease| tasks::press_enter(lease, by, keys));
+            }
+            Action::PressKeys(keys) => self.press(KeyboardInput::Bytes(keys)),
+            Action::ClearBox(keys) => self.press(KeyboardInput::ClearBox {
+                keys,
+                key_inputs: self.key_inputs(),
+            }),
             Action::Look(by) => self.tasks.spawn(tasks::look(shared, by)),
-            Action::CheckInput => {
-                let is_unread = self.setup.shared.keyboard.is_unread();
-                self.feed(Input::InputChecked { is_unread });
-            }
+            Action::CheckInput => self.feed(Input::InputChecked {
+                is_unread: shared.keyboard.is_unread(),
+            }),
             Action::ForgetKeys => {
-                let key_inputs = self.setup.observers.typing.borrow().key_inputs;
-                self.setup
-                    .shared
-                    .keyboard
-                    .try_type_in(KeyboardInput::ResetDraft(key_inputs));
+                let reset = KeyboardInput::ResetDraft(self.key_inputs());
+                shared.keyboard.try_type_in(reset);
             }
             Action::AnswerHook { call, mail } => self.answer_hook(call, mail),
             Action::CheckApi {
@@ -85,28 +69,42 @@ impl SessionState {
             }
             Action::SkipTranscripts => self.transcripts.skip_to_end(),
             Action::ReadTranscripts => {
-                let files = self.transcripts.begin();
-                self.tasks.spawn(transcript::read(files));
+                self.tasks.spawn(transcript::read(self.transcripts.begin()));
             }
-            Action::ReportCheckpoint => {
-                info!(target: log::DELIVERY, "paused at a checkpoint");
-                self.set_run(RunStatus::Checkpointed);
-            }
+            Action::ReportCheckpoint => self.report_checkpoint(),
             Action::EndProcesses => self.end.begin_ending_processes(),
-            Action::EndNudge { token, outcome } => {
-                if let Some(Reply::Nudge(sink)) = self.replies.take(token) {
-                    sink.answer::<method::Nudge>(&match outcome {
-                        NudgeOutcome::Typed => Nudged::Nudged,
-                        NudgeOutcome::Refused(reason) => Nudged::Held { reason },
-                    });
-                }
-            }
-            Action::EndAnswerCheck { token, keys } => {
-                if let Some(Reply::AnswerCheck(reply)) = self.replies.take(token) {
-                    reply(keys);
-                }
-            }
+            Action::EndNudge { token, outcome } => self.replies.end_nudge(token, outcome),
+            Action::EndAnswerCheck { token, keys } => self.replies.end_answer_check(token, keys),
         }
+    }
+
+    fn report_checkpoint(&mut self) {
+        info!(target: log::DELIVERY, "paused at a checkpoint");
+        self.set_run(RunStatus::Checkpointed);
+    }
+
+    /// Write to the terminal with the lease of this user.
+    fn write<T: Future<Output = TaskReport> + 'static>(
+        &mut self,
+        by: KeyboardUser,
+        task: impl FnOnce(Lease) -> T,
+    ) {
+        match self.leases.of(by).clone() {
+            Some(lease) => self.tasks.spawn(task(lease)),
+            None => self.feed(tasks::terminal_gone(by)),
+        }
+    }
+
+    /// Press keys of the session itself.
+    fn press(&mut self, keys: KeyboardInput) {
+        if !self.setup.shared.keyboard.try_type_in(keys) {
+            self.feed(Input::KeysDropped);
+        }
+    }
+
+    /// Return the number of inputs with a person's keys so far.
+    fn key_inputs(&self) -> u64 {
+        self.setup.observers.typing.borrow().key_inputs
     }
 
     /// Apply the report of a task.

@@ -8,12 +8,9 @@ use crate::host::crash_recovery;
 use crate::host::log;
 use crate::pty::keyboard::{HasDraft, Lease};
 use crate::routes::transcript;
-use posthaste_core::AskId;
-use posthaste_core::ask::{AskOpened, CloseReason};
 use posthaste_core::driver::{
     CommitId, Input, JournalOperation, KeyboardUser, TurnContent, TurnMessage,
 };
-use posthaste_core::offer::OfferReport;
 use posthaste_core::receipt::recovery::NEVER_PROVEN;
 use posthaste_core::turn::{self, Entry};
 use posthaste_core::{Conversation, MessageId, inject, pending_replies};
@@ -120,13 +117,6 @@ pub(crate) async fn look_up_head(shared: Rc<Shared>) -> TaskReport {
     })
 }
 
-/// The messages that an operation has recorded, and whether it has more to record.
-#[derive(Default)]
-struct Recorded {
-    ids: Vec<MessageId>,
-    has_more: bool,
-}
-
 /// Why an operation recorded nothing.
 struct NotRecorded {
     why: String,
@@ -151,26 +141,17 @@ impl From<Denied> for NotRecorded {
     }
 }
 
+/// The messages that an operation has recorded, and whether it has more to record.
+type Recorded = Result<(Vec<MessageId>, bool), NotRecorded>;
+
 /// Record an operation.
 pub(crate) async fn commit(
     shared: Rc<Shared>,
     commit: CommitId,
     operation: JournalOperation,
 ) -> TaskReport {
-    let recorded = match operation {
-        JournalOperation::RecordStep { ids, report } => record_step(&shared, ids, report).await,
-        JournalOperation::Expire => expire(&shared).await,
-        JournalOperation::RecordConversation(conversation) => {
-            record_conversation(&shared, conversation).await
-        }
-        JournalOperation::SettleEarlierOffers(resumed) => settle(&shared, resumed).await,
-        JournalOperation::CloseKilledHooks => close_killed_hooks(&shared).await,
-        JournalOperation::CloseUnproven => close_unproven(&shared).await,
-        JournalOperation::OpenAsk { id, opened } => open_ask(&shared, id, *opened).await,
-        JournalOperation::CloseAsk { ask, reason } => close_ask(&shared, ask, reason).await,
-    };
-    TaskReport::Input(match recorded {
-        Ok(Recorded { ids, has_more }) => Input::Committed {
+    TaskReport::Input(match record(&shared, operation).await {
+        Ok((ids, has_more)) => Input::Committed {
             commit,
             ids,
             head: shared.journal.head(),
@@ -184,110 +165,100 @@ pub(crate) async fn commit(
     })
 }
 
-async fn record_step(
-    shared: &Shared,
-    ids: Vec<MessageId>,
-    report: OfferReport,
-) -> Result<Recorded, NotRecorded> {
-    let record = RecordDelivery {
-        now: posthaste_store::times::now(),
-        agent: shared.agent.clone(),
-        ids,
-        report,
-    };
-    let recorded = shared.journal.commit(record).await??;
-    Ok(Recorded {
-        ids: recorded.moved,
-        has_more: false,
-    })
-}
-
-/// Record the program's question as an ask.
-async fn open_ask(shared: &Shared, id: AskId, opened: AskOpened) -> Result<Recorded, NotRecorded> {
-    let open = OpenAsk {
-        now: posthaste_store::times::now(),
-        agent: shared.agent.clone(),
-        id,
-        opened,
-    };
-    shared.journal.commit(open).await??;
-    Ok(Recorded::default())
-}
-
-async fn close_ask(
-    shared: &Shared,
-    ask: AskId,
-    reason: CloseReason,
-) -> Result<Recorded, NotRecorded> {
-    let now = posthaste_store::times::now();
-    let close = CloseAsk { now, ask, reason };
-    shared.journal.commit(close).await??;
-    Ok(Recorded::default())
-}
-
-/// Record the conversation that the program is in.
-async fn record_conversation(
-    shared: &Shared,
-    conversation: Conversation,
-) -> Result<Recorded, NotRecorded> {
-    let record = RecordConversation {
-        now: posthaste_store::times::now(),
-        agent: shared.agent.clone(),
-        conversation,
-    };
-    shared.journal.commit(record).await??;
-    Ok(Recorded::default())
+async fn record(shared: &Shared, operation: JournalOperation) -> Recorded {
+    let (now, agent) = (posthaste_store::times::now(), shared.agent.clone());
+    let mut recorded = (Vec::new(), false);
+    match operation {
+        JournalOperation::RecordStep { ids, report } => {
+            let record = RecordDelivery {
+                now,
+                agent,
+                ids,
+                report,
+            };
+            recorded.0 = shared.journal.commit(record).await??.moved;
+        }
+        JournalOperation::Expire => {
+            let expired = shared.journal.commit(Expire { now, agent }).await??;
+            if !expired.ids.is_empty() {
+                info!(target: log::DELIVERY, messages = %log::Ids(&expired.ids), "expired");
+            }
+            recorded = (expired.ids, expired.more);
+        }
+        JournalOperation::RecordConversation(conversation) => {
+            let record = RecordConversation {
+                now,
+                agent,
+                conversation,
+            };
+            shared.journal.commit(record).await??;
+        }
+        JournalOperation::SettleEarlierOffers(resumed) => settle(shared, resumed).await?,
+        JournalOperation::CloseKilledHooks => close_killed_hooks(shared).await?,
+        JournalOperation::CloseUnproven => {
+            mark_uncertain(shared, OpenOffers::Unproven, NEVER_PROVEN).await?;
+        }
+        JournalOperation::OpenAsk { id, opened } => {
+            let open = OpenAsk {
+                now,
+                agent,
+                id,
+                opened: *opened,
+            };
+            shared.journal.commit(open).await??;
+        }
+        JournalOperation::CloseAsk { ask, reason } => {
+            shared
+                .journal
+                .commit(CloseAsk { now, ask, reason })
+                .await??;
+        }
+    }
+    Ok(recorded)
 }
 
 /// Settle the offers of earlier sessions by the transcript of the resumed conversation.
-async fn settle(shared: &Shared, resumed: Conversation) -> Result<Recorded, NotRecorded> {
+async fn settle(shared: &Shared, resumed: Conversation) -> Result<(), NotRecorded> {
     let settled =
         crash_recovery::settle_unproven(&shared.journal, &shared.agent, Some(&resumed)).await;
     settled.map_err(|report| NotRecorded {
         why: report.message().to_owned(),
         is_final: false,
-    })?;
-    Ok(Recorded::default())
+    })
 }
 
 /// Mark mail that a killed hook left unprinted as uncertain. The session does not leave this to the
 /// next hook, because no other hook may run.
-async fn close_killed_hooks(shared: &Shared) -> Result<Recorded, NotRecorded> {
+async fn close_killed_hooks(shared: &Shared) -> Result<(), NotRecorded> {
     let agent = shared.agent.clone();
     let asked = shared
         .journal
         .ask(move |journal| journal.is_injecting(&agent));
     if !asked.await? {
-        return Ok(Recorded::default());
+        return Ok(());
     }
     // If the lock is taken, a hook is still printing.
     let Some(_lock) = InjectLock::try_acquire(&shared.home, &shared.agent)? else {
-        return Ok(Recorded::default());
+        return Ok(());
     };
-    let mark = MarkUncertain {
-        now: posthaste_store::times::now(),
-        agent: shared.agent.clone(),
-        offers: OpenOffers::Injected,
-        reason: inject::UNPRINTED.to_owned(),
-    };
-    let done = shared.journal.commit(mark).await?;
-    log_uncertain(&done, inject::UNPRINTED);
-    done?;
-    Ok(Recorded::default())
+    mark_uncertain(shared, OpenOffers::Injected, inject::UNPRINTED).await
 }
 
-/// Mark the messages that were not proven to be accepted as uncertain.
-async fn close_unproven(shared: &Shared) -> Result<Recorded, NotRecorded> {
+async fn mark_uncertain(
+    shared: &Shared,
+    offers: OpenOffers,
+    reason: &'static str,
+) -> Result<(), NotRecorded> {
     let mark = MarkUncertain {
         now: posthaste_store::times::now(),
         agent: shared.agent.clone(),
-        offers: OpenOffers::Unproven,
-        reason: NEVER_PROVEN.to_owned(),
+        offers,
+        reason: reason.to_owned(),
     };
     let done = shared.journal.commit(mark).await?;
-    log_uncertain(&done, NEVER_PROVEN);
+    log_uncertain(&done, reason);
     done?;
-    Ok(Recorded::default())
+    Ok(())
 }
 
 /// Log which messages the journal has marked as uncertain.
@@ -297,22 +268,6 @@ pub(crate) fn log_uncertain(done: &Decided<RecordedDelivery>, reason: &str) {
     {
         warn!(target: log::DELIVERY, messages = %log::Ids(&recorded.moved), reason, "uncertain");
     }
-}
-
-/// Record the expiry of messages, as many as one commit takes.
-async fn expire(shared: &Shared) -> Result<Recorded, NotRecorded> {
-    let expire = Expire {
-        now: posthaste_store::times::now(),
-        agent: shared.agent.clone(),
-    };
-    let expired = shared.journal.commit(expire).await??;
-    if !expired.ids.is_empty() {
-        info!(target: log::DELIVERY, messages = %log::Ids(&expired.ids), "expired");
-    }
-    Ok(Recorded {
-        ids: expired.ids,
-        has_more: expired.more,
-    })
 }
 
 /// Make sure that each message has its file, then call `make` with the entries of the messages.

@@ -2,13 +2,11 @@
 
 use crate::host::log::DELIVERY;
 use posthaste_core::MessageState;
-use posthaste_core::delivery::{Decision, Delivery, DeliveryEvent, Effect};
+use posthaste_core::delivery::{Decision, Delivery};
 use posthaste_core::driver::{
-    DecisionLines, HoldLog, JournalOperation, LogLevel, LogLine, NudgeOutcome, Observer,
+    Action, DecisionLines, HoldLog, Input, JournalOperation, LogLevel, LogLine, Observer,
 };
-use posthaste_core::harness::Manifest;
 use posthaste_core::moment::Moment;
-use std::sync::Arc;
 use tracing::{debug, error, info, warn};
 
 /// The waiting messages and their reasons, as they were logged last.
@@ -47,28 +45,21 @@ fn log(line: Option<LogLine>) {
 }
 
 /// Logs what a driver decides.
+#[derive(Default)]
 pub(super) struct DecisionLog(DecisionLines);
 
-impl DecisionLog {
-    pub(super) fn new(harness: Arc<Manifest>) -> Self {
-        Self(DecisionLines::new(harness))
-    }
-}
-
 impl Observer for DecisionLog {
-    fn on_event(&mut self, _now: Moment, event: &DeliveryEvent) {
-        log(self.0.on_event(event));
+    fn on_input(&mut self, _now: Moment, input: &Input) {
+        log(self.0.on_input(input));
     }
 
-    fn after_event(&mut self) {}
+    fn after_input(&mut self) {}
 
     fn on_decision(&mut self, _: Moment, _: &Delivery, _: &[MessageState], _: &Decision) {}
 
-    fn on_effect(&mut self, _now: Moment, delivery: &Delivery, effect: &Effect) {
-        log(self.0.on_effect(delivery, effect));
+    fn on_action(&mut self, _now: Moment, delivery: &Delivery, action: &Action) {
+        log(self.0.on_action(delivery, action));
     }
-
-    fn on_keyboard_released(&mut self) {}
 
     fn on_commit_retry(&mut self, operation: &JournalOperation, why: &str) {
         log(Some(self.0.on_commit_retry(operation, why)));
@@ -76,13 +67,5 @@ impl Observer for DecisionLog {
 
     fn on_commit_lost(&mut self, operation: &JournalOperation, why: &str) {
         log(Some(self.0.on_commit_lost(operation, why)));
-    }
-
-    fn on_nudge_end(&mut self, outcome: &NudgeOutcome) {
-        log(Some(self.0.on_nudge_end(outcome)));
-    }
-
-    fn on_answer_refused(&mut self, reason: &str) {
-        log(Some(self.0.on_answer_refused(reason)));
     }
 }

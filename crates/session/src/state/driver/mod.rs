@@ -31,7 +31,7 @@ impl Driver {
             mono: Duration::ZERO,
         };
         Self {
-            log: DecisionLog::new(config.delivery.harness.clone()),
+            log: DecisionLog::default(),
             driver: SessionDriver::new(config, now),
             holds: Holds::default(),
             typing_and_output: TypingAndOutput::default(),

@@ -3,7 +3,6 @@
 
 use crate::Shared;
 use crate::host::log;
-use crate::socket::dispatch::Sink;
 use crate::state::SessionState;
 use posthaste_core::AgentName;
 use posthaste_core::activity::Activity;
@@ -11,7 +10,7 @@ use posthaste_core::delivery::LoopWait;
 use posthaste_core::driver::Input;
 use posthaste_store::{Error, Journal};
 use posthaste_wire::event::StateChange;
-use posthaste_wire::{self as wire, RunStatus, method};
+use posthaste_wire::{self as wire, RunStatus};
 use std::time::Duration;
 use tracing::info;
 use uuid::Uuid;
@@ -155,20 +154,6 @@ impl SessionState {
         if let Some(change) = update.change {
             self.published.run = update.run;
             self.publish(change);
-        }
-    }
-
-    /// Allow or forbid typing over the socket. The mode is already recorded in the journal.
-    pub(in crate::state) fn set_interactive_in_loop(&mut self, enabled: bool, sink: Sink) {
-        let was = self.setup.publishers.interactive.send_replace(enabled);
-        sink.answer::<method::SetInteractiveMode>(&method::InteractiveMode {
-            interactive_mode: enabled,
-        });
-        if was != enabled {
-            self.publish(StateChange {
-                interactive_mode: Some(enabled),
-                ..StateChange::default()
-            });
         }
     }
 

@@ -42,10 +42,8 @@ pub(crate) enum StateRequest {
         hook: method::HookEvent,
         reply: ReplyFn<method::Hooked>,
     },
-    /// A hook has passed on the mail of this offer.
-    HookPassedOn(u64),
-    /// A hook has disconnected without confirming this offer.
-    HookGone(u64),
+    /// Something that only the driver handles.
+    Input(Input),
     Why {
         state: Box<MessageState>,
         sink: Sink,
@@ -98,8 +96,7 @@ impl SessionState {
             StateRequest::Session(reply) => reply(self.session()),
             StateRequest::Agent(reply) => reply(self.agent_info()),
             StateRequest::Hook { hook, reply } => self.handle_hook_call(hook, reply),
-            StateRequest::HookPassedOn(offer) => self.feed(Input::HookPassedOn(offer)),
-            StateRequest::HookGone(offer) => self.feed(Input::HookGone(offer)),
+            StateRequest::Input(input) => self.feed(input),
             StateRequest::Why { state, sink } => sink.answer::<method::Why>(&self.why(&state)),
             StateRequest::Stop(sink) => {
                 sink.answer::<method::Stop>(&method::Stopping::StopRequested);
@@ -187,18 +184,18 @@ impl SessionState {
     }
 
     fn set_interactive(&mut self, enabled: bool, sink: Sink) {
-        if self.setup.shared.is_loop {
-            return self.set_interactive_in_loop(enabled, sink);
-        }
         let was = self.setup.publishers.interactive.send_replace(enabled);
-        if was != enabled {
-            info!(target: log::DELIVERY, enabled, "interactive mode");
+        // The journal has the mode of a loop, and its runner obeys it.
+        if !self.setup.shared.is_loop {
+            if was != enabled {
+                info!(target: log::DELIVERY, enabled, "interactive mode");
+            }
+            self.feed(if enabled {
+                Input::Paused(PausedBy::Interactive)
+            } else {
+                Input::Unpaused(PausedBy::Interactive)
+            });
         }
-        self.feed(if enabled {
-            Input::Paused(PausedBy::Interactive)
-        } else {
-            Input::Unpaused(PausedBy::Interactive)
-        });
         sink.answer::<method::SetInteractiveMode>(&method::InteractiveMode {
             interactive_mode: enabled,
         });

@@ -3,7 +3,8 @@
 use super::ReplyFn;
 use super::hook_calls::HookCalls;
 use crate::socket::dispatch::Sink;
-use posthaste_core::driver::RequestToken;
+use posthaste_core::driver::{NudgeOutcome, RequestToken};
+use posthaste_wire::method;
 use std::collections::BTreeMap;
 
 /// Sends the reply to a request.
@@ -27,7 +28,22 @@ impl PendingReplies {
         RequestToken(self.count)
     }
 
-    pub(in crate::state) fn take(&mut self, token: RequestToken) -> Option<Reply> {
-        self.replies.remove(&token.0)
+    pub(in crate::state) fn end_nudge(&mut self, token: RequestToken, outcome: NudgeOutcome) {
+        if let Some(Reply::Nudge(sink)) = self.replies.remove(&token.0) {
+            sink.answer::<method::Nudge>(&match outcome {
+                NudgeOutcome::Typed => method::Nudged::Nudged,
+                NudgeOutcome::Refused(reason) => method::Nudged::Held { reason },
+            });
+        }
+    }
+
+    pub(in crate::state) fn end_answer_check(
+        &mut self,
+        token: RequestToken,
+        keys: Result<Option<String>, String>,
+    ) {
+        if let Some(Reply::AnswerCheck(reply)) = self.replies.remove(&token.0) {
+            reply(keys);
+        }
     }
 }

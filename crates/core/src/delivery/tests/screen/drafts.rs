@@ -14,7 +14,7 @@ fn a_draft_on_the_screen_holds_every_message() {
     }
     let gone = [
         seen(3_000, empty(), ""),
-        on(3_100, DeliveryEvent::Tick, ""),
+        tick(3_100, ""),
         (3_100, Call::Act(&pending[..1]), "offer 1"),
     ];
     play(delivery, &gone);
@@ -33,7 +33,7 @@ fn a_draft_holds_an_interrupt_of_work_and_of_a_dialog() {
     );
     assert_eq!(rule(delivery.hold(ms(3_002), &urgent[0], &urgent)), "draft");
     let typed = [
-        on(3_000, DeliveryEvent::DraftTyped, ""),
+        on(3_000, Input::KeysTyped { is_draft: true }, ""),
         seen(3_001, asks("Run rm?"), ""),
         (3_002, Call::Act(&urgent), ""),
     ];
@@ -52,7 +52,7 @@ fn an_empty_box_shows_that_keys_are_no_draft() {
         }
         assert_eq!(delivery.keys_missed_box(), want);
     };
-    let key = |at| on(at, DeliveryEvent::DraftTyped, "");
+    let key = |at| on(at, Input::KeysTyped { is_draft: true }, "");
     check(&[key(2_600), seen(2_700, empty(), "")], true);
     check(&[key(2_600), seen(2_700, holds("a"), "")], false);
     check(&[key(2_600), seen(2_700, hidden(), "")], false);

@@ -35,17 +35,17 @@ fn a_text_that_waited_gets_its_enter_when_the_box_holds_it_alone() {
     };
     let resumed = [
         seen(4_000, holds("text"), "resume"),
-        on(4_001, DeliveryEvent::Resumed, ""),
-        on(4_051, DeliveryEvent::Tick, "look"),
+        on(4_001, Input::KeyboardLeased(KeyboardUser::Turn), ""),
+        tick(4_051, "look"),
         looked(4_052, holds("text"), "enter"),
     ];
     play(awaiting_enter(), &resumed);
     play(awaiting_enter(), &[seen(4_000, holds("text, mine"), "")]);
     // A person has typed since: the text is theirs to submit.
     let typed = [
-        on(3_500, DeliveryEvent::DraftTyped, ""),
+        on(3_500, Input::KeysTyped { is_draft: true }, ""),
         seen(4_000, holds("text"), ""),
-        on(9_000, DeliveryEvent::Tick, ""),
+        tick(9_000, ""),
     ];
     let delivery = play(awaiting_enter(), &typed);
     assert_eq!(rule(delivery.hold(ms(9_001), &pending[0], &[])), "draft");
@@ -57,14 +57,14 @@ fn the_box_lets_go_of_a_submitted_text() {
     let pending = [mail(1, Normal)];
     let entered = [
         looked(3_053, holds("text"), "enter"),
-        on(3_054, DeliveryEvent::Entered, ""),
+        on(3_054, Input::EnterPressed(KeyboardUser::Turn), ""),
     ];
     let mut delivery = play(written(with(|_| ()), &pending), &entered);
     assert!(
         delivery.is_writing(),
         "no person can type behind a text in the box"
     );
-    let effects = delivery.on(ms(3_060), DeliveryEvent::ScreenChanged(empty()));
+    let effects = delivery.on(ms(3_060), Input::ScreenChanged(empty()));
     assert!(evidence(&effects).ends_with("; the input box let go of it"));
 }
 
@@ -77,18 +77,18 @@ fn enter_is_pressed_again_and_the_text_is_never_typed_again() {
             delivery,
             &[
                 looked(3_053, holds("text"), "enter"),
-                on(3_054, DeliveryEvent::Entered, ""),
-                on(4_053, DeliveryEvent::Tick, ""),
-                on(4_054, DeliveryEvent::Tick, "look"),
+                on(3_054, Input::EnterPressed(KeyboardUser::Turn), ""),
+                tick(4_053, ""),
+                tick(4_054, "look"),
             ],
         )
     };
     let again = [
         looked(4_055, holds("text"), "enter"),
-        on(4_056, DeliveryEvent::Entered, ""),
+        on(4_056, Input::EnterPressed(KeyboardUser::Turn), ""),
     ];
     let mut delivery = play(swallowed(), &again);
-    let effects = delivery.on(ms(4_060), DeliveryEvent::ScreenChanged(empty()));
+    let effects = delivery.on(ms(4_060), Input::ScreenChanged(empty()));
     let says = evidence(&effects);
     assert!(
         says.ends_with("Enter pressed 2 times; the input box let go of it"),
@@ -98,8 +98,8 @@ fn enter_is_pressed_again_and_the_text_is_never_typed_again() {
     play(swallowed(), &[looked(4_055, empty(), "offered 1")]);
     // The second Enter has no effect: later messages wait.
     let delivery = play(swallowed(), &again);
-    let mut delivery = play(delivery, &[on(5_056, DeliveryEvent::Tick, "look")]);
-    let effects = delivery.on(ms(5_057), DeliveryEvent::Looked(holds("text")));
+    let mut delivery = play(delivery, &[tick(5_056, "look")]);
+    let effects = delivery.on(ms(5_057), looked_at(holds("text")));
     assert!(evidence(&effects).ends_with("the input box still holds it"));
     let hold = delivery
         .hold(ms(5_058), &pending[1], &pending[1..])
@@ -110,20 +110,16 @@ fn enter_is_pressed_again_and_the_text_is_never_typed_again() {
     let asked = [
         seen(4_060, asks("Run rm?"), ""),
         seen(4_500, holds("text"), "resume"),
-        on(4_501, DeliveryEvent::Resumed, ""),
-        on(4_551, DeliveryEvent::Tick, "look"),
+        on(4_501, Input::KeyboardLeased(KeyboardUser::Turn), ""),
+        tick(4_551, "look"),
     ];
     let mut delivery = play(play(swallowed(), &again), &asked);
-    let effects = delivery.on(ms(4_552), DeliveryEvent::Looked(holds("text")));
+    let effects = delivery.on(ms(4_552), looked_at(holds("text")));
     assert!(evidence(&effects).ends_with("the input box still holds it"));
     // The program ends meanwhile: the text was written whole.
     play(
         swallowed(),
-        &[on(
-            4_055,
-            DeliveryEvent::Exited(Ending::Exit(0)),
-            "offered 1",
-        )],
+        &[on(4_055, Input::Exited(Ending::Exit(0)), "offered 1")],
     );
 }
 
@@ -135,7 +131,7 @@ fn a_dialog_after_enter_is_waited_for() {
     let asked = || {
         let lines = [
             looked(3_053, holds("text"), "enter"),
-            on(3_054, DeliveryEvent::Entered, ""),
+            on(3_054, Input::EnterPressed(KeyboardUser::Turn), ""),
             seen(3_060, asks("Run rm?"), ""),
         ];
         let delivery = play(written(with(|_| ()), &pending), &lines);
@@ -148,8 +144,8 @@ fn a_dialog_after_enter_is_waited_for() {
     let resumed = |at, sighting: fn() -> Sighting, want| {
         [
             seen(at, sighting(), "resume"),
-            on(at + 1, DeliveryEvent::Resumed, ""),
-            on(at + 51, DeliveryEvent::Tick, "look"),
+            on(at + 1, Input::KeyboardLeased(KeyboardUser::Turn), ""),
+            tick(at + 51, "look"),
             looked(at + 52, sighting(), want),
         ]
     };
@@ -167,22 +163,19 @@ fn enter_waits_for_a_text_that_is_shown_late() {
             (3_002, recorded(&[1]), "look"),
             looked(3_002, empty(), "write 1"),
             on(3_003, wrote(), ""),
-            on(3_053, DeliveryEvent::Tick, "look"),
+            tick(3_053, "look"),
             looked(3_054, empty(), ""),
-            on(3_500, DeliveryEvent::Tick, ""),
+            tick(3_500, ""),
         ];
         play(delivery, &written)
     };
     let late = [
         seen(4_000, holds("text"), ""),
-        on(4_050, DeliveryEvent::Tick, "look"),
+        tick(4_050, "look"),
         looked(4_051, holds("text"), "enter"),
     ];
     play(delivery(), &late);
     // A text that is never shown gets no Enter, and is offered again.
-    let never = [
-        on(5_003, DeliveryEvent::Tick, "look"),
-        looked(5_004, empty(), "uncertain 1"),
-    ];
+    let never = [tick(5_003, "look"), looked(5_004, empty(), "uncertain 1")];
     play(delivery(), &never);
 }

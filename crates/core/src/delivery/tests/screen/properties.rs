@@ -34,16 +34,17 @@ fn sighting() -> impl Strategy<Value = Sighting> {
     })
 }
 
-fn random_event() -> impl Strategy<Value = Option<DeliveryEvent>> {
+fn random_call() -> impl Strategy<Value = Option<Call<'static>>> {
+    let on = |input| Just(Some(Call::On(input)));
     prop_oneof![
         8 => Just(None),
-        2 => Just(Some(DeliveryEvent::Tick)),
-        1 => Just(Some(DeliveryEvent::Output)),
-        4 => sighting().prop_map(|sighting| Some(DeliveryEvent::ScreenChanged(sighting))),
-        1 => Just(Some(DeliveryEvent::DraftTyped)),
-        1 => Just(Some(DeliveryEvent::DraftEnded)),
-        1 => Just(Some(DeliveryEvent::PasteMode(true))),
-        1 => Just(Some(DeliveryEvent::WriteFailed("EIO".to_owned()))),
+        2 => Just(Some(Call::Tick)),
+        1 => on(Input::OutputSeen),
+        4 => sighting().prop_map(|sighting| Some(Call::On(Input::ScreenChanged(sighting)))),
+        1 => on(Input::KeysTyped { is_draft: true }),
+        1 => on(Input::KeysTyped { is_draft: false }),
+        1 => on(Input::PasteMode(true)),
+        1 => on(write_failed()),
     ]
 }
 
@@ -54,7 +55,7 @@ proptest! {
     fn no_screen_misleads_a_delivery(
         lanes in proptest::collection::vec(
             proptest::sample::select(&[Normal, Interrupt, Idle][..]), 1..6),
-        events in proptest::collection::vec((random_event(), sighting(), 0..1_500_u64), 1..200),
+        calls in proptest::collection::vec((random_call(), sighting(), 0..1_500_u64), 1..200),
         quits: bool,
     ) {
         let mut pending: Vec<_> = (1..).zip(&lanes).map(|(n, lane)| mail(n, *lane)).collect();
@@ -65,18 +66,17 @@ proptest! {
         });
         let mut watch = Watch { pending, quits, ..Watch::default() };
         let mut now = 3_000;
-        for (event, shown, pass) in events {
+        for (call, shown, pass) in calls {
             now += pass;
-            let event = watch.comes(event, shown);
-            let is_failure = matches!(event, DeliveryEvent::WriteFailed(_));
-            let mut effects = delivery.on(ms(now), event);
-            if is_failure && !effects.is_empty() {
+            let call = watch.comes(call, shown);
+            let is_failure = matches!(call, Call::On(Input::TerminalFailed { .. }));
+            let actions = delivery.call(ms(now), &call);
+            if is_failure && !actions.is_empty() {
                 watch.todo = None;
             }
-            effects.extend(delivery.act(ms(now), &watch.pending));
-            for effect in effects {
-                watch.judge(&delivery, effect)?;
-            }
+            watch.judge_all(&delivery, actions)?;
+            let actions = delivery.act(ms(now), &watch.pending);
+            watch.judge_all(&delivery, actions)?;
             every_wait_has_a_reason(&delivery, now, &watch.pending)?;
             // A delivery that waits for a person's answer lets the person type.
             let is_held = is_blocked(&delivery) && delivery.is_writing();
@@ -96,78 +96,97 @@ struct Watch {
     /// Whether the interrupt key may end the program.
     quits: bool,
     under_way: Vec<MessageId>,
-    /// The result of the last effect, which is still to be reported.
-    todo: Option<DeliveryEvent>,
+    /// The result of the last action, which is still to be reported.
+    todo: Option<Call<'static>>,
     has_written: bool,
     /// The sighting of the look that was just reported.
     looked: Option<Sighting>,
 }
 
+type Judged = Result<(), TestCaseError>;
+
 impl Watch {
-    /// Return the next event. Without an event, report the result of the last effect.
-    fn comes(&mut self, event: Option<DeliveryEvent>, shown: Sighting) -> DeliveryEvent {
-        let event = match event.or_else(|| self.todo.take()) {
-            Some(DeliveryEvent::Looked(_)) => DeliveryEvent::Looked(shown),
-            Some(event) => event,
-            None => DeliveryEvent::Tick,
+    /// Return what happens next. By default, that is the result of the last action.
+    fn comes(&mut self, call: Option<Call<'static>>, shown: Sighting) -> Call<'static> {
+        let call = match call.or_else(|| self.todo.take()) {
+            Some(Call::On(Input::Looked { .. })) => Call::On(looked_at(shown)),
+            call => call.unwrap_or(Call::Tick),
         };
-        self.looked = match &event {
-            DeliveryEvent::Looked(sighting) => Some(sighting.clone()),
+        self.looked = match &call {
+            Call::On(Input::Looked { sighting, .. }) => Some(sighting.clone()),
             _ => None,
         };
-        event
+        call
     }
 
-    fn judge(&mut self, delivery: &Delivery, effect: Effect) -> Result<(), TestCaseError> {
-        match effect {
-            Effect::Offer { ids } => {
+    fn judge_all(&mut self, delivery: &Delivery, actions: Vec<Action>) -> Judged {
+        for action in actions {
+            self.judge(delivery, action)?;
+        }
+        Ok(())
+    }
+
+    fn judge(&mut self, delivery: &Delivery, action: Action) -> Judged {
+        let by = KeyboardUser::Turn;
+        match action {
+            Action::LeaseKeyboard(_) => {
+                let turn = delivery.turn_in_flight().expect("a turn");
+                if turn.enters.is_some() {
+                    self.todo = Some(Call::On(Input::KeyboardLeased(by)));
+                    return Ok(());
+                }
                 prop_assert!(self.under_way.is_empty(), "one at a time");
-                self.pending.retain(|mail| !ids.contains(&mail.message.id));
-                self.todo = Some(DeliveryEvent::Recorded(ids.clone()));
-                self.under_way = ids;
+                self.pending
+                    .retain(|mail| !turn.ids.contains(&mail.message.id));
+                self.todo = Some(Call::Recorded(turn.ids.clone()));
+                self.under_way = turn.ids;
                 self.has_written = false;
             }
-            Effect::Write { ids } => {
+            Action::Type { turn, .. } => {
                 let is_again = std::mem::replace(&mut self.has_written, true);
                 prop_assert!(!is_again, "once");
+                let ids: Vec<_> = turn.messages().iter().map(|m| m.message.id).collect();
                 prop_assert_eq!(&ids, &self.under_way);
                 let looked = self.looked.as_ref().expect("a text follows a look");
                 prop_assert_eq!(&looked.input_box, &BoxState::Empty);
-                self.todo = Some(wrote());
+                self.todo = Some(Call::On(wrote()));
             }
-            Effect::Enter => {
+            Action::PressEnter { .. } => {
                 prop_assert!(self.has_written);
                 let looked = self.looked.as_ref().expect("Enter follows a look");
                 prop_assert_eq!(&looked.dialog, &None);
                 prop_assert_eq!(&looked.input_box, &holds("text").input_box);
-                self.todo = Some(DeliveryEvent::Entered);
+                self.todo = Some(Call::On(Input::EnterPressed(by)));
             }
-            Effect::Look => self.todo = Some(DeliveryEvent::Looked(Sighting::default())),
-            Effect::Resume => self.todo = Some(DeliveryEvent::Resumed),
-            Effect::Abort | Effect::Continue | Effect::OfferByApi { .. } => {
-                prop_assert!(false, "it has no API");
-            }
-            Effect::Key(key) if key == keys("ctrl+u").bytes() => {}
-            Effect::Key(_) => {
+            Action::Look(_) => self.todo = Some(Call::On(looked_at(Sighting::default()))),
+            Action::PressKeys(_) => {
                 let is_sure = self.shows_work() || is_blocked(delivery);
                 prop_assert!(!self.quits || is_sure, "it might quit");
             }
-            Effect::Withdraw { ids, .. } => {
+            Action::Commit { .. } => {
+                for (ids, report) in receipts(&[action]) {
+                    self.judge_receipt(ids, report)?;
+                }
+            }
+            Action::ClearBox(_) | Action::ReleaseKeyboard(_) | Action::SkipTranscripts => {}
+            other => prop_assert!(false, "{other:?}"),
+        }
+        Ok(())
+    }
+
+    fn judge_receipt(&mut self, ids: &[MessageId], report: &OfferReport) -> Judged {
+        match report {
+            OfferReport::Offering { .. } => {}
+            OfferReport::Withdrawn { .. } => {
                 prop_assert!(!self.has_written);
                 self.under_way.retain(|id| !ids.contains(id));
             }
-            Effect::Offered { ids, .. } | Effect::Uncertain { ids, .. } => {
+            OfferReport::Offered { .. } | OfferReport::Uncertain { .. } => {
                 prop_assert!(self.has_written);
-                prop_assert_eq!(&ids, &self.under_way, "each once");
+                prop_assert_eq!(ids, &self.under_way[..], "each once");
                 self.under_way.clear();
             }
-            Effect::Accepted { .. } => prop_assert!(false, "nothing proves it"),
-            Effect::Remind { .. }
-            | Effect::WriteReminder { .. }
-            | Effect::SendDirect { .. }
-            | Effect::Fail { .. } => {
-                panic!("no reply is expected, and no message is raw: {effect:?}")
-            }
+            other => prop_assert!(false, "{other:?}"),
         }
         Ok(())
     }

@@ -23,62 +23,61 @@ fn a_question_at_the_last_moment_keeps_the_text_waiting_for_enter() {
     let resume = |at| {
         [
             seen(at, holds("text"), "resume"),
-            on(at + 1, DeliveryEvent::Resumed, ""),
-            on(at + 51, DeliveryEvent::Tick, "look"),
+            on(at + 1, Input::KeyboardLeased(KeyboardUser::Turn), ""),
+            tick(at + 51, "look"),
         ]
     };
     let enter = [
         looked(4_060, holds("text"), "enter"),
-        on(4_061, DeliveryEvent::Entered, ""),
+        on(4_061, Input::EnterPressed(KeyboardUser::Turn), ""),
         seen(4_062, empty(), "offered 1"),
     ];
     play(play(awaiting_enter(), &resume(4_000)), &enter);
     // A person answers the dialog with a key, which is no draft.
     let typed = [
-        on(3_100, DeliveryEvent::DraftTyped, ""),
+        on(3_100, Input::KeysTyped { is_draft: true }, ""),
         seen(3_200, holds("text"), ""),
     ];
     let delivery = play(awaiting_enter(), &typed);
     assert!(delivery.keys_missed_box(), "the key went to the question");
-    play(delivery, &[on(4_200, DeliveryEvent::DraftEnded, "resume")]);
+    play(
+        delivery,
+        &[on(4_200, Input::KeysTyped { is_draft: false }, "resume")],
+    );
     // The key was late and went into the box: no Enter.
     let late = [
-        on(3_100, DeliveryEvent::DraftTyped, ""),
+        on(3_100, Input::KeysTyped { is_draft: true }, ""),
         seen(3_200, holds("text1"), ""),
-        on(4_200, DeliveryEvent::DraftEnded, ""),
+        on(4_200, Input::KeysTyped { is_draft: false }, ""),
     ];
     play(awaiting_enter(), &late);
     // The question has taken the text: the message becomes uncertain.
     let delivery = play(awaiting_enter(), &[seen(4_000, empty(), "resume")]);
     let gone = [
-        on(4_001, DeliveryEvent::Resumed, ""),
-        on(4_051, DeliveryEvent::Tick, "look"),
+        on(4_001, Input::KeyboardLeased(KeyboardUser::Turn), ""),
+        tick(4_051, "look"),
         looked(4_052, empty(), "uncertain 1"),
     ];
     play(delivery, &gone);
-    let end = [on(
-        4_000,
-        DeliveryEvent::Exited(Ending::Exit(0)),
-        "uncertain 1",
-    )];
+    let end = [on(4_000, Input::Exited(Ending::Exit(0)), "uncertain 1")];
     play(awaiting_enter(), &end);
 }
 
 /// Play an answer with these keys up to the look that follows them.
-fn answered(keys: &str) -> Delivery {
+fn answered(keys: &str) -> Stage {
     answered_at(keys, "")
 }
 
 /// Like [`answered`], with a text before the cursor.
-fn answered_at(keys: &str, before: &str) -> Delivery {
+fn answered_at(keys: &str, before: &str) -> Stage {
     let mut pending = [raw(1)];
     pending[0].message.envelope.body = Body::Inline(keys.to_owned());
     let typed = [
         seen(2_900, at_cursor("Run rm?", before), ""),
         (3_000, Call::Act(&pending), "offer 1"),
         (3_001, recorded(&[1]), "write 1"),
-        on(3_002, DeliveryEvent::Wrote(keys.to_owned()), ""),
-        on(3_052, DeliveryEvent::Tick, "look"),
+        on(3_002, Input::Typed(keys.to_owned()), ""),
+        tick(3_052, "look"),
     ];
     play(with(|_| ()), &typed)
 }
@@ -112,10 +111,10 @@ fn an_answer_is_accepted_once_its_question_is_gone() {
 fn an_answer_without_effect_is_typed_once_more_and_then_fails() {
     let ignored = [
         looked(3_053, asks("Run rm?"), ""),
-        on(4_053, DeliveryEvent::Tick, "look"),
+        tick(4_053, "look"),
         looked(4_054, asks("Run rm?"), "write 1"),
-        on(4_055, DeliveryEvent::Wrote("2".to_owned()), ""),
-        on(4_105, DeliveryEvent::Tick, "look"),
+        on(4_055, Input::Typed("2".to_owned()), ""),
+        tick(4_105, "look"),
         looked(4_106, asks("Run rm?"), ""),
     ];
     let again = play(answered("2"), &ignored);
@@ -124,7 +123,7 @@ fn an_answer_without_effect_is_typed_once_more_and_then_fails() {
         &[seen(4_200, empty(), "offered 1; accepted 1")],
     );
     let fails = [
-        on(5_106, DeliveryEvent::Tick, "look"),
+        tick(5_106, "look"),
         looked(5_107, asks("Run rm?"), "fail 1"),
     ];
     play(again, &fails);
@@ -134,8 +133,8 @@ fn an_answer_without_effect_is_typed_once_more_and_then_fails() {
 fn an_answer_is_not_typed_again_while_a_person_has_the_keyboard() {
     let taken = [
         looked(3_053, asks("Run rm?"), ""),
-        on(3_500, DeliveryEvent::Paused(PausedBy::Viewer), ""),
-        on(4_053, DeliveryEvent::Tick, "look"),
+        on(3_500, Input::Paused(PausedBy::Viewer), ""),
+        tick(4_053, "look"),
         looked(4_054, asks("Run rm?"), "fail 1"),
     ];
     play(answered("2"), &taken);
@@ -168,24 +167,24 @@ fn enter_follows_an_answer_only_if_the_dialog_shows_it_at_the_cursor() {
 #[test]
 fn an_answer_is_judged_only_after_the_program_has_read_it() {
     let unread = [
-        on(3_060, DeliveryEvent::UnreadInput(true), ""),
+        on(3_060, Input::InputChecked { is_unread: true }, ""),
         looked(3_061, asks("Run rm?"), ""),
-        on(3_111, DeliveryEvent::Tick, "look"),
+        tick(3_111, "look"),
     ];
     let delivery = play(answered("2"), &unread);
     assert!(delivery.awaits_reading());
     // A look that may be older than the read proves nothing.
     let read = [
-        on(3_112, DeliveryEvent::UnreadInput(false), ""),
+        on(3_112, Input::InputChecked { is_unread: false }, ""),
         looked(3_113, asks("Run rm?"), ""),
-        on(3_163, DeliveryEvent::Tick, "look"),
+        tick(3_163, "look"),
         looked(3_164, empty(), "offered 1; accepted 1"),
     ];
     play(delivery.clone(), &read);
     // A program that never reads it is not waited for without end.
     let never = [
         looked(4_000, asks("Run rm?"), ""),
-        on(4_050, DeliveryEvent::Tick, "look"),
+        tick(4_050, "look"),
         looked(5_070, asks("Run rm?"), "fail 1"),
     ];
     play(delivery, &never);
@@ -201,7 +200,7 @@ fn an_answer_goes_before_a_text_that_waits_for_enter() {
         (3_100, Call::Act(&pending[1..]), "offer 2"),
         (3_101, recorded(&[2]), "write 2"),
         on(3_102, wrote(), ""),
-        on(3_152, DeliveryEvent::Tick, "look"),
+        tick(3_152, "look"),
         looked(3_153, holds("text"), "offered 2; accepted 2; resume"),
     ];
     play(delivery, &answering);
@@ -222,7 +221,7 @@ fn a_question_is_identified_by_its_full_text() {
         (3_000, Call::Act(&pending), "offer 1"),
         (3_001, recorded(&[1]), "write 1"),
         on(3_002, wrote(), ""),
-        on(3_052, DeliveryEvent::Tick, "look"),
+        tick(3_052, "look"),
     ];
     let delivery = play(with(|_| ()), &typed);
     play(delivery.clone(), &[looked(3_053, long("ls"), "enter")]);
@@ -241,15 +240,15 @@ fn a_repeated_question_is_another_question() {
             seen(2_900, asks("Go on? [y/N]"), ""),
             (3_000, Call::Act(&pending), "offer 1"),
             (3_001, recorded(&[1]), "write 1"),
-            on(3_002, DeliveryEvent::Wrote("yes".to_owned()), ""),
+            on(3_002, Input::Typed("yes".to_owned()), ""),
         ];
         let mut delivery = play(with(|_| ()), &typed);
         for (at, sighting) in (3_010..).zip(between) {
-            delivery.on(ms(at), DeliveryEvent::ScreenChanged(sighting.clone()));
+            delivery.on(ms(at), Input::ScreenChanged(sighting.clone()));
         }
-        let mut delivery = play(delivery, &[on(3_052, DeliveryEvent::Tick, "look")]);
-        let effects = delivery.on(ms(3_053), DeliveryEvent::Looked(at_cursor(last, "yes")));
-        let is_enter = effects == [Effect::Enter];
+        let mut delivery = play(delivery, &[tick(3_052, "look")]);
+        let effects = delivery.on(ms(3_053), looked_at(at_cursor(last, "yes")));
+        let is_enter = summary(&delivery, &effects) == "enter";
         assert_eq!(is_enter, is_entered, "{between:?} {last}");
     };
     check(&[], "Go on? [y/N]", true);
@@ -278,22 +277,21 @@ fn an_interrupt_dismisses_the_question_that_holds_another_message() {
     let delivery = play(delivery, &pressed);
     // The question closes: the text in the box goes first.
     let gone = [
-        seen(3_200, holds("text"), ""),
-        on(3_201, DeliveryEvent::Tick, "resume"),
-        on(3_202, DeliveryEvent::Resumed, ""),
-        on(3_252, DeliveryEvent::Tick, "look"),
+        seen(3_200, holds("text"), "resume"),
+        on(3_202, Input::KeyboardLeased(KeyboardUser::Turn), ""),
+        tick(3_252, "look"),
         looked(3_253, holds("text"), "enter"),
-        on(3_254, DeliveryEvent::Entered, ""),
+        on(3_254, Input::EnterPressed(KeyboardUser::Turn), ""),
         seen(3_255, empty(), "offered 1"),
     ];
     play(delivery.clone(), &gone);
     // The question stays open: nothing is typed.
     let stays = [
-        on(8_101, DeliveryEvent::Tick, "look"),
+        tick(8_101, "look"),
         looked(8_102, asks("Run rm?"), "key [3]"),
-        on(13_102, DeliveryEvent::Tick, "look"),
+        tick(13_102, "look"),
         looked(13_103, asks("Run rm?"), "key [3]"),
-        on(18_103, DeliveryEvent::Tick, ""),
+        tick(18_103, ""),
         (18_104, Call::Act(&urgent), ""),
     ];
     let delivery = play(delivery, &stays);

@@ -57,17 +57,17 @@ fn an_interrupt_cancels_a_dialog_and_its_receipt_says_so() {
         (3_001, Call::Act(&urgent), "look"),
         looked(3_002, asks("Run rm?"), "key [3]"),
         seen(3_100, claims(Says::Idle), ""),
-        on(3_200, DeliveryEvent::Tick, "offer 1"),
+        tick(3_200, "offer 1"),
         (3_201, recorded(&[1]), "look"),
         looked(3_202, claims(Says::Idle), "write 1"),
         on(3_203, wrote(), ""),
         seen(3_210, holds("text"), ""),
-        on(3_260, DeliveryEvent::Tick, "look"),
+        tick(3_260, "look"),
         looked(3_261, holds("text"), "enter"),
-        on(3_262, DeliveryEvent::Entered, ""),
+        on(3_262, Input::EnterPressed(KeyboardUser::Turn), ""),
     ];
     let mut delivery = play(with(|_| ()), &cancelled);
-    let effects = delivery.on(ms(3_300), DeliveryEvent::ScreenChanged(empty()));
+    let effects = delivery.on(ms(3_300), Input::ScreenChanged(empty()));
     let says = evidence(&effects);
     assert!(
         says.ends_with("a dialog was cancelled for it: Run rm?"),
@@ -81,10 +81,7 @@ fn two_looks_without_output_between_them_come_before_a_text() {
     let delivery = || play(with(|_| ()), &[seen(3_000, after_output(1, empty()), "")]);
     let early = play(
         delivery(),
-        &[
-            on(3_099, DeliveryEvent::Tick, ""),
-            (3_099, Call::Act(&pending), ""),
-        ],
+        &[tick(3_099, ""), (3_099, Call::Act(&pending), "")],
     );
     assert_eq!(
         rule(early.hold(ms(3_099), &pending[0], &pending)),
@@ -93,7 +90,7 @@ fn two_looks_without_output_between_them_come_before_a_text() {
     assert_eq!(early.next_wakeup(), Some(ms(3_100).mono));
     let second = |look: Sighting, want: &'static str| {
         let lines = [
-            on(3_100, DeliveryEvent::Tick, ""),
+            tick(3_100, ""),
             (3_100, Call::Act(&pending), "offer 1"),
             (3_101, recorded(&[1]), "look"),
             looked(3_102, look, want),
@@ -115,7 +112,7 @@ fn a_question_of_a_hook_ends_once_the_box_is_visible_again() {
     manifest.hook.blocked.push(sign("PermissionRequest"));
     let report = manifest.hook.read("PermissionRequest", "{}");
     let asked = [
-        on(3_000, DeliveryEvent::HookCalled(Box::new(report)), ""),
+        on(3_000, hook_called(report), ""),
         seen(3_100, hidden(), ""),
         seen(4_000, empty(), ""),
     ];
@@ -123,13 +120,14 @@ fn a_question_of_a_hook_ends_once_the_box_is_visible_again() {
     assert!(matches!(delivery.activity().activity, Activity::Blocked(_)));
     assert_eq!(
         delivery
+            .at
             .agent
-            .question_ends_at(delivery.input_box.recognised_since()),
+            .question_ends_at(delivery.at.input_box.recognised_since()),
         Some(ms(7_000).mono)
     );
-    delivery.on(ms(6_999), DeliveryEvent::Tick);
+    delivery.tick(ms(6_999));
     assert!(matches!(delivery.activity().activity, Activity::Blocked(_)));
-    delivery.on(ms(7_000), DeliveryEvent::Tick);
+    delivery.tick(ms(7_000));
     assert_eq!(delivery.activity().activity, Activity::Idle);
 }
 
@@ -161,7 +159,7 @@ fn nothing_is_typed_while_another_process_has_the_conversation() {
             assert_eq!(hold.evidence, "the program's own record names job 2d95");
         }
         let moved = "the agent's conversation has moved to another process";
-        assert!(delivery.nudge_refusal().unwrap().starts_with(moved));
+        assert!(delivery.at.line_refusal().unwrap().starts_with(moved));
         let answerable = delivery.answerable(ms(9_001));
         assert!(matches!(answerable, Answerable::No(why) if why.starts_with(moved)));
     }
@@ -186,7 +184,7 @@ fn a_handover_withdraws_an_offer_and_withholds_enter() {
     play(with(|_| ()), &before_text);
     let before_enter = [
         looked(3_053, handed_over(holds("text")), ""),
-        on(9_000, DeliveryEvent::Tick, ""),
+        tick(9_000, ""),
     ];
     let delivery = play(written(with(|_| ()), &pending), &before_enter);
     let hold = delivery.hold(ms(9_001), &pending[0], &pending);

@@ -15,27 +15,27 @@ fn a_key_that_would_quit_needs_proof_of_work() {
     let mut busy = play(
         delivery(),
         &[
-            on(3_000, DeliveryEvent::Output, ""),
+            on(3_000, Input::OutputSeen, ""),
             (3_001, Call::Act(&urgent), "look"),
             looked(3_002, empty(), "offer 1"),
             (3_003, recorded(&[1]), "look"),
             looked(3_003, empty(), "write 1"),
             on(3_004, wrote(), ""),
-            on(3_054, DeliveryEvent::Tick, "look"),
+            tick(3_054, "look"),
             looked(3_055, holds("text"), "enter"),
-            on(3_056, DeliveryEvent::Entered, ""),
+            on(3_056, Input::EnterPressed(KeyboardUser::Turn), ""),
         ],
     );
-    let effects = busy.on(ms(3_057), DeliveryEvent::ScreenChanged(empty()));
+    let effects = busy.on(ms(3_057), Input::ScreenChanged(empty()));
     assert!(evidence(&effects).ends_with("no interrupt key: it might have ended the program"));
     // The title is a proof of work, and each press needs a new one.
     let works = [
         seen(3_000, claims(Says::Working), ""),
         (3_001, Call::Act(&urgent), "look"),
         looked(3_002, claims(Says::Working), "key [3]"),
-        on(8_002, DeliveryEvent::Tick, "look"),
+        tick(8_002, "look"),
         looked(8_003, claims(Says::Working), "key [3]"),
-        on(13_003, DeliveryEvent::Tick, "look"),
+        tick(13_003, "look"),
         looked(13_004, claims(Says::Idle), "offer 1"),
     ];
     play(delivery(), &works);
@@ -61,8 +61,8 @@ fn the_keys_are_pressed_again_when_the_harness_says() {
         seen(3_000, claims(Says::Working), ""),
         (3_001, Call::Act(&urgent), "look"),
         looked(3_001, claims(Says::Working), "key [27]"),
-        on(4_500, DeliveryEvent::Tick, ""),
-        on(4_501, DeliveryEvent::Tick, "look"),
+        tick(4_500, ""),
+        tick(4_501, "look"),
         looked(4_501, claims(Says::Working), "key [27]"),
         seen(4_600, claims(Says::Idle), "offer 1"),
     ];
@@ -73,13 +73,13 @@ fn the_keys_are_pressed_again_when_the_harness_says() {
 #[test]
 fn an_agent_that_has_exited_is_not_at_work() {
     let mut delivery = play(with(|_| {}), &[seen(3_000, claims(Says::Working), "")]);
-    assert!(delivery.agent.is_at_work());
-    delivery.on(ms(3_100), DeliveryEvent::Exited(Ending::Exit(0)));
-    assert!(!delivery.agent.is_at_work());
+    assert!(delivery.at.agent.is_at_work());
+    delivery.on(ms(3_100), Input::Exited(Ending::Exit(0)));
+    assert!(!delivery.at.agent.is_at_work());
 }
 
 /// Play an interrupt up to its key, which is pressed while the agent works.
-fn pressed(urgent: &[MessageState], change: impl FnOnce(&mut Manifest)) -> Delivery {
+fn pressed(urgent: &[MessageState], change: impl FnOnce(&mut Manifest)) -> Stage {
     let lines = [
         seen(3_000, claims(Says::Working), ""),
         (3_001, Call::Act(urgent), "look"),
@@ -99,25 +99,25 @@ fn restored() -> Sighting {
 fn a_prompt_that_is_restored_after_an_interrupt_is_cleared() {
     let urgent = [mail(1, Interrupt)];
     let cleared = [
-        seen(3_100, restored(), "key [21]"),
+        seen(3_100, restored(), "clear [21]"),
         seen(3_103, claims(Says::Idle), ""),
-        on(3_202, DeliveryEvent::Tick, ""),
-        on(3_203, DeliveryEvent::Tick, "offer 1"),
+        tick(3_202, ""),
+        tick(3_203, "offer 1"),
         (3_204, recorded(&[1]), "look"),
         looked(3_205, claims(Says::Idle), "write 1"),
     ];
     play(pressed(&urgent, clearing), &cleared);
     // If the key has no effect, the text is a draft like any other.
     let stays = [
-        seen(3_100, restored(), "key [21]"),
-        on(5_100, DeliveryEvent::Tick, ""),
+        seen(3_100, restored(), "clear [21]"),
+        tick(5_100, ""),
         (5_101, Call::Act(&urgent), ""),
     ];
     let delivery = play(pressed(&urgent, clearing), &stays);
     assert_eq!(rule(delivery.hold(ms(5_102), &urgent[0], &urgent)), "draft");
     // A draft is not cleared.
     let typed = [
-        on(3_050, DeliveryEvent::DraftTyped, ""),
+        on(3_050, Input::KeysTyped { is_draft: true }, ""),
         seen(3_100, restored(), ""),
         (9_000, Call::Act(&urgent), ""),
     ];
@@ -135,21 +135,18 @@ fn a_prompt_that_the_look_before_a_key_finds_is_cleared_before_the_offer() {
             manifest.interrupt.quits_when_idle = true;
         });
         let works = |at| seen(at, claims(Says::Working), "");
-        play(
-            delivery,
-            &[works(4_000), on(8_001, DeliveryEvent::Tick, "look")],
-        )
+        play(delivery, &[works(4_000), tick(8_001, "look")])
     };
     let cleared = [
-        looked(8_002, restored(), "key [21]"),
+        looked(8_002, restored(), "clear [21]"),
         seen(8_010, claims(Says::Idle), ""),
-        on(8_110, DeliveryEvent::Tick, "offer 1"),
+        tick(8_110, "offer 1"),
     ];
     play(busy_again(), &cleared);
     // If the key has no effect, the text is a draft like any other.
     let stays = [
-        looked(8_002, restored(), "key [21]"),
-        on(10_003, DeliveryEvent::Tick, ""),
+        looked(8_002, restored(), "clear [21]"),
+        tick(10_003, ""),
         (10_004, Call::Act(&urgent), ""),
     ];
     let delivery = play(busy_again(), &stays);
@@ -171,21 +168,18 @@ fn an_offer_waits_for_a_prompt_that_is_restored_late() {
     };
     let cleared = [
         seen(3_132, restored(), ""),
-        on(3_599, DeliveryEvent::Tick, ""),
-        on(3_600, DeliveryEvent::Tick, "key [21]"),
+        tick(3_599, ""),
+        tick(3_600, "clear [21]"),
     ];
     play(delivery(), &cleared);
     // Without a restored prompt, the message is offered then.
-    let plain = [
-        on(3_599, DeliveryEvent::Tick, ""),
-        on(3_600, DeliveryEvent::Tick, "offer 1"),
-    ];
+    let plain = [tick(3_599, ""), tick(3_600, "offer 1")];
     play(delivery(), &plain);
     // The agent works again: the wait for the key counts.
     let busy = [
         seen(3_200, claims(Says::Working), ""),
-        on(3_600, DeliveryEvent::Tick, ""),
-        on(8_001, DeliveryEvent::Tick, "look"),
+        tick(3_600, ""),
+        tick(8_001, "look"),
     ];
     play(delivery(), &busy);
 }
@@ -201,11 +195,11 @@ fn the_screen_decides_what_is_work() {
     );
     let rests = [
         seen(9_001, claims(Says::Idle), ""),
-        on(9_002, DeliveryEvent::Output, ""),
+        on(9_002, Input::OutputSeen, ""),
         (9_003, Call::Act(&later), "offer 1"),
     ];
     play(delivery, &rests);
-    assert!(with(|_| ()).knows_dialogs() && !super::starting().knows_dialogs());
+    assert!(with(|_| ()).at.agent.knows_dialogs() && !super::starting().at.agent.knows_dialogs());
     assert_eq!(id(1), later[0].message.id);
 }
 
@@ -242,10 +236,7 @@ fn nothing_is_typed_or_entered_while_any_sign_shows_work() {
     ];
     play(with(|_| ()), &before_text);
     // Before Enter, the text waits in the box until the agent is idle.
-    let before_enter = [
-        looked(3_053, works(holds("text")), ""),
-        on(9_000, DeliveryEvent::Tick, ""),
-    ];
+    let before_enter = [looked(3_053, works(holds("text")), ""), tick(9_000, "")];
     let delivery = play(written(with(|_| ()), &pending), &before_enter);
     assert!(!delivery.is_writing());
     let hold = delivery.hold(ms(9_001), &pending[0], &pending).unwrap();
@@ -280,11 +271,11 @@ fn an_agent_that_ignores_interrupts_is_not_typed_into() {
         seen(3_000, works(), ""),
         (3_001, Call::Act(&urgent[..]), "look"),
         looked(3_002, works(), "key [3]"),
-        on(8_002, DeliveryEvent::Tick, "look"),
+        tick(8_002, "look"),
         looked(8_003, works(), "key [3]"),
-        on(13_003, DeliveryEvent::Tick, "look"),
+        tick(13_003, "look"),
         looked(13_004, works(), "key [3]"),
-        on(18_004, DeliveryEvent::Tick, ""),
+        tick(18_004, ""),
         (18_005, Call::Act(&urgent), ""),
     ];
     let delivery = play(with(|_| ()), &ignored);
@@ -293,7 +284,7 @@ fn an_agent_that_ignores_interrupts_is_not_typed_into() {
     assert!(hold.reason.contains("did not stop it"), "{hold:?}");
     let rests = [
         seen(20_000, claims(Says::Idle), ""),
-        on(20_100, DeliveryEvent::Tick, ""),
+        tick(20_100, ""),
         (20_101, Call::Act(&urgent), "offer 1"),
     ];
     play(delivery, &rests);

@@ -1,7 +1,6 @@
 //! The check for unread input before a decision, and the check whether a person's keys left a draft.
 
-use crate::delivery::DeliveryEvent;
-use crate::driver::{Action, Observer, SessionDriver};
+use super::{Action, Input, Observer, SessionDriver};
 use crate::moment::Moment;
 use std::time::Duration;
 
@@ -25,25 +24,25 @@ enum Check {
 }
 
 #[derive(Debug)]
-pub(crate) struct InputCheck {
+pub(super) struct InputCheck {
     check: Check,
     /// When the last key of an unsubmitted draft was typed.
     draft_typed_at: Option<Duration>,
 }
 
 impl InputCheck {
-    pub(crate) fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             check: Check::Open,
             draft_typed_at: None,
         }
     }
 
-    pub(crate) fn finish(&mut self, is_unread: bool) {
+    pub(super) fn finish(&mut self, is_unread: bool) {
         self.check = Check::Done { is_unread };
     }
 
-    pub(crate) fn note_keys(&mut self, at: Duration, is_draft: bool) {
+    pub(super) fn note_keys(&mut self, at: Duration, is_draft: bool) {
         self.draft_typed_at = is_draft.then_some(at);
     }
 }
@@ -51,7 +50,7 @@ impl InputCheck {
 impl SessionDriver {
     /// When unread input is checked again. The driver polls, because no event reports that the
     /// program has read its input.
-    pub(crate) fn next_input_check(&self, now: Moment) -> Option<Duration> {
+    pub(super) fn next_input_check(&self, now: Moment) -> Option<Duration> {
         let unread_for = self.delivery.unread_for(now)?;
         let interval = match unread_for < INPUT_CHECKED_OFTEN_FOR {
             true => INPUT_CHECK_INTERVAL,
@@ -62,7 +61,7 @@ impl SessionDriver {
     }
 
     /// When the keys of a draft are next asked about.
-    pub(crate) fn next_keys_check(&self, now: Moment) -> Option<Duration> {
+    pub(super) fn next_keys_check(&self, now: Moment) -> Option<Duration> {
         let soonest = now.mono + INPUT_CHECK_INTERVAL;
         self.forgets_keys_at().map(|at| at.max(soonest))
     }
@@ -87,7 +86,7 @@ impl SessionDriver {
 
     /// Check whether the program has unread input, if that matters now, and act on the result.
     /// Return whether the result is known or not needed.
-    pub(crate) fn check_input(&mut self, now: Moment, observer: &mut impl Observer) -> bool {
+    pub(super) fn check_input(&mut self, now: Moment, observer: &mut impl Observer) -> bool {
         let forgets = self.forgets_keys_at().is_some_and(|at| at <= now.mono);
         let matters = self.input_matters();
         if !matters && !forgets {
@@ -107,7 +106,7 @@ impl SessionDriver {
             Check::Done { is_unread } => {
                 let is_known_unread = self.delivery.unread_for(now).is_some();
                 if matters && is_unread != is_known_unread {
-                    self.notify_delivery(now, DeliveryEvent::UnreadInput(is_unread), observer);
+                    self.deliver(now, &Input::InputChecked { is_unread }, observer);
                 }
                 if forgets && !is_unread {
                     self.actions.push_back(Action::ForgetKeys);

@@ -52,17 +52,37 @@ struct Screen {
     looks: Looks,
 }
 
+/// The texts of ours that the box may hold.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct OwnText {
+    /// A text is being written or submitted.
+    pub(crate) is_writing: bool,
+    /// Since when a text waits for its Enter, with the keyboard released.
+    pub(crate) awaits_enter_since: Option<Moment>,
+}
+
+impl OwnText {
+    pub(crate) fn is_awaiting_enter(self) -> bool {
+        self.awaits_enter_since.is_some()
+    }
+
+    pub(crate) fn is_there(self) -> bool {
+        self.is_writing || self.is_awaiting_enter()
+    }
+}
+
 #[derive(Debug, Clone)]
-pub(super) struct InputBox {
+pub(crate) struct InputBox {
     harness: Arc<Manifest>,
+    pub(crate) own: OwnText,
     /// How the program takes text now.
-    pub(super) mode: InputMode,
+    pub(crate) mode: InputMode,
     /// Since when the terminal holds input that the program has not read.
-    pub(super) unread: Option<Moment>,
+    pub(crate) unread: Option<Moment>,
     /// The keys of a draft.
     keys: Option<Typing>,
     /// The end of a draft was reported since the keyboard was last requested again.
-    pub(super) is_draft_end_known: bool,
+    pub(crate) is_draft_end_known: bool,
     screen: Screen,
     /// The box was empty when it was last recognised, and nobody has typed since.
     was_empty: bool,
@@ -77,9 +97,10 @@ pub(super) struct InputBox {
 }
 
 impl InputBox {
-    pub(super) fn new(harness: Arc<Manifest>) -> Self {
+    pub(crate) fn new(harness: Arc<Manifest>) -> Self {
         Self {
             harness,
+            own: OwnText::default(),
             mode: InputMode::Typed,
             unread: None,
             keys: None,
@@ -93,21 +114,16 @@ impl InputBox {
     }
 
     /// Whether the harness describes the box, so that nothing is typed unless the screen shows it.
-    pub(super) fn is_described(&self) -> bool {
+    pub(crate) fn is_described(&self) -> bool {
         self.harness.input_box.is_some()
     }
 
-    /// Note that the terminal holds unread input, or none any more. Return whether the program has
-    /// read its input just now.
-    pub(super) fn set_unread(&mut self, now: Moment, is_unread: bool) -> bool {
-        if is_unread {
-            self.unread = self.unread.or(Some(now));
-            return false;
-        }
-        self.unread.take().is_some()
+    /// Note that the terminal holds unread input, or none any more.
+    pub(crate) fn set_unread(&mut self, now: Moment, is_unread: bool) {
+        self.unread = is_unread.then(|| self.unread.unwrap_or(now));
     }
 
-    pub(super) fn note_keys(&mut self, now: Moment, is_asked: bool) {
+    pub(crate) fn note_keys(&mut self, now: Moment, is_asked: bool) {
         let before = self.keys;
         self.keys = Some(Typing {
             since: before.map_or(now, |typing| typing.since),
@@ -119,21 +135,21 @@ impl InputBox {
     }
 
     /// Note that the person has submitted or cleared the draft.
-    pub(super) fn end_draft(&mut self) {
+    pub(crate) fn end_draft(&mut self) {
         self.is_draft_end_known = true;
         self.keys = None;
     }
 
     /// Note that the keyboard is refused because of a draft. Assume a draft until its end is
     /// reported, unless that report has come already.
-    pub(super) fn refuse_keyboard(&mut self, now: Moment) {
+    pub(crate) fn refuse_keyboard(&mut self, now: Moment) {
         if !self.is_draft_end_known {
             self.note_keys(now, false);
         }
     }
 
     /// Update the box from a look at the screen.
-    pub(super) fn look(&mut self, now: Moment, sighting: Sighting) {
+    pub(crate) fn look(&mut self, now: Moment, sighting: Sighting) {
         self.screen.at_cursor = sighting.before;
         self.set_state(now, sighting.input_box, sighting.output);
         self.tick(now);
@@ -177,25 +193,25 @@ impl InputBox {
         self.screen.since = Some(now);
     }
 
-    pub(super) fn state(&self) -> &BoxState {
+    pub(crate) fn state(&self) -> &BoxState {
         &self.screen.state
     }
 
-    pub(super) fn at_cursor(&self) -> Option<&str> {
+    pub(crate) fn at_cursor(&self) -> Option<&str> {
         self.screen.at_cursor.as_deref()
     }
 
-    pub(super) fn is_typed(&self) -> bool {
+    pub(crate) fn is_typed(&self) -> bool {
         self.keys.is_some()
     }
 
     /// Whether a person has typed, and only while a question was open.
-    pub(super) fn is_typed_to_question(&self) -> bool {
+    pub(crate) fn is_typed_to_question(&self) -> bool {
         self.keys.is_some_and(|typing| typing.to_question)
     }
 
     /// Whether the box holds this text and nothing else.
-    pub(super) fn holds_only(&self, text: &str) -> bool {
+    pub(crate) fn holds_only(&self, text: &str) -> bool {
         match (&self.harness.input_box, &self.screen.state) {
             (Some(input_box), BoxState::Holds(held)) => input_box.is_text(held, text),
             (_, _) => false,
@@ -203,7 +219,7 @@ impl InputBox {
     }
 
     /// Whether the box holds a part of this text, or more than the text.
-    pub(super) fn holds_a_part(&self, text: &str) -> bool {
+    pub(crate) fn holds_a_part(&self, text: &str) -> bool {
         match (&self.harness.input_box, &self.screen.state) {
             (Some(input_box), BoxState::Holds(held)) => input_box.overlaps(held, text),
             (_, _) => false,
@@ -211,7 +227,7 @@ impl InputBox {
     }
 
     /// Note that our text stays in the box, because Enter did not submit it.
-    pub(super) fn mark_unsubmitted(&mut self) {
+    pub(crate) fn mark_unsubmitted(&mut self) {
         self.unsubmitted = match &self.screen.state {
             BoxState::Holds(held) => Some(held.text.clone()),
             BoxState::Empty | BoxState::Unrecognised(_) | BoxState::Undescribed => None,
@@ -219,19 +235,25 @@ impl InputBox {
     }
 
     /// Whether a text of ours is in the box that Enter did not submit.
-    pub(super) fn has_unsubmitted(&self) -> bool {
+    pub(crate) fn has_unsubmitted(&self) -> bool {
         self.unsubmitted.is_some()
     }
 
     /// Return the keys that clear a prompt that the program restored after an interrupt, if there is
     /// one.
-    pub(super) fn clear_keys(&self) -> Option<Vec<u8>> {
+    pub(crate) fn clear_keys(&self) -> Option<Vec<u8>> {
         let keys = self.harness.input_box.as_ref()?.clear.as_ref()?;
         self.is_restored().then(|| keys.bytes().to_vec())
     }
 
+    /// Whether the box holds a prompt that the program restored after an interrupt, and the harness
+    /// has keys that clear it.
+    pub(crate) fn must_clear(&self) -> bool {
+        self.clear_keys().is_some()
+    }
+
     /// Return why nothing is typed into the screen, in one sentence.
-    pub(super) fn mismatch_text(&self) -> String {
+    pub(crate) fn mismatch_text(&self) -> String {
         match &self.screen.state {
             BoxState::Unrecognised(mismatch) => Mismatch::to_string(mismatch),
             BoxState::Undescribed | BoxState::Empty | BoxState::Holds(_) => {
@@ -240,52 +262,57 @@ impl InputBox {
         }
     }
 
-    pub(super) fn shows_text(&self) -> bool {
+    pub(crate) fn shows_text(&self) -> bool {
         matches!(self.screen.state, BoxState::Holds(_))
     }
 
     /// Whether the box is empty, and has been for two equal looks with no output in between.
-    pub(super) fn is_empty_and_steady(&self) -> bool {
+    pub(crate) fn is_empty_and_steady(&self) -> bool {
         self.screen.state == BoxState::Empty && self.screen.looks.is_steady
     }
 
+    /// Whether the box holds a draft. While it holds a text of ours, nobody else can type.
+    pub(crate) fn has_draft(&self) -> bool {
+        self.is_typed() || (self.shows_text() && !self.own.is_there())
+    }
+
     /// Return the beginning of the draft.
-    pub(super) fn since(&self) -> Option<Moment> {
+    pub(crate) fn since(&self) -> Option<Moment> {
         let typed = self.keys.map(|typing| typing.since);
         typed.or(self.screen.since.filter(|_| self.shows_text()))
     }
 
     /// Return when the screen first showed the present state of the box.
-    pub(super) fn shown_since(&self) -> Option<Moment> {
+    pub(crate) fn shown_since(&self) -> Option<Moment> {
         self.screen.since
     }
 
-    pub(super) fn recognised_since(&self) -> Option<Moment> {
+    pub(crate) fn recognised_since(&self) -> Option<Moment> {
         self.screen.recognised_since
     }
 
-    pub(super) fn note_interrupt(&mut self) {
+    pub(crate) fn note_interrupt(&mut self) {
         self.may_restore = self.keys.is_none() && self.was_empty;
     }
 
     /// Note that the second look showed another screen than the first.
-    pub(super) fn note_change(&mut self) {
+    pub(crate) fn note_change(&mut self) {
         self.screen.looks.changes = self.screen.looks.changes.saturating_add(1);
     }
 
     /// Note that both looks showed an empty box.
-    pub(super) fn note_steady(&mut self) {
+    pub(crate) fn note_steady(&mut self) {
         self.screen.looks.changes = 0;
     }
 
     /// Return the amount of output that the program had written at the last look.
-    pub(super) fn output(&self) -> Option<u64> {
+    pub(crate) fn output(&self) -> Option<u64> {
         self.screen.looks.first.map(|look| look.output)
     }
 
     /// Note that later text in the box is not a restored prompt: our text is being typed, or the
     /// clear key had no effect.
-    pub(super) fn forget_restored(&mut self) {
+    pub(crate) fn forget_restored(&mut self) {
         self.may_restore = false;
     }
 
@@ -301,7 +328,7 @@ impl InputBox {
         Some(look.at.mono + after.min(MAX_STEADY_AFTER))
     }
 
-    pub(super) fn tick(&mut self, now: Moment) {
+    pub(crate) fn tick(&mut self, now: Moment) {
         if self.steady_at().is_some_and(|at| at <= now.mono) {
             self.screen.looks.is_steady = true;
             if self.keys.is_none() && self.unread.is_none() {
@@ -311,7 +338,7 @@ impl InputBox {
         }
     }
 
-    pub(super) fn next_wakeup(&self) -> Option<Duration> {
+    pub(crate) fn next_wakeup(&self) -> Option<Duration> {
         self.steady_at()
     }
 }

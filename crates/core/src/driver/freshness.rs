@@ -1,152 +1,130 @@
-//! Whether the mail as last read is recent enough to decide on. A read and a change are compared by
-//! the journal's head, which is the number of its last fact.
+//! Whether the mail as last read is recent enough to decide on: one comparison of journal heads. The
+//! head of a read is the number of the last fact that the read could see.
 
 use std::time::Duration;
 
 /// Shortest interval between two reads of the journal, while there is much mail.
 const READ_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The extra read before a turn, in case newer mail goes before the mail that is due.
+/// A read for a reason that has no head, such as the clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Recheck {
+enum TimedRead {
     NotNeeded,
-    /// The read has not begun, because another one is under way.
-    Wanted,
+    Due,
     Reading,
-    /// The read has ended: the turn begins, even if more mail has come meanwhile.
-    Done,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Freshness {
-    /// Head as of the last read; `None` before the first read and after a failed one.
+pub(super) struct Freshness {
+    /// Head of the last read; `None` before the first read and after a failed one.
     read: Option<u64>,
     /// Head as of the last result of a commit. No turn begins on older mail.
     committed: u64,
-    /// The highest head that a change notice named.
-    noticed: u64,
-    /// Whether a read is due for a reason that has no head, such as the clock.
-    is_read_due: bool,
+    /// The highest head that a change notice or a commit has named.
+    newest: u64,
+    /// The newest head when a turn became due. The turn does not begin on older mail.
+    awaited: Option<u64>,
+    timed: TimedRead,
     is_reading: bool,
-    recheck: Recheck,
     read_at: Option<Duration>,
-    started_at: Duration,
 }
 
 impl Freshness {
-    pub(crate) fn new(now: Duration) -> Self {
+    pub(super) fn new() -> Self {
         Self {
             read: None,
             committed: 0,
-            noticed: 0,
-            is_read_due: true,
+            newest: 0,
+            awaited: None,
+            timed: TimedRead::Due,
             is_reading: false,
-            recheck: Recheck::NotNeeded,
             read_at: None,
-            started_at: now,
         }
     }
 
     /// Whether the mail shows every commit of this session.
-    pub(crate) fn is_fresh(&self) -> bool {
-        self.read.is_some_and(|head| head >= self.committed)
+    pub(super) fn is_fresh(&self) -> bool {
+        self.read >= Some(self.committed)
     }
 
     /// Whether no newer mail is known of.
-    pub(crate) fn is_current(&self) -> bool {
+    pub(super) fn is_current(&self) -> bool {
         !self.needs_read() && !self.is_reading
     }
 
-    pub(crate) fn is_about_to_read(&self) -> bool {
+    pub(super) fn is_about_to_read(&self) -> bool {
         !self.is_current() || !self.is_fresh()
     }
 
     fn needs_read(&self) -> bool {
-        let newest = self.committed.max(self.noticed);
-        self.is_read_due || self.read.is_some_and(|head| head < newest)
+        self.timed == TimedRead::Due || self.read.is_some_and(|head| head < self.newest)
     }
 
     /// Note that a read is due, whatever the head.
-    pub(crate) fn set_read_due(&mut self) {
-        self.is_read_due = true;
+    pub(super) fn set_read_due(&mut self) {
+        self.timed = TimedRead::Due;
     }
 
     /// Note that the journal has reached `head`.
-    pub(crate) fn notice(&mut self, head: u64) {
-        self.noticed = self.noticed.max(head);
-        self.is_read_due |= self.read.is_none();
+    pub(super) fn notice(&mut self, head: u64) {
+        self.newest = self.newest.max(head);
+        if self.read.is_none() {
+            self.set_read_due();
+        }
     }
 
     /// Note the head of a commit of this session.
-    pub(crate) fn commit(&mut self, head: u64) {
+    pub(super) fn commit(&mut self, head: u64) {
         self.committed = self.committed.max(head);
-        self.is_read_due |= self.read.is_none();
+        self.notice(head);
     }
 
     /// When the next read is due.
-    pub(crate) fn next_read(&self) -> Option<Duration> {
+    pub(super) fn next_read(&self) -> Option<Duration> {
         let is_due = self.needs_read() && !self.is_reading;
-        is_due.then(|| {
-            self.read_at
-                .map_or(self.started_at, |at| at + READ_INTERVAL)
-        })
+        let at = self.read_at.map(|at| at + READ_INTERVAL);
+        is_due.then(|| at.unwrap_or_default())
     }
 
     /// Begin a read if one is due. Return whether one was begun.
-    pub(crate) fn begin_due_read(&mut self, now: Duration) -> bool {
-        let is_due = self.next_read().is_some_and(|at| at <= now);
-        if is_due {
-            self.begin_read(now);
-        }
-        is_due
+    pub(super) fn begin_due_read(&mut self, now: Duration) -> bool {
+        self.next_read().is_some_and(|at| at <= now) && self.begin_read(now)
     }
 
-    fn begin_read(&mut self, now: Duration) {
-        self.is_reading = true;
-        self.is_read_due = false;
-        self.read_at = Some(now);
-        if self.recheck == Recheck::Wanted {
-            self.recheck = Recheck::Reading;
+    /// Begin a read, unless one is under way. Return whether it was begun.
+    pub(super) fn begin_read(&mut self, now: Duration) -> bool {
+        if self.is_reading {
+            return false;
         }
+        self.is_reading = true;
+        self.read_at = Some(now);
+        if self.timed == TimedRead::Due {
+            self.timed = TimedRead::Reading;
+        }
+        true
     }
 
     /// End the read. `head` is `None` if the journal could not be read; then nothing is begun until
     /// the next periodic check or change notice has caused another read.
-    pub(crate) fn finish_read(&mut self, head: Option<u64>) {
+    pub(super) fn finish_read(&mut self, head: Option<u64>) {
         self.is_reading = false;
         self.read = head;
-        self.recheck = match (self.recheck, head) {
-            (Recheck::Wanted, _) => Recheck::Wanted,
-            (Recheck::Reading, Some(_)) => Recheck::Done,
-            (Recheck::Reading | Recheck::Done | Recheck::NotNeeded, _) => Recheck::NotNeeded,
-        };
+        if self.timed == TimedRead::Reading {
+            self.timed = TimedRead::NotNeeded;
+        }
     }
 
-    /// Ask whether a turn that is due may begin. If newer mail could go before it, the turn waits for
-    /// one more read. Return whether that read is to be begun now.
-    pub(crate) fn recheck(&mut self, now: Duration) -> bool {
-        if self.recheck != Recheck::Reading {
-            self.recheck = Recheck::Wanted;
-        }
-        let begins = !self.is_reading;
-        if begins {
-            self.begin_read(now);
-        }
-        begins
+    /// Whether a turn that is due may begin. Mail that was known of when the turn became due may go
+    /// before it, and must be read first. Mail that comes later need not be, or a stream of mail
+    /// would hold the turn for ever.
+    pub(super) fn may_begin_turn(&mut self) -> bool {
+        let awaited = *self.awaited.get_or_insert(self.newest);
+        self.timed == TimedRead::NotNeeded && self.read >= Some(awaited)
     }
 
-    /// Return whether the extra read has ended, and clear the result.
-    pub(crate) fn take_rechecked(&mut self) -> bool {
-        let is_done = self.recheck == Recheck::Done;
-        if is_done {
-            self.recheck = Recheck::NotNeeded;
-        }
-        is_done
-    }
-
-    /// Note that nothing is due, so that no turn waits for a read.
-    pub(crate) fn needs_no_recheck(&mut self) {
-        self.recheck = Recheck::NotNeeded;
+    /// Note that no turn waits: it has begun, or nothing is due any more.
+    pub(super) fn end_wait(&mut self) {
+        self.awaited = None;
     }
 }
 
@@ -160,7 +138,7 @@ mod tests {
 
     /// Return the state after a first read at this head.
     fn read_at(head: u64) -> Freshness {
-        let mut freshness = Freshness::new(at(0));
+        let mut freshness = Freshness::new();
         assert!(freshness.begin_due_read(at(0)));
         freshness.finish_read(Some(head));
         freshness
@@ -204,27 +182,36 @@ mod tests {
     }
 
     #[test]
-    fn one_more_read_comes_before_a_turn() {
+    fn mail_that_was_known_of_is_read_before_a_turn() {
         let mut freshness = read_at(7);
+        assert!(freshness.may_begin_turn());
+        freshness.end_wait();
         freshness.notice(8);
+        assert!(!freshness.may_begin_turn());
         assert!(
-            freshness.recheck(at(1)),
+            freshness.begin_read(at(1)),
             "it does not wait for the interval"
         );
-        assert!(!freshness.take_rechecked());
+        // More mail comes meanwhile. The turn does not wait for that.
         freshness.notice(9);
         freshness.finish_read(Some(8));
-        assert!(freshness.take_rechecked());
-        assert!(!freshness.take_rechecked());
+        assert!(freshness.may_begin_turn());
+        freshness.end_wait();
         // A read that is under way may have begun too early.
         assert!(freshness.begin_due_read(at(30)));
         freshness.notice(10);
-        assert!(!freshness.recheck(at(31)));
+        assert!(!freshness.may_begin_turn() && !freshness.begin_read(at(31)));
         freshness.finish_read(Some(9));
-        assert!(!freshness.take_rechecked());
-        assert!(freshness.recheck(at(32)));
+        assert!(!freshness.may_begin_turn() && freshness.begin_read(at(32)));
         freshness.finish_read(Some(10));
-        assert!(freshness.take_rechecked());
+        assert!(freshness.may_begin_turn());
+        freshness.end_wait();
+        // The clock may have made other mail due.
+        freshness.set_read_due();
+        assert!(!freshness.may_begin_turn() && freshness.begin_read(at(33)));
+        assert!(!freshness.may_begin_turn());
+        freshness.finish_read(Some(10));
+        assert!(freshness.may_begin_turn());
     }
 
     #[test]

@@ -1,12 +1,9 @@
-//! Evaluation of the agent's hooks and transcript: its activity, its questions, and the messages that
-//! are proven to be accepted.
-//!
-//! A message is accepted only if the agent's transcript or hook shows a text that the model was
-//! given, and this text contains the whole header of a message that this session has written. A
-//! text that was only submitted may still be queued, so it proves only that Enter had its effect.
+//! The proofs that are awaited: messages that were given to the agent and are not accepted yet, and
+//! whether the agent can prove them.
 
-use super::{Delivery, Effect};
-use crate::harness::{Claim, Proof, Report, Route, Source, Turn, Word, transcript};
+use super::Conditions;
+use crate::driver::Action;
+use crate::harness::{Proof, Report, Route};
 use crate::id::MessageId;
 use crate::mail::MessageState;
 use crate::moment::Moment;
@@ -17,7 +14,6 @@ use std::time::Duration;
 
 /// Maximum number of messages that are remembered as written and not accepted.
 const MAX_UNPROVEN: usize = 256;
-const TRANSCRIBED: &str = "the agent's transcript shows that the model was given the message";
 /// Timeout for a hook to name the transcript, counted from the first offer of a run.
 const TRANSCRIPT_NAME_TIMEOUT: Duration = Duration::from_secs(60);
 const NO_TRANSCRIPT: &str =
@@ -25,19 +21,18 @@ const NO_TRANSCRIPT: &str =
 const HOOK_REPORTED_LATE: &str = "a hook of the agent has reported, so a proof is awaited";
 const FORGOTTEN: &str = "more than 256 later messages are unproven, so a proof of this one would not be \
      recognised; it is offered again, marked as a repeat, when the agent ends";
-const WITHDRAWN: &str = "a person removed it from the agent's queue";
 
 /// The parts of a message's header that identify the message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MessageHeader {
-    pub(super) id: MessageId,
+    pub(crate) id: MessageId,
     from: AgentName,
     /// Whether the header marks a repeat.
     is_repeat: bool,
 }
 
 impl MessageHeader {
-    pub(super) fn of(mail: &MessageState) -> Self {
+    pub(crate) fn of(mail: &MessageState) -> Self {
         Self {
             id: mail.message.id,
             from: mail.message.envelope.from.clone(),
@@ -49,7 +44,7 @@ impl MessageHeader {
 /// Whether a hook has named the agent's transcript in this run. Codex hooks name it only at the first
 /// prompt, and a person may have disabled all hooks.
 #[derive(Debug, Clone, Default)]
-pub(super) enum TranscriptNaming {
+pub(crate) enum TranscriptNaming {
     /// No hook has named the transcript, and no offer depends on it.
     #[default]
     Unheard,
@@ -69,7 +64,7 @@ pub(super) enum TranscriptNaming {
 impl TranscriptNaming {
     /// Record that these messages were offered before any hook named the transcript. If
     /// `has_hooks`, wait for a hook to name the transcript; otherwise await no proof.
-    pub(super) fn record_offer(&mut self, now: Moment, offered: &[MessageId], has_hooks: bool) {
+    pub(crate) fn record_offer(&mut self, now: Moment, offered: &[MessageId], has_hooks: bool) {
         let ids = || offered.to_vec();
         match self {
             Self::Unheard if has_hooks => {
@@ -87,7 +82,7 @@ impl TranscriptNaming {
         }
     }
 
-    pub(super) fn next_wakeup(&self) -> Option<Duration> {
+    pub(crate) fn next_wakeup(&self) -> Option<Duration> {
         match self {
             Self::Expected { until, .. } => Some(*until),
             Self::Unheard | Self::Missing { .. } | Self::Named => None,
@@ -95,16 +90,21 @@ impl TranscriptNaming {
     }
 }
 
-/// The proofs that this run awaits for typed messages.
+/// The proofs that this run awaits.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Proofs {
-    pub(super) unproven: Unproven,
-    pub(super) transcript: TranscriptNaming,
+pub(crate) struct Proofs {
+    /// Messages that were typed and are not accepted yet.
+    pub(crate) typed: Unproven,
+    /// Messages that a hook has passed on.
+    pub(crate) hook: Unproven,
+    /// Messages that were sent to the agent's API.
+    pub(crate) http: Unproven,
+    pub(crate) transcript: TranscriptNaming,
 }
 
 /// Messages that were written to the program and are not accepted yet, the newest last.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Unproven {
+pub(crate) struct Unproven {
     written: Vec<MessageHeader>,
     /// Repeats whose text was cut off. A later header cannot be distinguished from their header.
     cut: Vec<MessageId>,
@@ -113,15 +113,15 @@ pub(super) struct Unproven {
 }
 
 impl Unproven {
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.written.is_empty()
     }
 
-    pub(super) fn has(&self, id: MessageId) -> bool {
+    pub(crate) fn has(&self, id: MessageId) -> bool {
         self.written.iter().any(|header| header.id == id)
     }
 
-    pub(super) fn add(&mut self, header: &MessageHeader) {
+    pub(crate) fn add(&mut self, header: &MessageHeader) {
         self.written.retain(|known| known.id != header.id);
         if self.cut.contains(&header.id) {
             return;
@@ -133,8 +133,15 @@ impl Unproven {
         self.written.push(header.clone());
     }
 
+    /// Note that these messages are being given to the program.
+    pub(crate) fn add_all(&mut self, messages: &[MessageState]) {
+        for mail in messages {
+            self.add(&MessageHeader::of(mail));
+        }
+    }
+
     /// Forget messages whose text was cut off, because their headers prove nothing.
-    pub(super) fn forget(&mut self, ids: &[MessageId]) {
+    pub(crate) fn forget(&mut self, ids: &[MessageId]) {
         let is_cut = |known: &&MessageHeader| known.is_repeat && ids.contains(&known.id);
         let cut = self.written.iter().filter(is_cut).map(|known| known.id);
         self.cut.extend(cut);
@@ -146,7 +153,7 @@ impl Unproven {
     /// Return the messages whose header is in `text`. A header that matches two messages proves
     /// neither. A header without the repeat mark does not prove a repeat: the header may be left from
     /// an earlier offer that was cut off.
-    fn shown(&self, text: &str) -> Vec<MessageId> {
+    pub(crate) fn shown(&self, text: &str) -> Vec<MessageId> {
         let mut shown = Vec::new();
         for header in turn::headers(text) {
             let fits = |known: &&MessageHeader| {
@@ -166,7 +173,7 @@ impl Unproven {
     }
 
     /// Like `shown`, but remove the returned messages, because they are proven.
-    pub(super) fn take_shown(&mut self, text: &str) -> Vec<MessageId> {
+    pub(crate) fn take_shown(&mut self, text: &str) -> Vec<MessageId> {
         let shown = self.shown(text);
         self.written.retain(|header| !shown.contains(&header.id));
         shown
@@ -176,24 +183,25 @@ impl Unproven {
 /// Messages found in a text, and the proof that the text gives.
 #[derive(Debug, Clone)]
 pub(crate) struct FoundMessages {
-    pub(super) ids: Vec<MessageId>,
+    pub(crate) ids: Vec<MessageId>,
     /// Messages that the model was given, and the evidence.
     accepted: Option<(Vec<MessageId>, String)>,
 }
 
 impl FoundMessages {
-    pub(super) fn effect(&self) -> Option<Effect> {
+    pub(crate) fn new(ids: Vec<MessageId>, evidence: Option<String>) -> Self {
+        let accepted = evidence.map(|evidence| (ids.clone(), evidence));
+        Self { ids, accepted }
+    }
+
+    /// Record which messages the model was given.
+    pub(crate) fn accept(&self, at: &mut Conditions) -> Option<Action> {
         let (ids, evidence) = self.accepted.clone()?;
-        let route = Route::Terminal;
-        Some(Effect::Accepted {
-            ids,
-            evidence,
-            route,
-        })
+        Some(at.accepted(ids, Route::Terminal, evidence))
     }
 
     /// Merge with an earlier result.
-    pub(super) fn after(self, before: Option<Self>) -> Self {
+    pub(crate) fn after(self, before: Option<Self>) -> Self {
         let Some(before) = before else {
             return self;
         };
@@ -223,10 +231,10 @@ pub fn proven_by(given: &str, messages: &[MessageState]) -> Vec<MessageId> {
     unproven.shown(given)
 }
 
-impl Delivery {
+impl Conditions {
     /// Return whether a proof of acceptance is expected: the harness defines one, and the agent's
     /// hooks work in this run.
-    pub(super) fn awaits_proof(&self) -> bool {
+    pub(crate) fn awaits_proof(&self) -> bool {
         self.missing_proof().is_none()
     }
 
@@ -256,54 +264,43 @@ impl Delivery {
         matches!(self.proof.transcript, TranscriptNaming::Named) || self.expects_hook()
     }
 
-    /// Note that a hook has named the transcript. Await the proof of messages again that were given
-    /// up before.
-    fn name_transcript(&mut self, report: &Report) -> Option<Effect> {
+    /// Note that a hook has named the transcript. Return the messages whose proof was given up.
+    pub(crate) fn name_transcript(&mut self, report: &Report) -> Vec<MessageId> {
         let is_proof = self.config.harness.proof.contains(&Proof::Hook);
         if report.transcript.is_none() && !is_proof {
-            return None;
+            return Vec::new();
         }
         match std::mem::replace(&mut self.proof.transcript, TranscriptNaming::Named) {
-            TranscriptNaming::Missing { mut ids } => {
-                ids.retain(|id| self.proof.unproven.has(*id));
-                (!ids.is_empty()).then_some(Effect::Offered {
-                    ids,
-                    evidence: HOOK_REPORTED_LATE.to_owned(),
-                    route: Route::Terminal,
-                    proof_awaited: true,
-                })
-            }
+            TranscriptNaming::Missing { ids } => ids,
             TranscriptNaming::Unheard
             | TranscriptNaming::Expected { .. }
-            | TranscriptNaming::Named => None,
+            | TranscriptNaming::Named => Vec::new(),
         }
     }
 
+    /// Await the proof of these messages again, unless they were proven meanwhile.
+    pub(crate) fn await_again(&mut self, mut ids: Vec<MessageId>) -> Option<Action> {
+        ids.retain(|id| self.proof.typed.has(*id));
+        let evidence = HOOK_REPORTED_LATE.to_owned();
+        (!ids.is_empty()).then(|| self.offered(ids, Route::Terminal, evidence, true))
+    }
+
     /// Stop awaiting proofs if no hook has named a transcript in time.
-    pub(super) fn give_up_transcript(&mut self, now: Moment) -> Option<Effect> {
+    pub(crate) fn give_up_transcript(&mut self) -> Option<Action> {
         let TranscriptNaming::Expected { ids, until } = &self.proof.transcript else {
             return None;
         };
-        if *until > now.mono {
+        if *until > self.now.mono {
             return None;
         }
         let ids = ids.clone();
         self.proof.transcript = TranscriptNaming::Missing { ids: ids.clone() };
-        Some(Effect::Offered {
-            ids,
-            evidence: NO_TRANSCRIPT.to_owned(),
-            route: Route::Terminal,
-            proof_awaited: false,
-        })
-    }
-
-    /// Return whether a report belongs to the agent's own conversation.
-    pub fn is_own(&self, report: &Report) -> bool {
-        self.agent.heard.is_own(report)
+        let evidence = NO_TRANSCRIPT.to_owned();
+        Some(self.offered(ids, Route::Terminal, evidence, false))
     }
 
     /// Return why an offered message cannot be proven to be accepted, if there is a reason.
-    pub fn lacks_proof(&self, mail: &MessageState) -> Option<String> {
+    pub(crate) fn lacks_proof(&self, mail: &MessageState) -> Option<String> {
         let why = self
             .missing_proof()
             .or_else(|| self.is_forgotten(mail).then(|| FORGOTTEN.to_owned()));
@@ -313,119 +310,23 @@ impl Delivery {
     /// Whether the proof of a message is awaited, but would not be recognised, because too many
     /// messages were offered after it.
     fn is_forgotten(&self, mail: &MessageState) -> bool {
-        let lists = [
-            &self.proof.unproven,
-            &self.hook.unproven,
-            self.http.unproven(),
-        ];
+        let lists = [&self.proof.typed, &self.proof.hook, &self.proof.http];
         mail.status.proven == Proven::Unproven
             && lists.iter().any(|unproven| unproven.has_overflowed)
             && !lists.iter().any(|unproven| unproven.has(mail.message.id))
     }
 
     /// Return whether a message awaits a proof by the transcript.
-    pub fn needs_transcript(&self) -> bool {
-        let is_unproven = !self.proof.unproven.is_empty() || !self.hook.unproven.is_empty();
+    pub(crate) fn needs_transcript(&self) -> bool {
+        let is_unproven = !self.proof.typed.is_empty() || !self.proof.hook.is_empty();
         self.config.harness.proof.contains(&Proof::Transcript) && is_unproven
     }
 
-    /// Return the state of the agent's turn according to its hooks.
-    pub fn doing(&self) -> Option<Turn> {
-        self.agent.doing()
+    /// Move the read offsets to the ends of the transcripts before an offer, because earlier rows
+    /// cannot prove it. Keep the offsets while an earlier offer still awaits its proof.
+    pub(crate) fn skip_transcripts(&self) -> Option<Action> {
+        (!self.needs_transcript()).then_some(Action::SkipTranscripts)
     }
-
-    /// Handle a call of one of the agent's hooks.
-    pub(super) fn hook_called(&mut self, now: Moment, report: &Report) -> Vec<Effect> {
-        let Some(word) = self.agent.heard.hear(now, report) else {
-            return self.proceed(now);
-        };
-        self.http.set_conversation(self.agent.heard.session());
-        if report.ready {
-            self.agent.judge.ready(now);
-        }
-        match word {
-            Word::Does(says) => {
-                let evidence = format!("hook {}", report.event);
-                let source = Source::Hook;
-                self.agent.judge.claim(
-                    now,
-                    Claim {
-                        source,
-                        says,
-                        evidence,
-                    },
-                );
-            }
-            Word::Unsure => self.agent.judge.forget(Source::Hook),
-            Word::Nothing => {}
-        }
-        self.agent.settle_question(now);
-        let mut effects = self.prove_by_hook(now, report);
-        effects.extend(self.prove_sent_to_api(report));
-        effects.extend(self.name_transcript(report));
-        effects.extend(self.proceed(now));
-        effects
-    }
-
-    /// Return the effect of messages sent over HTTP that a hook proves to be given to the model.
-    fn prove_sent_to_api(&mut self, report: &Report) -> Option<Effect> {
-        if !self.config.harness.proof.contains(&Proof::Hook) {
-            return None;
-        }
-        let ids = self.http.prove(report);
-        let (evidence, route) = (shows(report), Route::Http);
-        (!ids.is_empty()).then_some(Effect::Accepted {
-            ids,
-            evidence,
-            route,
-        })
-    }
-
-    /// Find the messages that a hook reports as submitted or as given to the model.
-    fn prove_by_hook(&mut self, now: Moment, report: &Report) -> Vec<Effect> {
-        let is_proof = self.config.harness.proof.contains(&Proof::Hook);
-        let given = report.given.as_deref().filter(|_| is_proof);
-        match (given, &report.prompt) {
-            (Some(given), _) => self.prove(now, given, Some(shows(report))),
-            (None, Some(submitted)) => self.prove(now, submitted, None),
-            (None, None) => Vec::new(),
-        }
-    }
-
-    /// Find the messages that the transcript shows as given to the model, or as taken back by a
-    /// person before that.
-    pub(super) fn transcript_read(
-        &mut self,
-        now: Moment,
-        shown: &transcript::Shown,
-    ) -> Vec<Effect> {
-        let by_hook = self.hook.prove(&shown.given);
-        let mut effects = self.prove(now, &shown.given, Some(TRANSCRIBED.to_owned()));
-        effects.extend(by_hook);
-        let ids = self.proof.unproven.shown(&shown.withdrawn);
-        let reason = WITHDRAWN.to_owned();
-        effects.extend((!ids.is_empty()).then_some(Effect::Uncertain { ids, reason }));
-        effects
-    }
-
-    /// Find the messages in `text`. With evidence, the model was given the text; without evidence,
-    /// the text was only submitted and may be queued.
-    fn prove(&mut self, now: Moment, text: &str, evidence: Option<String>) -> Vec<Effect> {
-        let ids = match evidence {
-            Some(_) => self.proof.unproven.take_shown(text),
-            None => self.proof.unproven.shown(text),
-        };
-        if ids.is_empty() {
-            return Vec::new();
-        }
-        let accepted = evidence.map(|evidence| (ids.clone(), evidence));
-        let proof = FoundMessages { ids, accepted };
-        self.prove_typed(now, proof)
-    }
-}
-
-fn shows(report: &Report) -> String {
-    format!("its hook {} holds the id", report.event)
 }
 
 #[cfg(test)]

@@ -1,8 +1,6 @@
 //! The route into a loop: the runner includes mail in the next prompt. Nothing is typed.
 
-use super::rules::Rule;
-use super::{Delivery, Lane, Reach};
-use crate::activity::Activity;
+use crate::delivery::outgoing::Lane;
 use crate::loop_::{LoopPhase, LoopState};
 use crate::mail::MessageState;
 use crate::moment::Moment;
@@ -55,13 +53,13 @@ impl LoopWait {
 
 /// The reason for which the next prompt waits, and its beginning.
 #[derive(Debug, Clone)]
-pub(super) struct LoopPrompt {
-    pub(super) since: Moment,
+pub(crate) struct LoopPrompt {
+    pub(crate) since: Moment,
     wait: LoopWait,
 }
 
 impl LoopPrompt {
-    pub(super) fn new(now: Moment) -> Self {
+    pub(crate) fn new(now: Moment) -> Self {
         Self {
             since: now,
             wait: LoopWait::default(),
@@ -69,83 +67,62 @@ impl LoopPrompt {
     }
 
     /// Set the reason to wait, as the journal has it.
-    pub(super) fn set_wait(&mut self, now: Moment, wait: LoopWait) {
+    pub(crate) fn set_wait(&mut self, now: Moment, wait: LoopWait) {
         if self.wait != wait {
             *self = Self { since: now, wait };
         }
     }
-}
-
-impl Delivery {
-    /// Return the rule that holds all mail of a loop at its terminal.
-    pub(super) fn loop_rule(&self) -> Option<Rule> {
-        match (self.config.reach, self.agent.activity()) {
-            (Reach::Terminal, _) => None,
-            (Reach::Prompt, Activity::Exited) => Some(Rule::Exited),
-            (
-                Reach::Prompt,
-                Activity::Starting | Activity::Idle | Activity::Working | Activity::Blocked(_),
-            ) => Some(Rule::Loop),
-        }
-    }
 
     /// Explain a message to a loop: the reason, the evidence and the release.
-    pub(super) fn explain_loop(
-        &self,
-        now: Moment,
-        mail: &MessageState,
-    ) -> (String, String, String) {
+    pub(crate) fn explain(&self, now: Moment, mail: &MessageState) -> [String; 3] {
         let name = &mail.message.to;
         let then = "then it is in the next prompt";
-        match &self.loop_prompt.wait {
-            LoopWait::Stop => (
+        match &self.wait {
+            LoopWait::Stop => [
                 "the loop was asked to stop, so it has no next prompt".to_owned(),
                 "the journal has the request, and no end of the loop".to_owned(),
                 format!("'ph restart {name}'; {then}"),
-            ),
-            LoopWait::Last => (
+            ],
+            LoopWait::Last => [
                 "the current iteration is the last one that the loop is allowed".to_owned(),
                 "its number equals '--iterations'".to_owned(),
                 format!("'ph restart {name}' once it is over; {then}"),
-            ),
-            LoopWait::CheckpointAsked => (
+            ],
+            LoopWait::CheckpointAsked => [
                 "the loop pauses at a checkpoint after this iteration".to_owned(),
                 "a client asked for it".to_owned(),
                 format!("'ph resume {name}', now or at the checkpoint; {then}"),
-            ),
-            LoopWait::Checkpoint => (
+            ],
+            LoopWait::Checkpoint => [
                 "the loop is paused at a checkpoint".to_owned(),
                 "the journal has the checkpoint, and nobody has resumed it".to_owned(),
                 format!("'ph resume {name}'; {then}"),
-            ),
-            LoopWait::Interactive => (
+            ],
+            LoopWait::Interactive => [
                 "the loop is in interactive mode, in which no iteration begins".to_owned(),
                 "a client turned it on".to_owned(),
                 format!("'ph interactive {name} off'; {then}"),
-            ),
+            ],
             LoopWait::Failure { until, why } if *until > now.wall => {
                 let until = until.strftime("%Y-%m-%dT%H:%M:%SZ");
-                (
+                [
                     format!("the loop waits until {until}, after a failure"),
                     text::one_line(why, 200),
                     format!("that time; {then}"),
-                )
+                ]
             }
             LoopWait::Turn | LoopWait::Failure { .. } => turn(mail),
         }
     }
 }
 
-fn turn(mail: &MessageState) -> (String, String, String) {
+fn turn(mail: &MessageState) -> [String; 3] {
     let reason = match Lane::of(mail) {
         Lane::Interrupt => "it interrupts the iteration, and is in the next prompt",
         Lane::Raw | Lane::Normal | Lane::Idle => {
             "this is a loop: it is in the prompt of the next iteration"
         }
     };
-    (
-        reason.to_owned(),
-        "nothing is typed into a loop".to_owned(),
-        "the next iteration begins".to_owned(),
-    )
+    let evidence = "nothing is typed into a loop";
+    [reason, evidence, "the next iteration begins"].map(str::to_owned)
 }

@@ -2,8 +2,8 @@
 //! beside its text, because an answer belongs to one question only.
 
 use super::agent::AgentState;
-use super::terminal::Question;
 use crate::ask::{self, AskKind, AskOption};
+use crate::delivery::outgoing::Question;
 use crate::harness::DialogView;
 use crate::moment::Moment;
 use std::sync::Arc;
@@ -20,27 +20,27 @@ const QUESTION_SETTLED_AFTER: Duration = Duration::from_millis(500);
 const ON_SCREEN: &str = "its question is on the screen";
 
 #[derive(Debug, Clone)]
-pub(super) struct OpenDialog {
+pub(crate) struct OpenDialog {
     /// Counts the questions of the session: a repeated question with the same text has another
     /// number.
-    pub(super) number: u64,
-    pub(super) what: String,
+    pub(crate) number: u64,
+    pub(crate) what: String,
     /// The full text, as far as it is known.
     text: String,
     /// The text followed by the echo of an answer, if the screen shows that.
     echoed: Option<String>,
-    pub(super) since: Moment,
+    pub(crate) since: Moment,
     /// The interrupt key does not dismiss it.
-    pub(super) ignores_interrupt: bool,
-    pub(super) evidence: String,
+    pub(crate) ignores_interrupt: bool,
+    pub(crate) evidence: String,
     /// When a hook reported the question.
-    pub(super) hook_reported_at: Option<Moment>,
+    pub(crate) hook_reported_at: Option<Moment>,
     /// The question and its options as the screen shows them.
-    pub(super) view: Option<Arc<DialogView>>,
+    pub(crate) view: Option<Arc<DialogView>>,
 }
 
 impl OpenDialog {
-    pub(super) fn question(&self) -> Question {
+    pub(crate) fn question(&self) -> Question {
         Question {
             number: self.number,
             what: self.what.clone(),
@@ -63,16 +63,16 @@ impl OpenDialog {
 
 /// A question as the screen shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ShownQuestion {
+pub(crate) struct ShownQuestion {
     /// A summary in a few words.
-    pub(super) what: String,
+    pub(crate) what: String,
     /// The full text.
-    pub(super) text: String,
-    pub(super) view: Option<Arc<DialogView>>,
+    pub(crate) text: String,
+    pub(crate) view: Option<Arc<DialogView>>,
 }
 
 impl ShownQuestion {
-    pub(super) fn of(what: &str) -> Self {
+    pub(crate) fn of(what: &str) -> Self {
         Self {
             what: what.to_owned(),
             text: what.to_owned(),
@@ -82,9 +82,9 @@ impl ShownQuestion {
 }
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Questions {
+pub(crate) struct Questions {
     /// The one question that counts.
-    pub(super) open: Option<OpenDialog>,
+    pub(crate) open: Option<OpenDialog>,
     /// The question on the screen.
     shown: Option<ShownQuestion>,
     /// When the question on the screen last changed, including its wording.
@@ -136,7 +136,7 @@ impl Questions {
     }
 
     /// Whether the open question is another one than the answered one.
-    pub(super) fn differs_from(&self, answered: Option<&Question>) -> bool {
+    pub(crate) fn differs_from(&self, answered: Option<&Question>) -> bool {
         let open = self.open.as_ref().map(|dialog| dialog.number);
         open != answered.map(|question| question.number)
     }
@@ -144,7 +144,7 @@ impl Questions {
 
 impl AgentState {
     /// Update the question from a look at the screen. `answer` is the answer that is being typed.
-    pub(super) fn note_look(
+    pub(crate) fn note_look(
         &mut self,
         now: Moment,
         shown: Option<ShownQuestion>,
@@ -160,7 +160,7 @@ impl AgentState {
 
     /// Note the question on the screen. A question that has left the screen is answered, even
     /// without a report of a hook.
-    pub(super) fn note_question(
+    pub(crate) fn note_question(
         &mut self,
         now: Moment,
         shown: Option<ShownQuestion>,
@@ -195,13 +195,13 @@ impl AgentState {
 
     /// Return when a question ends that only a hook has reported, because the screen has shown the
     /// input box since `box_since`.
-    pub(super) fn question_ends_at(&self, box_since: Option<Moment>) -> Option<Duration> {
+    pub(crate) fn question_ends_at(&self, box_since: Option<Moment>) -> Option<Duration> {
         let is_by_hook_only = self.questions.shown.is_none();
         let reported = self.heard.question().filter(|_| is_by_hook_only)?;
         Some(reported.at.mono.max(box_since?.mono) + DIALOG_DRAWN_WITHIN)
     }
 
-    pub(super) fn tick_question(&mut self, now: Moment, box_since: Option<Moment>) {
+    pub(crate) fn tick_question(&mut self, now: Moment, box_since: Option<Moment>) {
         let ends_at = self.question_ends_at(box_since);
         if ends_at.is_some_and(|at| at <= now.mono) {
             self.end_hook_question();
@@ -210,7 +210,7 @@ impl AgentState {
     }
 
     /// Decide which question is open. It stays open for as long as the screen or a hook reports it.
-    pub(super) fn settle_question(&mut self, now: Moment) {
+    pub(crate) fn settle_question(&mut self, now: Moment) {
         let questions = &mut self.questions;
         let reported = self.heard.question();
         let shown = questions.shown.as_ref();
@@ -249,7 +249,7 @@ impl AgentState {
     }
 
     /// Whether keys for the open question may still be ignored, because it has just appeared.
-    pub(super) fn is_question_fresh(&self, now: Moment) -> bool {
+    pub(crate) fn is_question_fresh(&self, now: Moment) -> bool {
         let settled_at = self
             .questions
             .changed_at
@@ -259,12 +259,12 @@ impl AgentState {
     }
 
     /// Whether the screen does not show the open question yet, or only announces it.
-    pub(super) fn is_question_unshown(&self) -> bool {
+    pub(crate) fn is_question_unshown(&self) -> bool {
         self.knows_dialogs() && (self.questions.shown.is_none() || self.questions.is_announced)
     }
 
     /// Whether the answered question is closed or replaced by another.
-    pub(super) fn has_question_changed(&self, answered: Option<&Question>) -> bool {
+    pub(crate) fn has_question_changed(&self, answered: Option<&Question>) -> bool {
         let may_tell = self.is_asking() || self.knows_dialogs();
         may_tell && self.questions.differs_from(answered)
     }
@@ -290,12 +290,12 @@ pub struct ShownAsk {
 
 impl AgentState {
     /// Return the number of the open question.
-    pub(super) fn question_number(&self) -> Option<u64> {
+    pub(crate) fn question_number(&self) -> Option<u64> {
         self.questions.open.as_ref().map(|open| open.number)
     }
 
     /// Return when the open question can become an ask.
-    pub(super) fn ask_settles_at(&self) -> Option<Duration> {
+    pub(crate) fn ask_settles_at(&self) -> Option<Duration> {
         let open = self.questions.open.as_ref()?;
         let changed_at = self
             .questions
@@ -310,7 +310,7 @@ impl AgentState {
     }
 
     /// Return the open question as an ask, once it has settled.
-    pub(super) fn shown_ask(&self, now: Moment) -> Option<ShownAsk> {
+    pub(crate) fn shown_ask(&self, now: Moment) -> Option<ShownAsk> {
         let open = self.questions.open.as_ref()?;
         if self.ask_settles_at()? > now.mono {
             return None;
