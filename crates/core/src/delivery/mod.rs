@@ -323,7 +323,7 @@ impl Delivery {
         let mut actions = self.continue_interruption();
         if self.interruption.is_none() {
             loop {
-                let more = self.at_terminal(|terminal, at| terminal.proceed(at));
+                let more = self.at_terminal(TerminalRoute::proceed);
                 if more.is_empty() {
                     break;
                 }

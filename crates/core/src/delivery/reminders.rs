@@ -36,7 +36,7 @@ impl Reminders {
     pub(crate) fn note_turn(&mut self, now: Moment, kind: &TurnKind) {
         match kind {
             TurnKind::Messages | TurnKind::Answer(_) => {
-                (self.in_a_row, self.not_before) = (0, None)
+                (self.in_a_row, self.not_before) = (0, None);
             }
             TurnKind::Line(_) => {}
             TurnKind::Reminder => {

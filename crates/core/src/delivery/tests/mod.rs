@@ -89,6 +89,7 @@ impl Stage {
         actions
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "shorter for the callers")]
     pub(super) fn on(&mut self, now: Moment, input: Input) -> Vec<Action> {
         let actions = self.delivery.on(now, &input);
         self.note(actions)

@@ -103,13 +103,12 @@ impl DeliveryRecord {
             }
             Input::InputChecked { is_unread: false } => self.unread_since = None,
             // A person has typed. The keys are reported later.
-            Input::KeyboardRefused(KeyboardUser::Turn) => {
-                if std::mem::take(&mut self.is_resuming) {
-                    self.typed_draft_since = self
-                        .typed_draft_since
-                        .or((!self.has_cleared).then_some(now));
-                    self.is_waiting_for_enter = true;
-                }
+            Input::KeyboardRefused(KeyboardUser::Turn) if self.is_resuming => {
+                self.is_resuming = false;
+                self.typed_draft_since = self
+                    .typed_draft_since
+                    .or((!self.has_cleared).then_some(now));
+                self.is_waiting_for_enter = true;
             }
             Input::KeysDropped => {
                 self.interrupt_keys = self.interrupt_keys.saturating_sub(1);
