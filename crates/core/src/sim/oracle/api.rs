@@ -34,9 +34,10 @@ impl Oracle {
             Priority::IdleFirst | Priority::Idle => true,
             Priority::Interrupt | Priority::Normal => false,
         };
+        let is_too_early = waits_for_idle && activity == Activity::Working;
         let is_right_moment = !record.is_paused_for(priority == Priority::Interrupt)
             && !record.is_waiting_for_enter
-            && !(waits_for_idle && activity == Activity::Working);
+            && !is_too_early;
         Law::TheRightMoment.holds(is_right_moment, || {
             format!(
                 "{} ({priority}) goes through the API while {activity}, {} pauses, waiting for \

@@ -82,6 +82,13 @@ impl ApiRecord {
         self.call.take_if(|call| call.number == number)
     }
 
+    /// Note that the API has not answered, if this is the call under way.
+    fn lose_call(&mut self, now: Moment, is_call: impl Fn(&Call) -> bool) {
+        if self.call.take_if(|call| is_call(call)).is_some() {
+            self.fail(now);
+        }
+    }
+
     /// Record an input that delivery is about to handle.
     pub(crate) fn record_input(&mut self, now: Moment, input: &Input) {
         match input {
@@ -102,11 +109,7 @@ impl ApiRecord {
                 self.take_call(*offer);
                 self.fail(now);
             }
-            Input::ApiSilent(offer) => {
-                if self.take_call(*offer).is_some() {
-                    self.fail(now);
-                }
-            }
+            Input::ApiSilent(offer) => self.lose_call(now, |call| call.number == *offer),
             Input::ApiAccepted(offer) => {
                 if let Some(call) = self.take_call(*offer) {
                     self.needs_continue = call.sent == Some(true);
@@ -162,11 +165,7 @@ impl ApiRecord {
                 self.taken_in_turn.extend(ids);
             }
             // The API did not answer in time.
-            OfferReport::Uncertain { .. } => {
-                if self.call.take_if(|call| call.ids == *ids).is_some() {
-                    self.fail(now);
-                }
-            }
+            OfferReport::Uncertain { .. } => self.lose_call(now, |call| call.ids == *ids),
             _ => {}
         }
     }
