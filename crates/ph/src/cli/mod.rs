@@ -231,7 +231,7 @@ fn carry_out(context: &mut Context, verb: Verb) -> Result<Code> {
         Verb::Inject(args) => inject::run(context, &args),
         Verb::Interactive(args) => interactive::run(context, &args),
         Verb::Asks(args) => asks::run(context, &args),
-        Verb::Answer(args) => answer::run(context, args),
+        Verb::Answer(args) => answer::run(context, &args),
         Verb::Nudge(args) => nudge::run(context, &args),
         Verb::Send(args) => send::run(context, args),
         Verb::Message(args) => message::run(context, args),

@@ -59,6 +59,15 @@ fn asked(stage: &Stage, command: &str) -> Value {
     })
 }
 
+/// Wait until any question is recorded, and return its ask.
+fn first_ask(stage: &Stage) -> Value {
+    until("the ask", || {
+        let asks: Vec<Value> = serde_json::from_str(&stage.run("asks --json").out()).ok()?;
+        let is_recorded = |ask: &Value| ask["fingerprint"] != "";
+        asks.into_iter().find(is_recorded)
+    })
+}
+
 fn id4(ask: &Value) -> String {
     ask["id"].as_str().expect("an id")[..4].to_owned()
 }
@@ -180,7 +189,18 @@ fn a_text_denies_and_is_sent_as_a_message() {
         .spawn();
     agent.until_heard("3");
     agent.say(CLEAR);
-    Done::of(answering).ok();
+    let done = Done::of(answering);
+    assert!(
+        done.out().starts_with("applied      bot: No; "),
+        "{}",
+        done.out()
+    );
+    assert!(
+        done.err()
+            .contains("note: the text was sent to bot as message "),
+        "{}",
+        done.err()
+    );
     agent.until_heard("] Use the staging server.\r");
     // A mistyped key is no text.
     agent.say(dialog("rm -r x"));
@@ -291,10 +311,7 @@ fn a_session_that_dies_after_the_key_leaves_the_answer_uncertain() {
 fn a_question_that_the_agent_has_cut_is_allowed_only_by_attaching() {
     let stage = stage();
     let agent = asking(&stage, "cat <<E\n+34 lines");
-    let ask = until("the ask", || {
-        let asks: Vec<Value> = serde_json::from_str(&stage.run("asks --json").out()).ok()?;
-        asks.into_iter().next()
-    });
+    let ask = first_ask(&stage);
     assert_eq!(ask["partial"], true);
     let id = id4(&ask);
     let done = stage.run(&format!("answer {id} allow"));
@@ -308,10 +325,7 @@ fn a_question_that_the_agent_has_cut_is_allowed_only_by_attaching() {
 fn a_question_cannot_act_on_a_terminal() {
     let stage = stage();
     let _agent = asking(&stage, "echo \u{202e}evil\u{202c} \x1b]0;owned\x07x");
-    let ask = until("the ask", || {
-        let asks: Vec<Value> = serde_json::from_str(&stage.run("asks --json").out()).ok()?;
-        asks.into_iter().next()
-    });
+    let ask = first_ask(&stage);
     let listed = stage.run("asks").ok() + &ask.to_string();
     assert!(!listed.contains(['\u{202e}', '\x1b', '\x07']), "{listed:?}");
 }

@@ -40,7 +40,7 @@ pub(crate) struct Args {
     from: Option<AgentName>,
 }
 
-pub(crate) fn run(context: &mut Context, args: Args) -> Result<Code> {
+pub(crate) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let (from, from_evidence) = context.sender(args.from.as_ref())?;
     let asks = board(context)?.asks();
     let (found, is_named) = find(context, &args.ask, &asks)?;
