@@ -14,7 +14,7 @@ use crate::driver::{Action, Input, KeyboardUser};
 use crate::why::Hold;
 use std::time::Duration;
 
-/// Maximum number of times that the interrupt key is pressed.
+/// Maximum number of interrupts of one turn, by key or by API.
 const INTERRUPT_ATTEMPTS: u8 = 3;
 /// How long a program may take to empty its box after the clear keys.
 const CLEARED_WITHIN: Duration = Duration::from_secs(2);

@@ -93,7 +93,7 @@ pub(crate) struct OutgoingTurn {
     pub(crate) kind: TurnKind,
     pub(crate) lane: Lane,
     pub(crate) since: Moment,
-    /// What the evidence of the receipt adds, each part after a semicolon.
+    /// Text appended to the evidence of the receipt, each part after a semicolon.
     pub(crate) notes: String,
     /// The agent's evidence that the text was submitted.
     pub(crate) proof: Option<FoundMessages>,

@@ -1,4 +1,4 @@
-//! What others may know of a delivery.
+//! Queries about a delivery, for the driver, the session and the simulation.
 
 use super::routes::Route;
 use super::{Delivery, ShownAsk, TurnKind};

@@ -71,8 +71,8 @@ pub(crate) struct HttpRoute {
     failure: Option<Failure>,
     /// The conversation that hooks reported last.
     conversation: Option<String>,
-    /// Whether the API was sent messages in the middle of a turn that is not over yet.
-    is_mid_turn: bool,
+    /// Whether the API took messages during a turn, and the agent was not told to continue since.
+    has_unanswered: bool,
 }
 
 /// Return a note for the evidence: why the terminal is the route although the agent has an API.
@@ -129,7 +129,7 @@ impl HttpRoute {
 
     /// Interrupt the agent by its API.
     pub(crate) fn interrupt(&self, at: &Conditions) -> Action {
-        // No conversation has an empty id.
+        // Without a known conversation, the id is empty, and the API refuses it.
         let conversation = self.conversation(at).unwrap_or_default().to_owned();
         Action::ApiInterrupt { conversation }
     }
@@ -137,9 +137,9 @@ impl HttpRoute {
     /// Have the agent continue, if it is needed. After a turn that ends with a denial, messages from
     /// the middle of the turn are unanswered. No call may be under way.
     pub(crate) fn resume(&mut self, at: &Conditions) -> Option<Action> {
-        let is_over = self.is_mid_turn && at.agent.activity() == Activity::Idle;
+        let is_over = self.has_unanswered && at.agent.activity() == Activity::Idle;
         let conversation = self.conversation(at).filter(|_| is_over)?.to_owned();
-        self.is_mid_turn = false;
+        self.has_unanswered = false;
         Some(Action::ApiContinue { conversation })
     }
 
@@ -149,7 +149,7 @@ impl HttpRoute {
         if conversation.is_some() && conversation != self.conversation.as_deref() {
             self.conversation = conversation.map(str::to_owned);
             self.failure = None;
-            self.is_mid_turn = false;
+            self.has_unanswered = false;
         }
     }
 
@@ -162,7 +162,7 @@ impl HttpRoute {
             // It is asked again after [`API_COOLDOWN`].
             Input::ApiNotContinued { why } => {
                 self.fail(at.now, why);
-                self.is_mid_turn = true;
+                self.has_unanswered = true;
             }
             _ => {}
         }
@@ -199,7 +199,7 @@ impl HttpRoute {
     /// Record that the API has the messages. An idle agent begins a turn with the messages, which
     /// also covers all earlier ones.
     fn accepted(&mut self, at: &mut Conditions, sent: &Sent) -> Action {
-        self.is_mid_turn = sent.is_mid_turn;
+        self.has_unanswered = sent.is_mid_turn;
         let since = Some(sent.turn.since.mono);
         at.agent.given(at.now, since);
         at.reminders.note_turn(at.now, &sent.turn.kind);

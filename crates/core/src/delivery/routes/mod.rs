@@ -1,5 +1,6 @@
-//! The routes into the agent. Each has a state machine of its own, and decides nothing about the
-//! others: the arbiter (`delivery/mod.rs`) chooses the route of each turn.
+//! The routes into the agent. Three of them implement [`Route`], each with a state machine of its own;
+//! `loop_prompt` only explains why the mail of a loop waits. No route decides about another: the
+//! arbiter (`delivery/mod.rs`) chooses the route of each turn.
 
 pub(crate) mod hook;
 pub(crate) mod http;

@@ -259,7 +259,7 @@ pub(super) fn rule(hold: Option<crate::why::Hold>) -> &'static str {
     hold.map_or("-", |hold| hold.rule)
 }
 
-/// What happens, the millisecond at which it happens, and the actions that must follow.
+/// An input, the millisecond at which it comes, and the actions that must follow.
 pub(super) type Line<'a> = (u64, Call<'a>, &'a str);
 
 #[derive(Debug, Clone)]

@@ -77,7 +77,8 @@ enum Submission {
     Delaying {
         enter_at: Duration,
     },
-    /// Look at the screen. If the program `has_read` its input since, the look may be older.
+    /// Look at the screen. If `has_read`, the program has read its input after the look was requested,
+    /// so another look follows.
     Checking {
         before: Before,
         has_read: bool,
