@@ -3,7 +3,7 @@
 //! This module is the arbiter. It keeps the order of the routes: the agent's hook, its HTTP API, and
 //! last the terminal. Each route (`routes/`) is a state machine that says whether it can carry a
 //! message, carries it, and explains what became of it. All of them decide by the same
-//! [`Conditions`].
+//! `Conditions`.
 //!
 //! Inputs go in, and actions come out. It has no clock and performs no action itself. The journal
 //! decides whether an offer is recorded.
