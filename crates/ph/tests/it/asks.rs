@@ -366,3 +366,48 @@ fn a_client_of_the_socket_lists_follows_and_answers() {
     assert_eq!(closed["data"]["closed"]["how"], "answered");
     assert_eq!(closed["data"]["closed"]["via"], "test");
 }
+
+/// A manifest for a menu without numbers, in which a marker shows the highlighted option.
+const MENU: &str = r#"
+name = "menu"
+description = "The lab's agent with a menu"
+commands = ["lab-agent"]
+
+[activity]
+silence = "300ms"
+
+[options]
+allow = ['^Trust$']
+deny = ['^No$']
+
+[[dialog]]
+name = "trust"
+options = "arrows"
+whole = true
+pattern = '\[menu\]\n(?<what>[^\n]+)\n\n[^#]*> [^#]*\z'
+"#;
+
+#[test]
+fn arrow_keys_move_the_marker_and_enter_follows_on_the_chosen_option() {
+    let stage = Stage::new();
+    install_manifest(&stage, "menu", MENU);
+    let agent = stage.agent("bot", "--raw");
+    stage.until_activity("bot", "idle");
+    let menu = |no: &str, trust: &str| {
+        format!("{CLEAR}[menu]\r\nTrust this?\r\n\r\n{no} No\r\n{trust} Trust\r\n")
+    };
+    agent.say(menu(">", " "));
+    let ask = first_ask(&stage);
+    let labels: Vec<_> = ask["options"].as_array().expect("a list").iter().collect();
+    assert_eq!(labels[1]["label"], "Trust", "{ask}");
+    let id = id4(&ask);
+    let answering = stage.call(&["answer", &id, "allow"]).spawn();
+    agent.until_heard("\x1b[B");
+    assert_eq!(agent.heard(), b"\x1b[B", "Enter waits for the marker");
+    agent.say(menu(" ", ">"));
+    agent.until_heard("\x1b[B\r");
+    agent.say(CLEAR);
+    let done = Done::of(answering).ok();
+    assert!(done.starts_with("applied      bot: Trust; "), "{done}");
+    assert_eq!(agent.heard(), b"\x1b[B\r");
+}
