@@ -88,6 +88,9 @@ impl Delivery {
         if !mail.message.envelope.raw {
             return None;
         }
+        if self.at.config.reach == Reach::Prompt {
+            return Some(Rule::Loop.reason());
+        }
         let agent = &self.at.agent;
         let dialog = agent.questions.open.as_ref();
         let shown = agent.shown_ask(now);

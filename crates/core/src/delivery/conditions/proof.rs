@@ -102,6 +102,16 @@ pub(crate) struct Proofs {
     pub(crate) transcript: TranscriptNaming,
 }
 
+impl Proofs {
+    /// Note that the typed text of these messages was cut off. A part of it may still be submitted,
+    /// whatever route offers the messages again.
+    pub(crate) fn forget_cut_off(&mut self, ids: &[MessageId]) {
+        let repeats = self.typed.forget(ids);
+        self.hook.distrust(&repeats);
+        self.http.distrust(&repeats);
+    }
+}
+
 /// Messages that were written to the program and are not accepted yet, the newest last.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Unproven {
@@ -140,14 +150,28 @@ impl Unproven {
         }
     }
 
-    /// Forget messages whose text was cut off, because their headers prove nothing.
-    pub(crate) fn forget(&mut self, ids: &[MessageId]) {
+    /// Forget messages that were not sent.
+    pub(crate) fn remove(&mut self, ids: &[MessageId]) {
+        self.written.retain(|known| !ids.contains(&known.id));
+    }
+
+    /// Forget messages whose text was cut off, because their headers prove nothing. Return the repeats
+    /// among them.
+    fn forget(&mut self, ids: &[MessageId]) -> Vec<MessageId> {
         let is_cut = |known: &&MessageHeader| known.is_repeat && ids.contains(&known.id);
         let cut = self.written.iter().filter(is_cut).map(|known| known.id);
-        self.cut.extend(cut);
+        let cut: Vec<_> = cut.collect();
+        self.distrust(&cut);
+        self.remove(ids);
+        cut
+    }
+
+    /// Accept no header as proof of these repeats, because the text of an earlier one was cut off.
+    fn distrust(&mut self, repeats: &[MessageId]) {
+        self.remove(repeats);
+        self.cut.extend(repeats);
         let excess = self.cut.len().saturating_sub(MAX_UNPROVEN);
         self.cut.drain(..excess);
-        self.written.retain(|known| !ids.contains(&known.id));
     }
 
     /// Return the messages whose header is in `text`. A header that matches two messages proves

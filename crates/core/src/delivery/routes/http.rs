@@ -268,7 +268,7 @@ impl Route for HttpRoute {
                 if turn.number == *offer =>
             {
                 self.fail(at.now, why);
-                at.proof.http.forget(&turn.ids());
+                at.proof.http.remove(&turn.ids());
                 Some(unsent(at, &turn, &format!("its own HTTP API: {why}")))
             }
             (state, input) => {

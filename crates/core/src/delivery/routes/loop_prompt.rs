@@ -1,6 +1,7 @@
 //! The route into a loop: the runner includes mail in the next prompt. Nothing is typed.
 
 use crate::delivery::outgoing::Lane;
+use crate::delivery::rules::Rule;
 use crate::loop_::{LoopPhase, LoopState};
 use crate::mail::MessageState;
 use crate::moment::Moment;
@@ -78,6 +79,7 @@ impl LoopPrompt {
         let name = &mail.message.to;
         let then = "then it is in the next prompt";
         match &self.wait {
+            _ if Lane::of(mail) == Lane::Raw => turn(mail),
             LoopWait::Stop => [
                 "the loop was asked to stop, so it has no next prompt".to_owned(),
                 "the journal has the request, and no end of the loop".to_owned(),
@@ -117,12 +119,17 @@ impl LoopPrompt {
 }
 
 fn turn(mail: &MessageState) -> [String; 3] {
-    let reason = match Lane::of(mail) {
-        Lane::Interrupt => "it interrupts the iteration, and is in the next prompt",
-        Lane::Raw | Lane::Normal | Lane::Idle => {
-            "this is a loop: it is in the prompt of the next iteration"
-        }
+    let next = "the next iteration begins";
+    let (reason, release) = match Lane::of(mail) {
+        Lane::Interrupt => (
+            "it interrupts the iteration, and is in the next prompt",
+            next,
+        ),
+        Lane::Normal | Lane::Idle => (
+            "this is a loop: it is in the prompt of the next iteration",
+            next,
+        ),
+        Lane::Raw => (Rule::Loop.reason(), "its failure is recorded"),
     };
-    let evidence = "nothing is typed into a loop";
-    [reason, evidence, "the next iteration begins"].map(str::to_owned)
+    [reason, "nothing is typed into a loop", release].map(str::to_owned)
 }

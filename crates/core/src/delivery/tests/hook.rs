@@ -282,6 +282,42 @@ fn unconfirmed_mail_is_uncertain_and_unsent_mail_is_withdrawn() {
     );
 }
 
+/// A person may submit the part of the repeat that is in the input box.
+#[test]
+fn the_rest_of_a_typed_repeat_does_not_prove_the_offer_of_a_hook() {
+    let message = mail(1, Priority::Normal).message;
+    let pending = [with_steps(&message, &[Step::Offering, Step::Uncertain])];
+    let ours = format!("[ph message from: alice id: 00000001{}] hi", turn::REPEAT);
+    let check = |is_cut_off: bool, want: &str| {
+        let mut delivery = working();
+        if is_cut_off {
+            let typed = &mut delivery.at.proof;
+            typed.typed.add_all(&pending);
+            typed.forget_cut_off(&ids(&[1]));
+        }
+        call(&mut delivery, 4_000, TOOL, &pending).unwrap();
+        let shown = transcript::Shown {
+            given: ours.clone(),
+            ..transcript::Shown::default()
+        };
+        let read = Input::TranscriptsRead {
+            shown,
+            trouble: None,
+            is_complete: true,
+        };
+        play(
+            delivery,
+            &[
+                (4_010, direct_recorded(&[1]), "send 1"),
+                on(4_020, Input::HookPassedOn(1), "offered 1"),
+                on(4_030, read, want),
+            ],
+        );
+    };
+    check(false, "accepted 1");
+    check(true, "");
+}
+
 #[test]
 fn the_transcript_proves_mail_that_a_hook_passed_on() {
     let pending = [mail(1, Priority::Normal)];

@@ -33,6 +33,18 @@ fn nothing_is_typed_into_a_loop() {
     assert!(!delivery.is_writing());
 }
 
+/// An answer is never in a prompt, so it would wait forever.
+#[test]
+fn an_answer_to_a_loop_fails() {
+    let delivery = delivery();
+    let answer = raw(1);
+    let pending = [answer.clone()];
+    let reason = "this is a loop, and nothing is typed into it";
+    let hold = delivery.hold(ms(3_000), &answer, &pending);
+    assert_eq!(hold.map(|hold| hold.reason).as_deref(), Some(reason));
+    assert_eq!(delivery.lapse(ms(3_000), &answer), Some(reason));
+}
+
 #[test]
 fn mail_for_a_loop_waits_for_its_next_prompt() {
     let mut delivery = delivery();

@@ -431,7 +431,7 @@ impl TerminalRoute {
         match std::mem::take(&mut self.state) {
             State::Preparing(turn, Preparation::CheckingBox) => turn.withdrawn(at, reason),
             State::Writing(turn) => {
-                at.proof.typed.forget(&turn.ids());
+                at.proof.forget_cut_off(&turn.ids());
                 let half = WrittenTurn::new(turn, String::new(), Duration::ZERO);
                 self.end_uncertain(at, &half, reason)
             }
