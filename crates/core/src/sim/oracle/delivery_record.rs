@@ -154,8 +154,9 @@ impl DeliveryRecord {
         }
     }
 
-    /// Record that delivery resumes a text that waited for its Enter.
-    pub(crate) fn note_resumed(&mut self) {
+    /// Record that delivery resumes the text of these messages, which waited for its Enter.
+    pub(crate) fn note_resumed(&mut self, messages: Vec<MessageId>) {
+        self.waiting_messages = messages;
         self.is_resuming = true;
         self.is_waiting_for_enter = false;
         self.has_cleared = false;

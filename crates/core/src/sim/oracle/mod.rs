@@ -150,7 +150,7 @@ impl Oracle {
         match delivery.turn_in_flight() {
             None => self.check_may_write(delivery, false, false),
             Some(turn) if turn.enters.is_some() => {
-                self.record.note_resumed();
+                self.record.note_resumed(turn.ids);
                 Ok(())
             }
             Some(turn) if turn.is_reminder => self.check_reminder(delivery),
