@@ -110,6 +110,14 @@ impl Proofs {
         self.hook.distrust(&repeats);
         self.http.distrust(&repeats);
     }
+
+    /// Note that the API did not say whether it has these messages. Repeats have equal headers, so the
+    /// header of one that another route offers next may be the API's.
+    pub(crate) fn note_silent_api(&mut self, ids: &[MessageId]) {
+        let repeats = self.http.repeats(ids);
+        self.typed.distrust(&repeats);
+        self.hook.distrust(&repeats);
+    }
 }
 
 /// Messages that were written to the program and are not accepted yet, the newest last.
@@ -158,12 +166,17 @@ impl Unproven {
     /// Forget messages whose text was cut off, because their headers prove nothing. Return the repeats
     /// among them.
     fn forget(&mut self, ids: &[MessageId]) -> Vec<MessageId> {
-        let is_cut = |known: &&MessageHeader| known.is_repeat && ids.contains(&known.id);
-        let cut = self.written.iter().filter(is_cut).map(|known| known.id);
-        let cut: Vec<_> = cut.collect();
+        let cut = self.repeats(ids);
         self.distrust(&cut);
         self.remove(ids);
         cut
+    }
+
+    /// Return the repeats among these messages.
+    fn repeats(&self, ids: &[MessageId]) -> Vec<MessageId> {
+        let is_repeat = |known: &&MessageHeader| known.is_repeat && ids.contains(&known.id);
+        let repeats = self.written.iter().filter(is_repeat);
+        repeats.map(|known| known.id).collect()
     }
 
     /// Accept no header as proof of these repeats, because the text of an earlier one was cut off.
@@ -384,6 +397,23 @@ mod tests {
         assert_eq!(ids.len(), MAX_UNPROVEN);
         assert_eq!(ids.first(), Some(&id(11)));
         assert_eq!(ids.last(), Some(&id(most + 10)));
+    }
+
+    #[test]
+    fn a_repeat_that_a_silent_api_may_have_proves_no_other_route() {
+        let repeat = |n| {
+            let message = message(n, "alice", "bob");
+            MessageHeader::of(&with_steps(&message, &[Offering, Uncertain]))
+        };
+        let first = MessageHeader::of(&with_steps(&message(2, "alice", "bob"), &[]));
+        let mut proofs = Proofs::default();
+        proofs.http.add(&repeat(1));
+        proofs.http.add(&first);
+        proofs.note_silent_api(&[repeat(1).id, first.id]);
+        proofs.typed.add(&repeat(1));
+        proofs.typed.add(&repeat(2));
+        assert!(proofs.http.has(repeat(1).id) && !proofs.typed.has(repeat(1).id));
+        assert!(proofs.typed.has(first.id), "the repeat has another header");
     }
 
     /// A part of the first offer may still be in the box, and be submitted instead of the repeat.

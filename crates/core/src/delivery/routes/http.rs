@@ -256,6 +256,7 @@ impl Route for HttpRoute {
             }
             (State::Sent(sent), Input::ApiSilent(n)) if sent.turn.number == *n => {
                 self.fail(at.now, NO_ANSWER);
+                at.proof.note_silent_api(&sent.turn.ids());
                 Some(at.uncertain(sent.turn.ids(), SILENT))
             }
             (State::Checking(call), Input::ApiRefused { offer, why, .. })
@@ -286,6 +287,7 @@ impl Route for HttpRoute {
         match std::mem::take(&mut self.state) {
             State::Sent(sent) if sent.until <= at.now.mono => {
                 self.fail(at.now, NO_ANSWER);
+                at.proof.note_silent_api(&sent.turn.ids());
                 vec![at.uncertain(sent.turn.ids(), LATE)]
             }
             state => {
