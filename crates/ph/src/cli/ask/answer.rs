@@ -157,12 +157,13 @@ fn prompt(
     if ask.opened.options.is_empty() {
         return Err(refused(ask, &ChoiceError::NoOptions));
     }
+    context.out.flush()?;
+    // Keys that were typed before the question was shown do not answer it.
+    let _ = tcflush(std::io::stdin(), QueueSelector::IFlush);
     context
         .out
         .text("allow, always, deny, a key, or a text (Enter: later): ")?;
     context.out.flush()?;
-    // Keys that were typed before the question was shown do not answer it.
-    let _ = tcflush(std::io::stdin(), QueueSelector::IFlush);
     let mut line = String::new();
     let read = std::io::stdin().lock().read_line(&mut line);
     read.map_err(|error| Report::storage(format!("cannot read the answer: {error}")))?;
